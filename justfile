@@ -1,0 +1,52 @@
+set positional-arguments := true
+
+# Lists the recipes.
+default:
+    @just --list
+
+# Starts the service on embedded SQLite in ./data (more flags: `just run --listen 127.0.0.1:9000`).
+run *FLAGS:
+    cargo run -- serve "$@"
+
+# Places a simulated call from end to end and leaves the service running (`--exit` ends it).
+demo *FLAGS:
+    cargo run --release -- demo "$@"
+
+# Everything a change must pass; sets up PostgreSQL and Redis itself (`--quick`, `--each`, `-- NEXTEST ARGUMENTS`).
+test *ARGUMENTS:
+    scripts/test "$@"
+
+# One crate's tests by itself, without PostgreSQL and Redis: `just test-crate storage`.
+test-crate NAME *ARGUMENTS:
+    shift && cargo test -p offhook-{{ NAME }} "$@"
+
+# The tests of every crate, crate by crate.
+test-crates:
+    for crate in crates/*/; do cargo test -p "offhook-$(basename "$crate")" || exit 1; done
+    cargo test -p offhook
+
+# Formatting, clippy and the layers.
+lint: layers
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Which crate may use which; with the check's own test.
+layers:
+    scripts/layers --self-test
+    scripts/layers
+
+# Licences, advisories and banned crates of the dependencies (needs cargo-deny).
+deny:
+    cargo deny check
+
+# Measures speed and memory; docs/PERFORMANCE.md explains the figures.
+bench *ARGUMENTS:
+    scripts/bench "$@"
+
+# Prints the OpenAPI document.
+openapi:
+    cargo run --quiet -- openapi
+
+# What CI runs.
+ci:
+    .ci/run
