@@ -1,0 +1,219 @@
+//! Agent configuration (interface "Agent config object", decision 6.2).
+
+mod language;
+mod read;
+mod sections;
+mod template;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+use crate::json::{FieldError, Json, JsonError, item_path, member_path};
+
+pub use language::is_bcp47_shape;
+pub use sections::{
+    Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode, Llm,
+    ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
+};
+pub use template::{Rendered, render};
+
+/// The provider that stands for an OpenAI-compatible server at `llm.endpoint`.
+pub const CUSTOM_PROVIDER: &str = "custom";
+
+/// What an agent says and how it behaves: every field of the interface's table but `version`, defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentConfig {
+    /// Instructions for the model, with `{{variables}}`; empty until written.
+    pub system_prompt: String,
+    /// What the agent says first, with `{{variables}}`; empty: the other side begins.
+    pub first_message: String,
+    /// The language of the conversation (BCP 47).
+    pub language: String,
+    /// The model that answers.
+    pub llm: Llm,
+    /// Speech to text.
+    pub stt: Stt,
+    /// Text to speech.
+    pub voice: Voice,
+    /// What the agent may look up.
+    pub knowledge_base: KnowledgeBase,
+    /// The variables of the prompt, in the client's order.
+    pub dynamic_variables: Vec<DynamicVariable>,
+    /// How a conversation goes.
+    pub conversation: Conversation,
+    /// The tools that the agent may use.
+    pub tool_ids: Vec<Uuid>,
+}
+
+/// A configuration as a client sent it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfigWrite {
+    /// The configuration.
+    pub config: AgentConfig,
+    /// `config.version`: the head that the client meant to change (decision 6.2: another head is a 409).
+    pub version: Option<i64>,
+}
+
+impl ConfigWrite {
+    /// Reads a whole configuration that a client sent as the field at `path`; what is absent or null gets its default.
+    ///
+    /// # Errors
+    /// The first fault in the table's order, then the first unknown field.
+    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self, FieldError> {
+        read::config(json, path, default_language)
+    }
+}
+
+impl AgentConfig {
+    /// [`ConfigWrite::from_json`] without the version.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_json(json: &Json, path: &str, default_language: &str) -> Result<Self, FieldError> {
+        Ok(ConfigWrite::from_json(json, path, default_language)?.config)
+    }
+
+    /// Reads the text that [`AgentConfig::to_stored`] gave to storage.
+    ///
+    /// # Errors
+    /// The text is no configuration.
+    pub fn from_stored(text: &str) -> Result<Self, JsonError> {
+        // A stored text names its language; "und" is BCP 47 for none.
+        Ok(Self::from_json(
+            &Json::parse(text.as_bytes())?,
+            "config",
+            "und",
+        )?)
+    }
+
+    /// The text to store.
+    #[must_use]
+    pub fn to_stored(&self) -> String {
+        self.to_json().to_compact()
+    }
+
+    /// Every field of the table but `version`, in the table's order, nulls included.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        write::config(self)
+    }
+
+    /// The head changed by a merge patch (RFC 7396), read as a whole; a null puts a field back to its default.
+    ///
+    /// # Errors
+    /// As [`ConfigWrite::from_json`]. An unknown field is one also when it is null.
+    pub fn merge(head: &Self, patch: &Json, path: &str) -> Result<ConfigWrite, FieldError> {
+        if patch.as_object().is_none() {
+            return Err(FieldError::new(path, "must be an object"));
+        }
+        let old = head.to_json();
+        // A patch removes what it sets to null, known or not: with the nulls left in, the unknown ones show.
+        read::config(
+            &old.clone().merge_patch_keeping_nulls(patch),
+            path,
+            &head.language,
+        )?;
+        read::config(&old.merge_patch(patch), path, &head.language)
+    }
+
+    /// The first setting that differs from its default though nothing reads it yet (decision 6.2: refused at save).
+    #[must_use]
+    pub fn first_unavailable(&self) -> Option<FieldError> {
+        const UNREAD: [&[&str]; 7] = [
+            &["stt"],
+            &["voice"],
+            &["knowledge_base"],
+            &["conversation", "recording"],
+            &["conversation", "audio"],
+            &["conversation", "pronunciation"],
+            &["tool_ids"],
+        ];
+        let (set, default) = (self.to_json(), Self::new(&self.language).to_json());
+        let path = UNREAD.iter().find_map(|names| {
+            let mut path = "config".to_owned();
+            let (mut set, mut default) = (&set, &default);
+            for name in *names {
+                path = member_path(&path, name);
+                (set, default) = (set.get(name)?, default.get(name)?);
+            }
+            first_difference(set, default, &path)
+        })?;
+        Some(FieldError::new(path, "not available yet"))
+    }
+
+    /// Whether the configuration can hold a call; whether its models exist is the catalog's to say.
+    ///
+    /// # Errors
+    /// The first field, in the table's order, that stands in the way.
+    pub fn publishable(&self) -> Result<(), FieldError> {
+        let missing = |path: &str| Err(FieldError::new(path, "is required to publish"));
+        if self.system_prompt.trim().is_empty() {
+            return missing("config.system_prompt");
+        }
+        let Some(provider) = &self.llm.provider else {
+            return missing("config.llm.provider");
+        };
+        if self.llm.model.is_none() {
+            return missing("config.llm.model");
+        }
+        let is_custom = provider == CUSTOM_PROVIDER;
+        let fallback = &self.llm.fallback;
+        if let (false, Some(at)) = (
+            is_custom,
+            fallback.iter().position(|m| m.provider == CUSTOM_PROVIDER),
+        ) {
+            let path = item_path("config.llm.fallback", at);
+            let message = "`custom` needs `llm.provider` to be `custom`, whose endpoint it shares";
+            return Err(FieldError::new(member_path(&path, "provider"), message));
+        }
+        let message = match (is_custom, self.llm.endpoint.is_some()) {
+            (true, false) => "is required with the provider `custom`",
+            (false, true) => "goes with the provider `custom` alone",
+            _ => return Ok(()),
+        };
+        Err(FieldError::new("config.llm.endpoint", message))
+    }
+
+    /// A configuration of defaults.
+    #[must_use]
+    pub fn new(language: &str) -> Self {
+        Self {
+            system_prompt: String::new(),
+            first_message: String::new(),
+            language: language.to_owned(),
+            llm: Llm::default(),
+            stt: Stt::default(),
+            voice: Voice::default(),
+            knowledge_base: KnowledgeBase::default(),
+            dynamic_variables: Vec::new(),
+            conversation: Conversation::default(),
+            tool_ids: Vec::new(),
+        }
+    }
+}
+
+/// The path of the first member that differs; arrays differ as a whole.
+fn first_difference(set: &Json, default: &Json, path: &str) -> Option<String> {
+    if set == default {
+        return None;
+    }
+    let members = set.as_object().unwrap_or_default();
+    let deeper = members.iter().find_map(|(name, value)| {
+        let path = member_path(path, name);
+        match default.get(name) {
+            Some(default) => first_difference(value, default, &path),
+            None => Some(path),
+        }
+    });
+    deeper.or_else(|| Some(path.to_owned()))
+}
+
+impl Serialize for AgentConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}

@@ -1,0 +1,394 @@
+//! Reading a configuration, field by field in the table's order.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+use uuid::Uuid;
+
+use super::template::is_variable_name;
+use super::{
+    AgentConfig, Audio, CallingHours, ConfigWrite, Conversation, DynamicVariable, KnowledgeBase,
+    KnowledgeMode, Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice,
+    Voicemail, is_bcp47_shape,
+};
+use crate::json::{FieldError, Fields, Json, check_string, item_path, member_path};
+use crate::metadata::check_scalar;
+
+const NAME: RangeInclusive<usize> = 1..=200;
+const TEXT_CHARS: usize = 2_000;
+const PROMPT_CHARS: usize = 100_000;
+/// Each may put in 2000 characters, so this bounds what a prompt grows to.
+const MAX_PLACEHOLDERS: usize = 500;
+const URL: RangeInclusive<usize> = 1..=2_048;
+const MAX_FALLBACKS: usize = 5;
+const MAX_FALLBACK_VOICES: usize = 10;
+const MAX_VARIABLES: usize = 100;
+const MAX_PRONUNCIATIONS: usize = 200;
+const MAX_DOCUMENTS: usize = 1_000;
+const MAX_TOOLS: usize = 64;
+/// Bytes of compact JSON of a provider's `settings`.
+const MAX_SETTINGS_BYTES: usize = 16_384;
+
+pub(super) fn config(
+    json: &Json,
+    path: &str,
+    default_language: &str,
+) -> Result<ConfigWrite, FieldError> {
+    let mut fields = Fields::of(json, path)?;
+    let version = fields.optional_integer("version", 0..=i64::from(i32::MAX))?;
+    let config = AgentConfig {
+        system_prompt: template(&mut fields, "system_prompt", PROMPT_CHARS)?,
+        first_message: template(&mut fields, "first_message", TEXT_CHARS)?,
+        language: language(&mut fields)?.unwrap_or_else(|| default_language.to_owned()),
+        llm: section(&mut fields, "llm", llm)?,
+        stt: section(&mut fields, "stt", stt)?,
+        voice: section(&mut fields, "voice", voice)?,
+        knowledge_base: section(&mut fields, "knowledge_base", knowledge_base)?,
+        dynamic_variables: dynamic_variables(&mut fields)?,
+        conversation: section(&mut fields, "conversation", conversation)?,
+        tool_ids: uuids(&mut fields, "tool_ids", MAX_TOOLS)?,
+    };
+    fields.finish()?;
+    Ok(ConfigWrite { config, version })
+}
+
+fn section<T: Default>(
+    fields: &mut Fields<'_>,
+    name: &str,
+    read: fn(Fields<'_>) -> Result<T, FieldError>,
+) -> Result<T, FieldError> {
+    fields
+        .optional_object(name)?
+        .map_or_else(|| Ok(T::default()), read)
+}
+
+fn llm(mut fields: Fields<'_>) -> Result<Llm, FieldError> {
+    let default = Llm::default();
+    let llm = Llm {
+        provider: owned(&mut fields, "provider", NAME)?,
+        model: owned(&mut fields, "model", NAME)?,
+        temperature: fields
+            .optional_number("temperature", 0.0..=2.0)?
+            // -0 is 0, and would not come back as it is printed.
+            .map_or(default.temperature, |number| number + 0.0),
+        routing: fields
+            .optional_choice("routing", Routing::choices)?
+            .unwrap_or(default.routing),
+        fallback: list(&mut fields, "fallback", MAX_FALLBACKS, model_ref)?,
+        endpoint: owned(&mut fields, "endpoint", URL)?,
+    };
+    fields.finish()?;
+    Ok(llm)
+}
+
+fn model_ref(mut fields: Fields<'_>) -> Result<ModelRef, FieldError> {
+    let model = ModelRef {
+        provider: fields.required_string("provider", NAME)?.to_owned(),
+        model: fields.required_string("model", NAME)?.to_owned(),
+    };
+    fields.finish()?;
+    Ok(model)
+}
+
+fn stt(mut fields: Fields<'_>) -> Result<Stt, FieldError> {
+    let stt = Stt {
+        provider: owned(&mut fields, "provider", NAME)?,
+        model: owned(&mut fields, "model", NAME)?,
+        language: language(&mut fields)?,
+        settings: settings(&mut fields)?,
+        sample_rate: sample_rate(&mut fields)?,
+    };
+    fields.finish()?;
+    Ok(stt)
+}
+
+fn voice(mut fields: Fields<'_>) -> Result<Voice, FieldError> {
+    let voice = Voice {
+        provider: owned(&mut fields, "provider", NAME)?,
+        model: owned(&mut fields, "model", NAME)?,
+        voice_id: owned(&mut fields, "voice_id", NAME)?,
+        language: language(&mut fields)?,
+        fallback_voices: fallback_voices(&mut fields)?,
+        settings: settings(&mut fields)?,
+        sample_rate: sample_rate(&mut fields)?,
+    };
+    fields.finish()?;
+    Ok(voice)
+}
+
+fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, FieldError> {
+    let name = "fallback_voices";
+    let voices = members(fields, name, MAX_FALLBACK_VOICES)?;
+    let path = fields.path_of(name);
+    let read = |(provider, voice): &(String, Json)| {
+        let fault = |message| FieldError::new(member_path(&path, provider), message);
+        if !NAME.contains(&provider.chars().count()) {
+            return Err(fault(
+                "a provider's name has 1 to 200 characters".to_owned(),
+            ));
+        }
+        let voice = check_string(voice, &NAME).map_err(fault)?;
+        Ok((provider.clone(), voice.to_owned()))
+    };
+    present(voices).map(read).collect()
+}
+
+fn knowledge_base(mut fields: Fields<'_>) -> Result<KnowledgeBase, FieldError> {
+    let default = KnowledgeBase::default();
+    let knowledge = KnowledgeBase {
+        doc_ids: uuids(&mut fields, "doc_ids", MAX_DOCUMENTS)?,
+        folder_ids: uuids(&mut fields, "folder_ids", MAX_DOCUMENTS)?,
+        mode: fields
+            .optional_choice("mode", KnowledgeMode::choices)?
+            .unwrap_or(default.mode),
+        top_k: fields
+            .optional_integer("top_k", 1..=20)?
+            .unwrap_or(default.top_k),
+    };
+    fields.finish()?;
+    Ok(knowledge)
+}
+
+fn dynamic_variables(fields: &mut Fields<'_>) -> Result<Vec<DynamicVariable>, FieldError> {
+    let name = "dynamic_variables";
+    let variables = members(fields, name, MAX_VARIABLES)?;
+    let path = fields.path_of(name);
+    let read = |(name, variable): &(String, Json)| {
+        let path = member_path(&path, name);
+        if !is_variable_name(name) {
+            let message = "a variable's name is a letter or `_`, then up to 63 letters, digits or `_` (ASCII)";
+            return Err(FieldError::new(path, message));
+        }
+        let mut fields = Fields::of(variable, &path)?;
+        let default = fields.present("default").unwrap_or(&Json::Null);
+        check_scalar(default).map_err(|message| fields.fault("default", message))?;
+        fields.finish()?;
+        Ok(DynamicVariable {
+            name: name.clone(),
+            default: default.clone(),
+        })
+    };
+    present(variables).map(read).collect()
+}
+
+fn conversation(mut fields: Fields<'_>) -> Result<Conversation, FieldError> {
+    let default = Conversation::default();
+    let conversation = Conversation {
+        max_duration_s: fields
+            .optional_integer("max_duration_s", 10..=7_200)?
+            .unwrap_or(default.max_duration_s),
+        recording: section(&mut fields, "recording", recording)?,
+        turns: section(&mut fields, "turns", turns)?,
+        audio: section(&mut fields, "audio", audio)?,
+        pronunciation: list(
+            &mut fields,
+            "pronunciation",
+            MAX_PRONUNCIATIONS,
+            pronunciation,
+        )?,
+        calling_hours: fields
+            .optional_object("calling_hours")?
+            .map(calling_hours)
+            .transpose()?,
+    };
+    fields.finish()?;
+    Ok(conversation)
+}
+
+fn recording(mut fields: Fields<'_>) -> Result<Recording, FieldError> {
+    let recording = Recording {
+        enabled: fields.optional_bool("enabled")?.unwrap_or_default(),
+        consent_text: owned(&mut fields, "consent_text", 0..=TEXT_CHARS)?,
+    };
+    fields.finish()?;
+    Ok(recording)
+}
+
+fn turns(mut fields: Fields<'_>) -> Result<Turns, FieldError> {
+    let default = Turns::default();
+    let turns = Turns {
+        endpointing_ms: fields
+            .optional_integer("endpointing_ms", 200..=3_000)?
+            .unwrap_or(default.endpointing_ms),
+        interruptions: fields
+            .optional_bool("interruptions")?
+            .unwrap_or(default.interruptions),
+        silence_timeout_s: fields
+            .optional_integer("silence_timeout_s", 5..=120)?
+            .unwrap_or(default.silence_timeout_s),
+        voicemail: fields
+            .optional_choice("voicemail", Voicemail::choices)?
+            .unwrap_or(default.voicemail),
+    };
+    fields.finish()?;
+    Ok(turns)
+}
+
+fn audio(mut fields: Fields<'_>) -> Result<Audio, FieldError> {
+    let default = Audio::default();
+    let audio = Audio {
+        ambient: owned(&mut fields, "ambient", NAME)?,
+        speed: fields
+            .optional_number("speed", 0.5..=2.0)?
+            .unwrap_or(default.speed),
+    };
+    fields.finish()?;
+    Ok(audio)
+}
+
+fn pronunciation(mut fields: Fields<'_>) -> Result<Pronunciation, FieldError> {
+    let pronunciation = Pronunciation {
+        term: fields.required_string("term", NAME)?.to_owned(),
+        say: fields.required_string("say", NAME)?.to_owned(),
+        match_case: fields.optional_bool("match_case")?.unwrap_or_default(),
+    };
+    fields.finish()?;
+    Ok(pronunciation)
+}
+
+fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours, FieldError> {
+    let hours = CallingHours {
+        timezone: fields.required_string("timezone", 1..=64)?.to_owned(),
+        days: days(&mut fields)?,
+        start: time_of_day(&mut fields, "start")?,
+        end: time_of_day(&mut fields, "end")?,
+    };
+    fields.finish()?;
+    Ok(hours)
+}
+
+fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>, FieldError> {
+    let name = "days";
+    fields.required(name)?;
+    let items = fields.optional_array(name, 1..=7)?.unwrap_or_default();
+    let mut days = Vec::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let fault = |message| FieldError::new(item_path(&fields.path_of(name), at), message);
+        let day = item
+            .as_i64()
+            .and_then(|day| u8::try_from(day).ok())
+            .filter(|day| (1..=7).contains(day))
+            .ok_or_else(|| fault("must be an integer from 1 (Monday) to 7"))?;
+        if days.contains(&day) {
+            return Err(fault("appears more than once"));
+        }
+        days.push(day);
+    }
+    Ok(days)
+}
+
+fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay, FieldError> {
+    let text = fields.required_string(name, 0..=usize::MAX)?;
+    text.parse()
+        .map_err(|_| fields.fault(name, "must be a time of day as `HH:MM`, 00:00 to 23:59"))
+}
+
+/// An optional string.
+fn owned(
+    fields: &mut Fields<'_>,
+    name: &str,
+    chars: RangeInclusive<usize>,
+) -> Result<Option<String>, FieldError> {
+    Ok(fields.optional_string(name, chars)?.map(str::to_owned))
+}
+
+/// A text with `{{variables}}`; empty by default.
+fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String, FieldError> {
+    let text = fields.optional_string(name, 0..=chars)?.unwrap_or_default();
+    if text.matches("{{").count() > MAX_PLACEHOLDERS {
+        let message = format!("more than {MAX_PLACEHOLDERS} `{{{{`");
+        return Err(fields.fault(name, message));
+    }
+    Ok(text.to_owned())
+}
+
+fn language(fields: &mut Fields<'_>) -> Result<Option<String>, FieldError> {
+    let name = "language";
+    match fields.optional_string(name, 0..=usize::MAX)? {
+        Some(tag) if !is_bcp47_shape(tag) => {
+            Err(fields.fault(name, "must be a BCP 47 language tag, such as es-MX"))
+        }
+        tag => Ok(tag.map(str::to_owned)),
+    }
+}
+
+fn sample_rate(fields: &mut Fields<'_>) -> Result<Option<i64>, FieldError> {
+    let name = "sample_rate";
+    match fields.present(name).map(Json::as_i64) {
+        None => Ok(None),
+        Some(Some(rate @ (8_000 | 16_000 | 24_000))) => Ok(Some(rate)),
+        Some(_) => Err(fields.fault(name, "must be 8000, 16000 or 24000")),
+    }
+}
+
+fn settings(fields: &mut Fields<'_>) -> Result<Json, FieldError> {
+    let name = "settings";
+    let Some(settings) = fields.present(name) else {
+        return Ok(Json::Object(Vec::new()));
+    };
+    if settings.as_object().is_none() {
+        return Err(fields.fault(name, "must be an object"));
+    }
+    if settings.to_compact().len() > MAX_SETTINGS_BYTES {
+        let message = format!("larger than {MAX_SETTINGS_BYTES} bytes of compact JSON");
+        return Err(fields.fault(name, message));
+    }
+    Ok(settings.clone())
+}
+
+/// An array of objects; empty by default.
+fn list<T>(
+    fields: &mut Fields<'_>,
+    name: &str,
+    most: usize,
+    read: fn(Fields<'_>) -> Result<T, FieldError>,
+) -> Result<Vec<T>, FieldError> {
+    let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
+    let path = fields.path_of(name);
+    let read = |(at, item)| read(Fields::of(item, &item_path(&path, at))?);
+    items.iter().enumerate().map(read).collect()
+}
+
+/// An array of different UUIDs, written with hyphens; empty by default.
+fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>, FieldError> {
+    let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
+    let path = fields.path_of(name);
+    let mut seen = HashSet::new();
+    let read = |(at, item): (usize, &Json)| {
+        let fault = |message| FieldError::new(item_path(&path, at), message);
+        let uuid = item
+            .as_str()
+            .filter(|text| text.len() == 36)
+            .and_then(|text| Uuid::try_parse(text).ok())
+            .ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)"))?;
+        if seen.insert(uuid) {
+            Ok(uuid)
+        } else {
+            Err(fault("appears more than once"))
+        }
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+/// The members of an object whose names are the client's to choose; none by default.
+fn members<'a>(
+    fields: &mut Fields<'a>,
+    name: &str,
+    most: usize,
+) -> Result<&'a [(String, Json)], FieldError> {
+    let Some(value) = fields.present(name) else {
+        return Ok(&[]);
+    };
+    let members = value
+        .as_object()
+        .ok_or_else(|| fields.fault(name, "must be an object"))?;
+    if members.len() > most {
+        return Err(fields.fault(name, format!("more than {most} members")));
+    }
+    Ok(members)
+}
+
+/// Those that are not null: null is as good as absent (decision 1.2).
+fn present(members: &[(String, Json)]) -> impl Iterator<Item = &(String, Json)> {
+    members.iter().filter(|(_, value)| *value != Json::Null)
+}

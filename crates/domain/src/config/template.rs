@@ -1,0 +1,169 @@
+//! `{{name}}` in prompts.
+
+use std::fmt;
+
+use super::AgentConfig;
+use crate::Metadata;
+use crate::metadata::scalar_text;
+
+/// Replaces each `{{name}}` (white space inside the braces is allowed) by what `lookup` says of the name. A name that
+/// `lookup` does not know becomes nothing; braces around anything else stay as they are. What was put in is not rendered
+/// again.
+pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(open) = rest.find("{{") {
+        let inside = &rest[open + 2..];
+        let end = inside.find(['{', '}']).unwrap_or(inside.len());
+        let name = inside[..end].trim();
+        let closed = inside[end..].starts_with("}}") && !name.is_empty();
+        let value = closed
+            .then(|| lookup(name).or_else(|| is_variable_name(name).then(String::new)))
+            .flatten();
+        match value {
+            Some(value) => {
+                out.push_str(&rest[..open]);
+                out.push_str(&value);
+                rest = &inside[end + 2..];
+            }
+            // One brace on: in `{{{name}}}` the inner two belong together.
+            None => {
+                out.push_str(&rest[..=open]);
+                rest = &rest[open + 1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `^[A-Za-z_][A-Za-z0-9_]{0,63}$`.
+pub(super) fn is_variable_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// What an agent is told and says first in one call.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The instructions for the model.
+    pub system_prompt: String,
+    /// What the agent says first; empty: the other side begins.
+    pub first_message: String,
+}
+
+/// Redacted: it holds the call's metadata.
+impl fmt::Debug for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rendered(…)")
+    }
+}
+
+impl AgentConfig {
+    /// The prompt and first message of one call: each variable is the call's metadata, else its `default`, else empty.
+    #[must_use]
+    pub fn rendered(&self, metadata: &Metadata) -> Rendered {
+        let lookup = |name: &str| {
+            metadata.variable(name).or_else(|| {
+                let variable = self.dynamic_variables.iter().find(|v| v.name == name)?;
+                Some(scalar_text(&variable.default))
+            })
+        };
+        Rendered {
+            system_prompt: render(&self.system_prompt, lookup),
+            first_message: render(&self.first_message, lookup),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Json;
+
+    fn rendered(template: &str) -> String {
+        render(template, |name| match name {
+            "name" => Some("Ana".to_owned()),
+            "código postal" => Some("06700".to_owned()),
+            "braces" => Some("{{name}}".to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn names_in_braces_are_replaced_once() {
+        let cases = [
+            ("Hola {{name}}!", "Hola Ana!"),
+            ("{{ name }}{{\tname\n}}", "AnaAna"),
+            ("{{código postal}}", "06700"),
+            ("[{{nobody}}]", "[]"),
+            ("{{braces}}", "{{name}}"),
+            ("{{{name}}}", "{Ana}"),
+            ("{{ a {{name}}", "{{ a Ana"),
+        ];
+        for (template, text) in cases {
+            assert_eq!(rendered(template), text, "{template}");
+        }
+    }
+
+    #[test]
+    fn malformed_braces_stay_as_they_are() {
+        for template in [
+            "",
+            "{",
+            "{{",
+            "{{name",
+            "{{name}",
+            "{name}",
+            "{{}}",
+            "{{ }}",
+            "{{#if x}}",
+            "{{a b}}",
+            "{{1a}}",
+            "}}{{",
+        ] {
+            assert_eq!(rendered(template), template);
+        }
+        assert_eq!(rendered(&"{".repeat(100_000)).len(), 100_000);
+    }
+
+    #[test]
+    fn metadata_wins_over_the_default_and_null_is_empty() {
+        let config = AgentConfig::from_json(
+            &Json::parse(
+                br#"{"system_prompt": "{{a}}|{{b}}|{{c}}|{{d}}", "first_message": "{{ a }}",
+                     "dynamic_variables": {"a": {"default": "A"}, "b": {"default": 7.0}, "c": {}, "d": {"default": "D"}}}"#,
+            )
+            .unwrap(),
+            "config",
+            "es",
+        )
+        .unwrap();
+        let metadata = Metadata::from_stored(r#"{"a":"x","d":null}"#).unwrap();
+        let rendered = config.rendered(&metadata);
+        assert_eq!(rendered.system_prompt, "x|7.0||");
+        assert_eq!(rendered.first_message, "x");
+        assert_eq!(
+            config.rendered(&Metadata::empty()).system_prompt,
+            "A|7.0||D"
+        );
+        assert_eq!(format!("{rendered:?}"), "Rendered(…)");
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_braces_is_untouched(text in "[^{}]*") {
+            prop_assert_eq!(rendered(&text), text);
+        }
+
+        #[test]
+        fn any_template_renders(text in "[{} a-z]{0,40}") {
+            let _ = rendered(&text);
+        }
+    }
+}

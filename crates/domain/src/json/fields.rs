@@ -1,0 +1,382 @@
+//! Reading an object field by field, in documented order, so that of several faults the first is reported.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::{FieldError, Json, member_path};
+
+/// The members of an object that are still to be read.
+///
+/// ```
+/// use offhook_domain::json::{Fields, Json};
+///
+/// let body = Json::parse(br#"{"name": "Ana", "agee": 3}"#)?;
+/// let mut fields = Fields::of(&body, "")?;
+/// assert_eq!(fields.required_string("name", 1..=120)?, "Ana");
+/// assert_eq!(fields.optional_integer("age", 0..=150)?, None);
+/// assert_eq!(fields.finish().map_err(|e| e.to_string()), Err("`agee`: unknown field".to_owned()));
+/// # Ok::<(), offhook_domain::json::JsonError>(())
+/// ```
+#[derive(Debug)]
+pub struct Fields<'a> {
+    members: &'a [(String, Json)],
+    taken: Vec<bool>,
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of the object at `path` (empty for the body itself).
+    ///
+    /// # Errors
+    /// `must be an object`.
+    pub fn of(json: &'a Json, path: &str) -> Result<Self, FieldError> {
+        let Json::Object(members) = json else {
+            return Err(FieldError::new(path, "must be an object"));
+        };
+        Ok(Self {
+            members,
+            taken: vec![false; members.len()],
+            path: path.to_owned(),
+        })
+    }
+
+    /// The path of the object itself.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path of a member.
+    #[must_use]
+    pub fn path_of(&self, name: &str) -> String {
+        member_path(&self.path, name)
+    }
+
+    /// The fault `message` of a member.
+    #[must_use]
+    pub fn fault(&self, name: &str, message: impl Into<String>) -> FieldError {
+        FieldError::new(self.path_of(name), message)
+    }
+
+    /// The member as sent, null included.
+    pub fn take(&mut self, name: &str) -> Option<&'a Json> {
+        let at = self.members.iter().position(|(n, _)| n == name)?;
+        self.taken[at] = true;
+        Some(&self.members[at].1)
+    }
+
+    /// The member; null is as good as absent (decision 1.2).
+    pub fn present(&mut self, name: &str) -> Option<&'a Json> {
+        self.take(name).filter(|value| **value != Json::Null)
+    }
+
+    /// The member, which must not be missing.
+    ///
+    /// # Errors
+    /// `is required`.
+    pub fn required(&mut self, name: &str) -> Result<&'a Json, FieldError> {
+        self.present(name)
+            .ok_or_else(|| self.fault(name, "is required"))
+    }
+
+    /// A string of so many characters (Unicode scalar values), which must not be missing.
+    ///
+    /// # Errors
+    /// `is required`, `must be a string`, `must not be empty`, `longer than N characters`.
+    pub fn required_string(
+        &mut self,
+        name: &str,
+        chars: RangeInclusive<usize>,
+    ) -> Result<&'a str, FieldError> {
+        let value = self.required(name)?;
+        self.string(name, value, &chars)
+    }
+
+    /// A string of so many characters (Unicode scalar values).
+    ///
+    /// # Errors
+    /// As [`Fields::required_string`], but for absence.
+    pub fn optional_string(
+        &mut self,
+        name: &str,
+        chars: RangeInclusive<usize>,
+    ) -> Result<Option<&'a str>, FieldError> {
+        self.present(name)
+            .map(|value| self.string(name, value, &chars))
+            .transpose()
+    }
+
+    fn string(
+        &self,
+        name: &str,
+        value: &'a Json,
+        chars: &RangeInclusive<usize>,
+    ) -> Result<&'a str, FieldError> {
+        check_string(value, chars).map_err(|message| self.fault(name, message))
+    }
+
+    /// A string that is one of few words; `choices` lists them for the message.
+    ///
+    /// # Errors
+    /// `must be a string`, `must be …`.
+    pub fn optional_choice<T: FromStr>(
+        &mut self,
+        name: &str,
+        choices: fn() -> String,
+    ) -> Result<Option<T>, FieldError> {
+        let Some(word) = self.optional_string(name, 0..=usize::MAX)? else {
+            return Ok(None);
+        };
+        match word.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(self.fault(name, format!("must be {}", choices()))),
+        }
+    }
+
+    /// An integer; `5.0` counts as 5.
+    ///
+    /// # Errors
+    /// `must be an integer from A to B`.
+    pub fn optional_integer(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Option<i64>, FieldError> {
+        let Some(value) = self.present(name) else {
+            return Ok(None);
+        };
+        match value.as_i64() {
+            Some(integer) if range.contains(&integer) => Ok(Some(integer)),
+            _ => {
+                let (low, high) = range.into_inner();
+                Err(self.fault(name, format!("must be an integer from {low} to {high}")))
+            }
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// `must be a number from A to B`.
+    pub fn optional_number(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, FieldError> {
+        let Some(value) = self.present(name) else {
+            return Ok(None);
+        };
+        match value.as_f64() {
+            Some(number) if range.contains(&number) => Ok(Some(number)),
+            _ => {
+                let (low, high) = range.into_inner();
+                Err(self.fault(name, format!("must be a number from {low} to {high}")))
+            }
+        }
+    }
+
+    /// A boolean.
+    ///
+    /// # Errors
+    /// `must be true or false`.
+    pub fn optional_bool(&mut self, name: &str) -> Result<Option<bool>, FieldError> {
+        self.present(name)
+            .map(|value| {
+                value
+                    .as_bool()
+                    .ok_or_else(|| self.fault(name, "must be true or false"))
+            })
+            .transpose()
+    }
+
+    /// An object, to be read in its turn.
+    ///
+    /// # Errors
+    /// `must be an object`.
+    pub fn optional_object(&mut self, name: &str) -> Result<Option<Fields<'a>>, FieldError> {
+        self.present(name)
+            .map(|value| Fields::of(value, &self.path_of(name)))
+            .transpose()
+    }
+
+    /// An array of so many items; the path of one is [`item_path`](super::item_path).
+    ///
+    /// # Errors
+    /// `must be an array`, `must not be empty`, `fewer than N items`, `more than N items`.
+    pub fn optional_array(
+        &mut self,
+        name: &str,
+        items: RangeInclusive<usize>,
+    ) -> Result<Option<&'a [Json]>, FieldError> {
+        let Some(value) = self.present(name) else {
+            return Ok(None);
+        };
+        let Json::Array(array) = value else {
+            return Err(self.fault(name, "must be an array"));
+        };
+        match check_size(array.len(), &items, "items") {
+            Some(message) => Err(self.fault(name, message)),
+            None => Ok(Some(array)),
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// The first member that nobody asked for: `unknown field`.
+    pub fn finish(self) -> Result<(), FieldError> {
+        match self.taken.iter().position(|taken| !taken) {
+            Some(at) => Err(self.fault(&self.members[at].0, "unknown field")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The text of a string value of so many characters, or what is wrong with it.
+pub(crate) fn check_string<'a>(
+    value: &'a Json,
+    chars: &RangeInclusive<usize>,
+) -> Result<&'a str, String> {
+    let text = value.as_str().ok_or("must be a string")?;
+    match check_size(text.chars().count(), chars, "characters") {
+        Some(message) => Err(message),
+        None => Ok(text),
+    }
+}
+
+fn check_size(size: usize, range: &RangeInclusive<usize>, unit: &str) -> Option<String> {
+    let (low, high) = (*range.start(), *range.end());
+    if size > high {
+        Some(match unit {
+            "items" => format!("more than {high} items"),
+            _ => format!("longer than {high} {unit}"),
+        })
+    } else if size >= low {
+        None
+    } else if size == 0 {
+        Some("must not be empty".to_owned())
+    } else {
+        Some(match unit {
+            "items" => format!("fewer than {low} items"),
+            _ => format!("shorter than {low} {unit}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    /// What `read` says of the object `text` at the path `p`.
+    fn message<T>(
+        text: &str,
+        read: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
+    ) -> String {
+        let json = parsed(text);
+        let mut fields = Fields::of(&json, "p").unwrap();
+        match read(&mut fields) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn strings_are_measured_in_characters() {
+        let read = |fields: &mut Fields<'_>| fields.required_string("s", 1..=3).map(drop);
+        assert_eq!(message(r#"{"s":"ñ😀é"}"#, read), "");
+        assert_eq!(
+            message(r#"{"s":"abcd"}"#, read),
+            "`p.s`: longer than 3 characters"
+        );
+        assert_eq!(message(r#"{"s":""}"#, read), "`p.s`: must not be empty");
+        assert_eq!(message(r#"{"s":1}"#, read), "`p.s`: must be a string");
+        assert_eq!(message(r#"{"s":null}"#, read), "`p.s`: is required");
+        assert_eq!(message("{}", read), "`p.s`: is required");
+        assert_eq!(
+            message("{}", |f| f.optional_string("s", 1..=3).map(drop)),
+            ""
+        );
+    }
+
+    #[test]
+    fn numbers_name_their_range() {
+        let integer = |fields: &mut Fields<'_>| fields.optional_integer("n", 1..=20).map(drop);
+        for text in [r#"{"n":5.0}"#, r#"{"n":2e1}"#, r#"{"n":null}"#] {
+            assert_eq!(message(text, integer), "");
+        }
+        for text in [
+            r#"{"n":0}"#,
+            r#"{"n":5.5}"#,
+            r#"{"n":"5"}"#,
+            r#"{"n":1e99}"#,
+        ] {
+            assert_eq!(
+                message(text, integer),
+                "`p.n`: must be an integer from 1 to 20"
+            );
+        }
+        let number = |fields: &mut Fields<'_>| fields.optional_number("n", 0.5..=2.0).map(drop);
+        assert_eq!(message(r#"{"n":0.5}"#, number), "");
+        for text in [r#"{"n":0.4}"#, r#"{"n":1e999}"#, r#"{"n":true}"#] {
+            assert_eq!(
+                message(text, number),
+                "`p.n`: must be a number from 0.5 to 2"
+            );
+        }
+    }
+
+    #[test]
+    fn every_other_kind_has_its_message() {
+        assert_eq!(
+            message(r#"{"b":0}"#, |f| f.optional_bool("b")),
+            "`p.b`: must be true or false"
+        );
+        assert_eq!(
+            message(r#"{"o":[]}"#, |f| f.optional_object("o").map(drop)),
+            "`p.o`: must be an object"
+        );
+        assert_eq!(
+            message(r#"{"a":{}}"#, |f| f.optional_array("a", 1..=2).map(drop)),
+            "`p.a`: must be an array"
+        );
+        assert_eq!(
+            message(r#"{"a":[]}"#, |f| f.optional_array("a", 1..=2).map(drop)),
+            "`p.a`: must not be empty"
+        );
+        assert_eq!(
+            message(r#"{"a":[1,2,3]}"#, |f| f
+                .optional_array("a", 1..=2)
+                .map(drop)),
+            "`p.a`: more than 2 items"
+        );
+        assert_eq!(
+            message(r#"{"c":"other"}"#, |f| {
+                f.optional_choice::<crate::Runtime>("c", crate::Runtime::choices)
+            }),
+            "`p.c`: must be `engine` or `legacy`"
+        );
+        assert_eq!(
+            Fields::of(&Json::Null, "").unwrap_err().to_string(),
+            "the body: must be an object"
+        );
+    }
+
+    #[test]
+    fn the_first_unknown_member_is_named_at_the_end() {
+        let json = parsed(r#"{"x":1,"a":2,"y":3}"#);
+        let mut fields = Fields::of(&json, "p").unwrap();
+        assert_eq!(fields.take("a"), Some(&parsed("2")));
+        assert_eq!(
+            fields.finish().unwrap_err().to_string(),
+            "`p.x`: unknown field"
+        );
+        let json = parsed(r#"{"a":null}"#);
+        let mut fields = Fields::of(&json, "p").unwrap();
+        assert_eq!(fields.present("a"), None);
+        assert_eq!(fields.finish(), Ok(()));
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+
+mod agent;
+mod call;
+mod e164;
+mod ids;
+mod plan;
+mod price;
+mod scope;
+mod timestamp;
+
+pub mod config;
+pub mod json;
+pub mod metadata;
+
+pub use agent::{AgentStatus, Runtime};
+pub use call::{
+    CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
+    TerminationReason,
+};
+pub use config::{AgentConfig, ConfigWrite};
+pub use e164::{E164, E164Error};
+pub use ids::{
+    AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
+    LedgerId, MemberId, NodeId, RequestId,
+};
+pub use json::{FieldError, Fields, Json, JsonError};
+pub use metadata::Metadata;
+pub use plan::{Plan, PlanTerms, Plans};
+pub use price::{Credits, Price};
+pub use scope::{Scope, Scopes};
+pub use timestamp::{Clock, Timestamp, TimestampError};

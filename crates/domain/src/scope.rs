@@ -1,0 +1,176 @@
+//! What a key may do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+macro_rules! scopes {
+    ($($variant:ident => $name:literal,)*) => {
+        /// A permission of the form `resource:action` (interface, Authentication 7).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each is named by its text in the interface's table")]
+        pub enum Scope { $($variant,)* }
+
+        impl Scope {
+            /// Every scope, in the interface's order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The wire form.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    AgentsRead => "agents:read",
+    AgentsWrite => "agents:write",
+    CallsRead => "calls:read",
+    CallsWrite => "calls:write",
+    ConversationsRead => "conversations:read",
+    KnowledgeRead => "knowledge:read",
+    KnowledgeWrite => "knowledge:write",
+    PhoneNumbersRead => "phone_numbers:read",
+    PhoneNumbersWrite => "phone_numbers:write",
+    CampaignsRead => "campaigns:read",
+    CampaignsWrite => "campaigns:write",
+    WebhooksRead => "webhooks:read",
+    WebhooksWrite => "webhooks:write",
+    IntegrationsRead => "integrations:read",
+    TeamRead => "team:read",
+    BillingRead => "billing:read",
+    LogsRead => "logs:read",
+}
+
+impl Scope {
+    /// Whether a read-only key is refused here (decision 3.3).
+    #[must_use]
+    pub fn writes(self) -> bool {
+        self.as_str().ends_with(":write")
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|s| s.as_str() == text)
+            .ok_or_else(|| UnknownScope(text.into()))
+    }
+}
+
+impl Serialize for Scope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The text names no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no scope; scopes are written like calls:read, or `all`")]
+pub struct UnknownScope(Box<str>);
+
+/// A set of scopes; kept and shown in the interface's order.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scopes(u32);
+
+impl Scopes {
+    /// Every scope.
+    #[must_use]
+    pub fn all() -> Self {
+        Scope::ALL.iter().copied().collect()
+    }
+
+    /// Whether `scope` is in the set.
+    #[must_use]
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u32) != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The scopes in the interface's order.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL
+            .iter()
+            .copied()
+            .filter(move |scope| self.contains(*scope))
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(
+            scopes
+                .into_iter()
+                .fold(0, |set, scope| set | 1 << scope as u32),
+        )
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, scope) in self.iter().enumerate() {
+            write!(f, "{}{scope}", if at == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scopes({self})")
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = UnknownScope;
+
+    /// `all`, or names separated by commas.
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        if text == "all" {
+            return Ok(Self::all());
+        }
+        text.split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::parse)
+            .collect()
+    }
+}
+
+impl Serialize for Scopes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_reads_back_what_it_prints() {
+        for text in ["", "agents:read", "agents:read,calls:write,logs:read"] {
+            assert_eq!(text.parse::<Scopes>().unwrap().to_string(), text);
+        }
+        assert_eq!("all".parse::<Scopes>().unwrap().iter().count(), 17);
+        assert!("calls:delete".parse::<Scopes>().is_err());
+    }
+}

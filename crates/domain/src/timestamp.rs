@@ -1,0 +1,210 @@
+//! Instants, and the clock that tells them.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use time::format_description::well_known::Iso8601;
+use time::macros::format_description;
+use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// An instant in UTC with microseconds, printed with milliseconds: `2026-04-30T18:32:11.123Z` (decision 1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// The text is neither an ISO 8601 date nor a datetime of the years 0001 to 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z")]
+pub struct TimestampError;
+
+/// Where the present comes from. Everything that a customer reads is stamped by it; tests turn it by hand.
+pub trait Clock: Send + Sync + 'static {
+    /// The present.
+    fn now(&self) -> Timestamp;
+}
+
+impl Timestamp {
+    /// The instant so many microseconds after 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole milliseconds since 1970-01-01T00:00:00Z, rounded down.
+    #[must_use]
+    pub const fn unix_millis(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.
+    #[must_use]
+    pub const fn unix_seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    /// This instant and `duration` more; the last representable one if that is beyond it.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// This instant less `duration`.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// The time from `earlier` to this instant, zero if `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// The calendar month in UTC as `year * 12 + month - 1`: what a monthly budget counts by.
+    #[must_use]
+    pub fn utc_month(self) -> i32 {
+        self.offset_date_time()
+            .map_or(0, |t| t.year() * 12 + i32::from(u8::from(t.month())) - 1)
+    }
+
+    /// Reads the lower bound that a client gave: a bare date is the day's first instant (decision 1.9).
+    ///
+    /// # Errors
+    /// [`TimestampError`] for anything but an ISO 8601 date or datetime.
+    pub fn parse_from(text: &str) -> Result<Self, TimestampError> {
+        Ok(parse(text)?.0)
+    }
+
+    /// Reads the upper bound that a client gave: a bare date is the day's last instant, and a datetime covers the
+    /// whole millisecond that it names (decision 1.9).
+    ///
+    /// # Errors
+    /// [`TimestampError`] for anything but an ISO 8601 date or datetime.
+    pub fn parse_to(text: &str) -> Result<Self, TimestampError> {
+        let (Self(first), bare_date) = parse(text)?;
+        Ok(Self(if bare_date {
+            first + (MICROS_PER_DAY - 1)
+        } else {
+            first.div_euclid(1_000) * 1_000 + 999
+        }))
+    }
+
+    fn offset_date_time(self) -> Option<OffsetDateTime> {
+        OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000).ok()
+    }
+}
+
+/// Returns the instant and whether the text is a bare date.
+fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
+    if !text.is_ascii() || text.len() > 40 {
+        return Err(TimestampError);
+    }
+    let (moment, bare) = if let Ok(moment) = OffsetDateTime::parse(text, &Iso8601::PARSING) {
+        (moment, false)
+    } else if let Ok(moment) = PrimitiveDateTime::parse(text, &Iso8601::PARSING) {
+        (moment.assume_utc(), false)
+    } else if let Ok(date) = Date::parse(text, &Iso8601::PARSING) {
+        (date.with_time(Time::MIDNIGHT).assume_utc(), true)
+    } else {
+        return Err(TimestampError);
+    };
+    if !(1..=9999).contains(&moment.year()) {
+        return Err(TimestampError);
+    }
+    let micros = moment.unix_timestamp_nanos().div_euclid(1_000);
+    i64::try_from(micros)
+        .map(|micros| (Timestamp(micros), bare))
+        .map_err(|_| TimestampError)
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let format = format_description!(
+            "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"
+        );
+        let text = self
+            .offset_date_time()
+            .and_then(|moment| moment.format(&format).ok());
+        f.write_str(text.as_deref().ok_or(fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timestamp({})", self.0)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(text: &str) -> String {
+        Timestamp::parse_from(text).unwrap().to_string()
+    }
+
+    #[test]
+    fn an_instant_prints_milliseconds_and_keeps_microseconds() {
+        let at = Timestamp::parse_from("2026-04-30T18:32:11.123456Z").unwrap();
+        assert_eq!(at.to_string(), "2026-04-30T18:32:11.123Z");
+        assert_eq!(at.micros() % 1_000, 456);
+    }
+
+    #[test]
+    fn a_datetime_without_offset_is_utc_and_an_offset_is_applied() {
+        assert_eq!(from("2026-04-30T18:32:11"), "2026-04-30T18:32:11.000Z");
+        assert_eq!(
+            from("2026-04-30T18:32:11-06:00"),
+            "2026-05-01T00:32:11.000Z"
+        );
+    }
+
+    #[test]
+    fn a_bare_date_is_the_first_instant_in_from_and_the_last_in_to() {
+        assert_eq!(from("2026-04-30"), "2026-04-30T00:00:00.000Z");
+        let to = Timestamp::parse_to("2026-04-30").unwrap();
+        assert_eq!(to.to_string(), "2026-04-30T23:59:59.999Z");
+        assert_eq!(to.micros() % 1_000_000, 999_999);
+    }
+
+    #[test]
+    fn to_covers_the_whole_millisecond_that_it_names() {
+        let to = Timestamp::parse_to("2026-04-30T18:32:11.123Z").unwrap();
+        assert_eq!(to.micros() % 1_000_000, 123_999);
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-04-31",
+            "1714501931",
+            "2026-04-30T25:00:00Z",
+            "+12026-01-01",
+        ] {
+            assert_eq!(Timestamp::parse_from(text), Err(TimestampError), "{text}");
+        }
+    }
+}
