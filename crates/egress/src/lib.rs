@@ -1,0 +1,22 @@
+//! Every outgoing address checked: the guard for each URL that an account can write (decisions 7.5).
+//!
+//! A URL passes two doors. [`TargetUrl::parse`] reads its text: https, a host name, no credentials, no fragment.
+//! [`GuardedClient`] then connects only to addresses that [`is_public`] accepts: it resolves the name itself, refuses
+//! the whole answer when one address of it is not public, follows no redirect and ignores the environment's proxies.
+//! [`Failure`] is the short word for what went wrong, fit to be shown to a customer: it never tells an address.
+
+mod address;
+mod client;
+mod failure;
+mod lookup;
+mod resolver;
+mod target;
+mod tls;
+
+pub use address::is_public;
+pub use client::{GuardedClient, SetupError};
+pub use failure::{Failure, is_blocked};
+pub use lookup::{Lookup, LookupError, SystemLookup};
+pub use resolver::{Blocked, GuardedResolver, RESOLVE_TIMEOUT};
+pub use target::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError};
+pub use tls::client_config;

@@ -1,0 +1,87 @@
+//! Asking the system for the addresses of a name.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+
+/// The most names that [`SystemLookup`] asks for at one time. A lookup holds a thread of the runtime's blocking pool
+/// (512 threads, shared with the database) until the system gives up on the name, long after its caller has.
+const MAX_RUNNING: usize = 128;
+
+/// Resolves a host name. The addresses come unjudged: [`GuardedResolver`](crate::GuardedResolver) judges them.
+pub trait Lookup: Send + Sync + 'static {
+    /// All addresses of `host`.
+    fn lookup(&self, host: &str) -> BoxFuture<'static, Result<Vec<IpAddr>, LookupError>>;
+}
+
+/// Why a name has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// The resolver's own words.
+    #[error("the name does not resolve: {0}")]
+    Failed(Arc<str>),
+    /// Too many lookups are running.
+    #[error("too many names are being resolved")]
+    Busy,
+}
+
+type Answer = Result<Vec<IpAddr>, LookupError>;
+type Running = HashMap<Box<str>, Shared<BoxFuture<'static, Answer>>>;
+
+/// The operating system's resolver (`getaddrinfo`).
+///
+/// Lookups of one name at one time are one lookup, and at most 128 names are looked up at one time: a name whose
+/// server never answers cannot use up the threads that others need.
+#[derive(Default)]
+pub struct SystemLookup {
+    running: Arc<Mutex<Running>>,
+}
+
+impl SystemLookup {
+    /// A resolver with no lookup running.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Lookup for SystemLookup {
+    fn lookup(&self, host: &str) -> BoxFuture<'static, Answer> {
+        let mut running = lock(&self.running);
+        if let Some(lookup) = running.get(host) {
+            return lookup.clone().boxed();
+        }
+        if running.len() >= MAX_RUNNING {
+            return std::future::ready(Err(LookupError::Busy)).boxed();
+        }
+        let name: Box<str> = host.into();
+        let table = Arc::clone(&self.running);
+        // A task of its own: the entry lives as long as the thread is held, whether or not a caller still waits.
+        let task = tokio::spawn(async move {
+            let answer = ask_system(&name).await;
+            lock(&table).remove(&name);
+            answer
+        });
+        let lookup = async move {
+            task.await
+                .unwrap_or_else(|stopped| Err(LookupError::Failed(stopped.to_string().into())))
+        }
+        .boxed()
+        .shared();
+        running.insert(host.into(), lookup.clone());
+        lookup.boxed()
+    }
+}
+
+async fn ask_system(host: &str) -> Answer {
+    match tokio::net::lookup_host((host, 0)).await {
+        Ok(addresses) => Ok(addresses.map(|address| address.ip()).collect()),
+        Err(error) => Err(LookupError::Failed(error.to_string().into())),
+    }
+}
+
+fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,91 @@
+//! Named points between every two steps of placing, dialing, closing and delivering.
+//!
+//! With the feature `failpoints` the process aborts itself, as a power cut would end it, when it comes to the point
+//! that `OFFHOOK_FAILPOINT` names (`name` or `name:3` for the third time). Without the feature nothing is compiled in,
+//! and with it a release build does not compile.
+
+#[cfg(all(feature = "failpoints", not(debug_assertions)))]
+compile_error!("failpoints must not be in a release build");
+
+macro_rules! points {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* pub const $name: &str = $text;)*
+
+        /// Every point; the crash tests hit each of them on both databases.
+        pub const ALL: &[&str] = &[$($text,)*];
+    };
+}
+
+points! {
+    /// The request is read and checked; its transaction has not begun.
+    PLACE_BEFORE_TRANSACTION = "place.before_transaction";
+    /// Everything is written; COMMIT has not been sent.
+    PLACE_BEFORE_COMMIT = "place.before_commit";
+    /// The call is committed; the client has no answer.
+    PLACE_AFTER_COMMIT = "place.after_commit";
+    /// The dialer is about to claim.
+    DIAL_BEFORE_CLAIM = "dial.before_claim";
+    /// The claim is committed; the carrier has not been asked.
+    DIAL_AFTER_CLAIM = "dial.after_claim";
+    /// The carrier has taken the call; nothing of it is written.
+    DIAL_AFTER_CARRIER = "dial.after_carrier";
+    /// The answer is committed.
+    DIAL_AFTER_ANSWER = "dial.after_answer";
+    /// A turn is committed.
+    DIAL_AFTER_TURN = "dial.after_turn";
+    /// The media has ended; nothing of that is written.
+    CLOSE_BEFORE_CLOSING = "close.before_closing";
+    /// `closing` is committed; there is no summary yet.
+    CLOSE_AFTER_CLOSING = "close.after_closing";
+    /// The summary is made; the closing transaction has not begun.
+    CLOSE_AFTER_SUMMARY = "close.after_summary";
+    /// The closing transaction is written; COMMIT has not been sent.
+    CLOSE_BEFORE_COMMIT = "close.before_commit";
+    /// The call is settled.
+    CLOSE_AFTER_COMMIT = "close.after_commit";
+    /// The dispatcher is about to claim.
+    DELIVER_BEFORE_CLAIM = "deliver.before_claim";
+    /// The claim is committed; nothing has been sent.
+    DELIVER_AFTER_CLAIM = "deliver.after_claim";
+    /// The receiver has answered; nothing of that is written.
+    DELIVER_AFTER_SEND = "deliver.after_send";
+    /// The attempt's result is committed.
+    DELIVER_AFTER_FINISH = "deliver.after_finish";
+}
+
+/// Passes the point `name`: nothing without the feature.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn hit(_name: &str) {}
+
+/// Passes the point `name`: aborts the process if `OFFHOOK_FAILPOINT` names it.
+#[cfg(feature = "failpoints")]
+pub fn hit(name: &str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static CHOSEN: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    let chosen = CHOSEN.get_or_init(|| {
+        let setting = std::env::var("OFFHOOK_FAILPOINT").ok()?;
+        let (name, times) = setting.split_once(':').unwrap_or((&setting, "1"));
+        Some((name.to_owned(), times.parse().unwrap_or(1)))
+    });
+    if let Some((chosen, times)) = chosen
+        && chosen == name
+        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *times
+    {
+        std::process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_point_has_its_own_name() {
+        let mut names = super::ALL.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), super::ALL.len());
+    }
+}

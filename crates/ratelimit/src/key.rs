@@ -1,0 +1,71 @@
+//! Who is counted.
+
+use std::net::IpAddr;
+
+use crate::client_ip;
+
+/// The prefix of an IPv6 address that is counted as one client unless configured otherwise: a subscriber holds at least
+/// a /64, and can use every address in it.
+pub const IPV6_PREFIX_BITS: u8 = 64;
+
+/// Keeps keys of different kinds apart that happen to have the same bytes. There are eight spaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Space(u8);
+
+impl Space {
+    /// Network addresses: see [`Key::address`].
+    pub const ADDRESS: Self = Self(0);
+    /// Accounts.
+    pub const ACCOUNT: Self = Self(1);
+
+    /// The space with number `number`. 0 and 1 are [`Space::ADDRESS`] and [`Space::ACCOUNT`].
+    ///
+    /// # Panics
+    ///
+    /// If `number` is above 7: in a `const` that is a compile error.
+    #[must_use]
+    pub const fn new(number: u8) -> Self {
+        assert!(number < 8, "there are eight spaces, 0 to 7");
+        Self(number)
+    }
+
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// One counted client. Keys are exact: two clients never share one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub(crate) space: Space,
+    pub(crate) id: [u64; 2],
+}
+
+impl Key {
+    /// A network address as it is counted: an IPv4 address by itself (also when it comes IPv4-mapped), an IPv6 address
+    /// by its first `ipv6_prefix_bits`, from 48 to 64 ([`IPV6_PREFIX_BITS`] is usual; others are taken as the nearest).
+    #[must_use]
+    pub fn address(address: IpAddr, ipv6_prefix_bits: u8) -> Self {
+        let network = match client_ip::network(address, ipv6_prefix_bits) {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        Self::id(Space::ADDRESS, network.octets())
+    }
+
+    /// An account by the 16 bytes of its id.
+    #[must_use]
+    pub fn account(id: [u8; 16]) -> Self {
+        Self::id(Space::ACCOUNT, id)
+    }
+
+    /// Anything with an id of 16 bytes.
+    #[must_use]
+    pub fn id(space: Space, id: [u8; 16]) -> Self {
+        let id = u128::from_be_bytes(id);
+        Self {
+            space,
+            id: [(id >> 64) as u64, id as u64],
+        }
+    }
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod secret;
+mod signature;
+
+pub use secret::{
+    InvalidSecret, RandomUnavailable, SECRET_PREFIX, SHOWN_PREFIX_CHARS, SigningSecret,
+};
+pub use signature::{
+    DEFAULT_TOLERANCE_SECONDS, MAX_SIGNATURES, SIGNATURE_HEADER, VerifyError, sign, verify,
+};
