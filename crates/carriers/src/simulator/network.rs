@@ -1,0 +1,187 @@
+//! The simulated network in this process.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use offhook_domain::{CallHandle, E164, NodeId};
+use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Line, Spoken};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::simulator::numbers::{Behaviour, OURS};
+use crate::simulator::pace::Pace;
+use crate::simulator::person::{Command, Person};
+
+/// Dials remembered, the oldest forgotten first.
+const REMEMBERED_DIALS: usize = 10_000;
+
+/// Events that may wait for the session.
+const EVENTS_WAITING: usize = 8;
+
+/// A phone network of scripted people, in this process. Clones are the same network.
+#[derive(Clone)]
+pub struct Simulator(Arc<Exchange>);
+
+/// A call that the network was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dial {
+    /// The caller's reference.
+    pub handle: CallHandle,
+    /// The number called.
+    pub to: E164,
+    /// Who asked.
+    pub node: NodeId,
+}
+
+impl Simulator {
+    /// A network whose people are `speed` times faster than real ones.
+    #[must_use]
+    pub fn new(speed: f64) -> Self {
+        Self(Exchange::new(speed))
+    }
+
+    /// What was dialed so far, in order; each dial of a handle counts. Only the last 10,000 are remembered.
+    #[must_use]
+    pub fn dials(&self) -> Vec<Dial> {
+        lock(&self.0.dials).iter().cloned().collect()
+    }
+
+    /// How many calls go on.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.0.live().len()
+    }
+}
+
+#[async_trait]
+impl Carrier for Simulator {
+    async fn dial(&self, request: DialRequest) -> Result<Leg, DialError> {
+        if Behaviour::of(&request.to) == Behaviour::Unreachable {
+            return Err(DialError::NotConnected);
+        }
+        let (events, commands) = self.0.dial(&request);
+        Ok(Leg {
+            events,
+            line: Box::new(LocalLine {
+                commands,
+                said: AtomicU64::new(0),
+            }),
+            speed: self.0.pace.speed(),
+        })
+    }
+
+    async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
+        self.0.command(handle, Command::HangUp);
+        Ok(())
+    }
+
+    fn ours(&self) -> Option<E164> {
+        OURS.parse().ok()
+    }
+}
+
+/// The calls of a network.
+pub(crate) struct Exchange {
+    pub(crate) pace: Pace,
+    calls: Mutex<HashMap<CallHandle, mpsc::UnboundedSender<Command>>>,
+    dials: Mutex<VecDeque<Dial>>,
+}
+
+impl Exchange {
+    pub(crate) fn new(speed: f64) -> Arc<Self> {
+        Arc::new(Self {
+            pace: Pace::new(speed),
+            calls: Mutex::default(),
+            dials: Mutex::default(),
+        })
+    }
+
+    /// Places a call. A handle that is dialed again is another call.
+    pub(crate) fn dial(
+        self: &Arc<Self>,
+        request: &DialRequest,
+    ) -> (mpsc::Receiver<LegEvent>, mpsc::UnboundedSender<Command>) {
+        self.remember(request);
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let (outbox, events) = mpsc::channel(EVENTS_WAITING);
+        let handle = request.handle;
+        lock(&self.calls).insert(handle, commands.clone());
+        let person = Person::new(inbox, outbox, self.pace).live(Behaviour::of(&request.to));
+        let (exchange, line) = (Arc::clone(self), commands.downgrade());
+        tokio::spawn(async move {
+            person.await;
+            let mut calls = lock(&exchange.calls);
+            let same = |known: &mpsc::UnboundedSender<Command>| {
+                line.upgrade().is_some_and(|line| line.same_channel(known))
+            };
+            if calls.get(&handle).is_some_and(same) {
+                calls.remove(&handle);
+            }
+        });
+        (events, commands)
+    }
+
+    /// Sends a command to a call. `false` if there is no such call.
+    pub(crate) fn command(&self, handle: CallHandle, command: Command) -> bool {
+        let call = lock(&self.calls).get(&handle).cloned();
+        call.is_some_and(|call| call.send(command).is_ok())
+    }
+
+    pub(crate) fn live(&self) -> Vec<CallHandle> {
+        lock(&self.calls).keys().copied().collect()
+    }
+
+    fn remember(&self, request: &DialRequest) {
+        let mut dials = lock(&self.dials);
+        if dials.len() >= REMEMBERED_DIALS {
+            dials.pop_front();
+        }
+        dials.push_back(Dial {
+            handle: request.handle,
+            to: request.to.clone(),
+            node: request.node,
+        });
+    }
+}
+
+/// The line of a call in this process.
+struct LocalLine {
+    commands: mpsc::UnboundedSender<Command>,
+    said: AtomicU64,
+}
+
+#[async_trait]
+impl Line for LocalLine {
+    async fn say(&self, text: &str) -> Spoken {
+        let (done, spoken) = oneshot::channel();
+        let command = Command::Say {
+            id: self.said.fetch_add(1, Ordering::Relaxed) + 1,
+            text: text.to_owned(),
+            done: Box::new(|spoken| drop(done.send(spoken))),
+        };
+        if self.commands.send(command).is_err() {
+            return Spoken::default();
+        }
+        spoken.await.unwrap_or_default()
+    }
+
+    fn stop_speaking(&self) {
+        let id = self.said.load(Ordering::Relaxed);
+        let _ = self.commands.send(Command::Stop { id });
+    }
+
+    async fn hang_up(&self) {
+        let _ = self.commands.send(Command::HangUp);
+    }
+}
+
+impl Drop for LocalLine {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::HangUp);
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

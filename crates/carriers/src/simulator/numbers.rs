@@ -1,0 +1,53 @@
+//! The numbers of the simulated network, and what happens when they are called.
+
+use offhook_domain::E164;
+
+/// The number that every account may call from.
+pub const OURS: &str = "+15005550100";
+
+/// What happens when a number is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behaviour {
+    /// A person answers, talks a little, says goodbye and hangs up. So does every number that is not listed here.
+    Talks,
+    /// `+15005550001`: engaged.
+    Busy,
+    /// `+15005550002`: rings out.
+    NoAnswer,
+    /// `+15005550003`: the call is declined.
+    Rejects,
+    /// `+15005550004`: a machine answers.
+    Voicemail,
+    /// `+15005550005`: no such number.
+    Invalid,
+    /// `+15005550006`: the person hangs up in the middle of the agent's second turn.
+    HangsUpMidSentence,
+    /// `+15005550007`: no connection to the carrier can be opened.
+    Unreachable,
+    /// `+15005550008`: the carrier takes the call over and never reports anything.
+    NeverReports,
+    /// `+15005550009`: the person interrupts the agent's second turn, and goes on as others do.
+    Interrupts,
+    /// `+15005550010`: the person answers and says nothing.
+    StaysSilent,
+}
+
+impl Behaviour {
+    /// What happens when this number is called.
+    #[must_use]
+    pub fn of(number: &E164) -> Self {
+        match number.as_str() {
+            "+15005550001" => Self::Busy,
+            "+15005550002" => Self::NoAnswer,
+            "+15005550003" => Self::Rejects,
+            "+15005550004" => Self::Voicemail,
+            "+15005550005" => Self::Invalid,
+            "+15005550006" => Self::HangsUpMidSentence,
+            "+15005550007" => Self::Unreachable,
+            "+15005550008" => Self::NeverReports,
+            "+15005550009" => Self::Interrupts,
+            "+15005550010" => Self::StaysSilent,
+            _ => Self::Talks,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The simulated network as a process of its own, spoken to over HTTP/1.1 on loopback.
+//!
+//! | Request | Answer |
+//! |---|---|
+//! | `POST /dial` | 200, the call's events as they happen, one JSON object a line; 421 for the number that cannot be connected |
+//! | `POST /calls/{handle}/say`, `…/stop`, `…/hangup` | 204, also for a call that is over |
+//! | `GET /calls` | 200, the handles of the calls that go on |
+//! | `GET /healthz` | 204 |
+//!
+//! What became of a text comes as an event line, so that a call holds one connection and the rest are short requests.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use offhook_domain::{CallHandle, Clock, Timestamp};
+use offhook_engine::ports::{DialRequest, LegEvent};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use crate::simulator::network::{Exchange, lock};
+use crate::simulator::numbers::Behaviour;
+use crate::simulator::person::Command;
+use crate::simulator::wire::{DialBody, EventLine, SPEED_HEADER, SayBody, StopBody};
+
+/// The largest request.
+const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// How a simulator's process is set up.
+#[derive(Clone)]
+pub struct SimulatorSettings {
+    /// How many times faster than real life its people are.
+    pub speed: f64,
+    /// The file to which each dial is appended, as one JSON line, before it is answered.
+    pub dial_log: Option<PathBuf>,
+    /// What dials are stamped with.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Serves the network on `listener`; it returns only with an error. Dropping the future stops taking connections.
+///
+/// # Errors
+/// The dial log cannot be opened.
+pub async fn serve(listener: TcpListener, settings: SimulatorSettings) -> std::io::Result<()> {
+    let log = settings.dial_log.as_deref().map(open_log).transpose()?;
+    let network = Arc::new(Network {
+        exchange: Exchange::new(settings.speed),
+        log: log.map(Mutex::new),
+        clock: settings.clock,
+        speakers: Mutex::default(),
+    });
+    loop {
+        let socket = match listener.accept().await {
+            Ok((socket, _)) => socket,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = socket.set_nodelay(true);
+        let network = Arc::clone(&network);
+        tokio::spawn(async move {
+            let service = service_fn(|request| Arc::clone(&network).answer(request));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended");
+            }
+        });
+    }
+}
+
+fn open_log(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+struct Network {
+    exchange: Arc<Exchange>,
+    log: Option<Mutex<File>>,
+    clock: Arc<dyn Clock>,
+    /// Where what became of the agent's texts is told, by call.
+    speakers: Mutex<HashMap<CallHandle, mpsc::UnboundedSender<EventLine>>>,
+}
+
+#[derive(Serialize)]
+struct LogLine<'a> {
+    at: Timestamp,
+    handle: CallHandle,
+    to: &'a offhook_domain::E164,
+    node: offhook_domain::NodeId,
+}
+
+#[derive(Serialize)]
+struct CallsBody {
+    live: Vec<CallHandle>,
+}
+
+impl Network {
+    async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
+        let path = request.uri().path().to_owned();
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let is_post = request.method() == Method::POST;
+        let response = match segments.as_slice() {
+            ["healthz"] => empty(StatusCode::NO_CONTENT),
+            ["calls"] if !is_post => self.list(),
+            ["dial"] if is_post => self.dial(request).await,
+            ["calls", handle, action] if is_post => match handle.parse() {
+                Ok(handle) => self.act(handle, action, request).await,
+                Err(_) => empty(StatusCode::BAD_REQUEST),
+            },
+            _ => empty(StatusCode::NOT_FOUND),
+        };
+        Ok(response)
+    }
+
+    fn list(&self) -> Response<Body> {
+        let live = self.exchange.live();
+        let body = serde_json::to_vec(&CallsBody { live }).unwrap_or_default();
+        Response::new(Full::new(Bytes::from(body)).boxed_unsync())
+    }
+
+    async fn dial(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let body = read::<DialBody>(request).await;
+        let Some(request) = body.and_then(|body| body.request()) else {
+            return empty(StatusCode::BAD_REQUEST);
+        };
+        if Behaviour::of(&request.to) == Behaviour::Unreachable {
+            return empty(StatusCode::MISDIRECTED_REQUEST);
+        }
+        if let Err(error) = self.write_down(&request) {
+            tracing::error!(%error, "the dial log cannot be written");
+            return empty(StatusCode::INTERNAL_SERVER_ERROR);
+        }
+        let (events, _) = self.exchange.dial(&request);
+        let speed = self.exchange.pace.speed().to_string();
+        let mut response = Response::new(self.event_lines(request.handle, events));
+        if let Ok(value) = speed.parse() {
+            response.headers_mut().insert(SPEED_HEADER, value);
+        }
+        response
+    }
+
+    fn write_down(&self, request: &DialRequest) -> std::io::Result<()> {
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        let mut line = serde_json::to_vec(&LogLine {
+            at: self.clock.now(),
+            handle: request.handle,
+            to: &request.to,
+            node: request.node,
+        })?;
+        line.push(b'\n');
+        lock(log).write_all(&line)
+    }
+
+    /// The call's events, until it is over or the client is gone. The call itself does not depend on it.
+    fn event_lines(self: Arc<Self>, handle: CallHandle, events: mpsc::Receiver<LegEvent>) -> Body {
+        let (speaker, spoken) = mpsc::unbounded_channel();
+        lock(&self.speakers).insert(handle, speaker.clone());
+        let lines = Lines {
+            events,
+            spoken,
+            _entry: Entry {
+                network: self,
+                handle,
+                speaker,
+            },
+        };
+        let frames = stream::unfold(lines, |mut lines| async move {
+            let line = lines.next().await?;
+            let frame = Frame::data(Bytes::from(line.to_bytes()));
+            Some((Ok::<_, Infallible>(frame), lines))
+        });
+        BodyExt::boxed_unsync(StreamBody::new(frames))
+    }
+
+    async fn act(
+        self: Arc<Self>,
+        handle: CallHandle,
+        action: &str,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let command = match action {
+            "say" => read::<SayBody>(request)
+                .await
+                .map(|body| self.saying(handle, body)),
+            "stop" => read::<StopBody>(request)
+                .await
+                .map(|body| Command::Stop { id: body.id }),
+            "hangup" => Some(Command::HangUp),
+            _ => return empty(StatusCode::NOT_FOUND),
+        };
+        match command {
+            Some(command) => {
+                self.exchange.command(handle, command);
+                empty(StatusCode::NO_CONTENT)
+            }
+            None => empty(StatusCode::BAD_REQUEST),
+        }
+    }
+
+    fn saying(&self, handle: CallHandle, body: SayBody) -> Command {
+        let speaker = lock(&self.speakers).get(&handle).cloned();
+        let id = body.id;
+        Command::Say {
+            id,
+            text: body.text,
+            done: Box::new(move |spoken| {
+                if let Some(speaker) = speaker {
+                    let _ = speaker.send(EventLine::of_speech(id, spoken));
+                }
+            }),
+        }
+    }
+}
+
+/// The event lines of one call.
+struct Lines {
+    events: mpsc::Receiver<LegEvent>,
+    spoken: mpsc::UnboundedReceiver<EventLine>,
+    _entry: Entry,
+}
+
+impl Lines {
+    async fn next(&mut self) -> Option<EventLine> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                Some(line) = self.spoken.recv() => return Some(line),
+                event = self.events.recv() => event,
+            };
+            match event {
+                Some(event) => {
+                    if let Some(line) = EventLine::of_leg(event) {
+                        return Some(line);
+                    }
+                }
+                // The person told what was heard before leaving.
+                None => return self.spoken.try_recv().ok(),
+            }
+        }
+    }
+}
+
+/// Takes a call's speaker out when its event lines end.
+struct Entry {
+    network: Arc<Network>,
+    handle: CallHandle,
+    speaker: mpsc::UnboundedSender<EventLine>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut speakers = lock(&self.network.speakers);
+        if speakers
+            .get(&self.handle)
+            .is_some_and(|known| known.same_channel(&self.speaker))
+        {
+            speakers.remove(&self.handle);
+        }
+    }
+}
+
+async fn read<T: DeserializeOwned>(request: Request<Incoming>) -> Option<T> {
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES);
+    let bytes = body.collect().await.ok()?.to_bytes();
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Full::default().boxed_unsync());
+    *response.status_mut() = status;
+    response
+}

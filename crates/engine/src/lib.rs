@@ -1,0 +1,28 @@
+//! The agent runtime: the dialogue, the session of a phone call, and the ports to models and carriers.
+//!
+//! It knows neither storage nor HTTP: the caller hands it a [`CallSink`] that keeps what happens, and adapters of the
+//! ports. Time comes in as a [`Clock`](offhook_domain::Clock) for what is written down, and from tokio for what is
+//! waited for.
+
+mod control;
+mod dialogue;
+mod latencies;
+mod live;
+mod persona;
+mod phrases;
+mod reply;
+mod segments;
+mod session;
+mod summary;
+mod template;
+
+pub mod ports;
+
+pub use control::{CallControl, EndRequest};
+pub use dialogue::Dialogue;
+pub use latencies::Latencies;
+pub use persona::{ModelChoice, Persona, Routing, Voicemail};
+pub use reply::{NoReply, Reply};
+pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, TurnRole, run};
+pub use summary::{SUMMARY_MAX_BYTES, summarize};
+pub use template::fill;

@@ -1,0 +1,404 @@
+//! The live part of a call: who has the floor, and what happens next. One task, one place of decision.
+
+mod agent;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{CallOutcome, Clock, FailureReason, TerminationReason, Timestamp};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+use agent::AgentTurn;
+
+use crate::control::{EndRequest, EndRequests};
+use crate::dialogue::Dialogue;
+use crate::persona::Voicemail;
+use crate::phrases::phrases;
+use crate::ports::{LegEvent, Line, Spoken};
+use crate::reply::{NoReply, Reply};
+use crate::session::{
+    Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, Turn, TurnRole, at, at_speed,
+};
+
+/// Sentences that a model may be ahead of the voice.
+const SENTENCES_AHEAD: usize = 4;
+
+/// The longest a customer speaks without a pause; beyond it, the end of the utterance got lost.
+const LONGEST_UTTERANCE: Duration = Duration::from_secs(60);
+
+/// How long a machine's greeting may take to begin, before the message is left anyway.
+const GREETING_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the agent's last words may take before the call ends without them.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(30);
+
+/// Holds an answered call until it is over, and hangs up.
+pub(crate) async fn hold(
+    answered: Answered,
+    session: Session,
+    sink: &dyn CallSink,
+    requests: EndRequests,
+) -> SessionEnd {
+    let answered_at = answered.at;
+    let clock = Arc::clone(&session.clock);
+    let leg = answered.leg;
+    let mut live = Live {
+        line: &*leg.line,
+        events: leg.events,
+        speed: leg.speed,
+        sink,
+        clock: &*clock,
+        requests,
+        granted: None,
+        ends_at: answered.since + session.persona.max_duration,
+        dialogue: Dialogue::new(session.persona, session.models, session.latencies),
+        machine: answered.machine,
+        agent: None,
+        customer_since: None,
+        overheard: Vec::new(),
+        heard_at: None,
+        reply_at: None,
+        silence_at: None,
+        asked_again: false,
+        latencies_ms: Vec::new(),
+    };
+    let over = live.talk().await;
+    let ended_at = clock.now();
+    let _ = timeout(HANG_UP_LIMIT, leg.line.hang_up()).await;
+    match over {
+        Over::ClaimLost => SessionEnd::ClaimLost,
+        Over::Outcome(outcome) => SessionEnd::Ended {
+            outcome,
+            answered_at: Some(answered_at),
+            ended_at,
+            latencies_ms: live.latencies_ms,
+            transcript: live.dialogue.into_transcript(),
+        },
+    }
+}
+
+struct Live<'a> {
+    line: &'a dyn Line,
+    events: mpsc::Receiver<LegEvent>,
+    speed: f64,
+    sink: &'a dyn CallSink,
+    clock: &'a dyn Clock,
+    requests: EndRequests,
+    /// The request that is being obeyed.
+    granted: Option<EndRequest>,
+    ends_at: Instant,
+    dialogue: Dialogue,
+    /// A machine answered, and a message is to be left: nothing is answered, nothing interrupts.
+    machine: bool,
+    /// What the agent is saying, or about to say.
+    agent: Option<AgentTurn<'a>>,
+    /// Since when the customer has been speaking.
+    customer_since: Option<Timestamp>,
+    /// What the customer said while the agent went on.
+    overheard: Vec<String>,
+    /// The end of the customer's last words, until they are answered.
+    heard_at: Option<Instant>,
+    reply_at: Option<Instant>,
+    silence_at: Option<Instant>,
+    asked_again: bool,
+    latencies_ms: Vec<u32>,
+}
+
+enum Step {
+    Requested(EndRequest),
+    Event(Option<LegEvent>),
+    Spoken(Spoken),
+    Sentence(Option<Result<String, NoReply>>),
+    Timer(Timer),
+}
+
+#[derive(Clone, Copy)]
+enum Timer {
+    MaxDuration,
+    Reply,
+    Silence,
+}
+
+impl<'a> Live<'a> {
+    async fn talk(&mut self) -> Over {
+        if let Err(over) = self.open() {
+            return over;
+        }
+        loop {
+            let done = match self.step().await {
+                Step::Requested(request) => self.obey(request).await,
+                Step::Event(event) => self.observe(event).await,
+                Step::Spoken(spoken) => self.spoken(&spoken).await,
+                Step::Sentence(sentence) => self.sentence(sentence).await,
+                Step::Timer(timer) => self.due(timer).await,
+            };
+            if let Err(over) = done {
+                return over;
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen. What is under way stays under way.
+    async fn step(&mut self) -> Step {
+        let (instant, timer) = self.next_timer();
+        let Self {
+            requests,
+            events,
+            agent,
+            granted,
+            ..
+        } = self;
+        let (reply, speaking) = match agent {
+            Some(turn) => (
+                turn.reply
+                    .as_mut()
+                    .filter(|_| turn.queue.len() < SENTENCES_AHEAD),
+                turn.speaking.as_mut(),
+            ),
+            None => (None, None),
+        };
+        tokio::select! {
+            biased;
+            request = requests.beyond(*granted) => Step::Requested(request),
+            event = events.recv() => Step::Event(event),
+            spoken = or_never(speaking) => Step::Spoken(spoken),
+            sentence = or_never(reply.map(Reply::next)) => Step::Sentence(sentence),
+            () = at(Some(instant)) => Step::Timer(timer),
+        }
+    }
+
+    fn next_timer(&self) -> (Instant, Timer) {
+        let mut next = (self.ends_at, Timer::MaxDuration);
+        for (instant, timer) in [
+            (self.reply_at, Timer::Reply),
+            (self.silence_at, Timer::Silence),
+        ] {
+            if let Some(instant) = instant.filter(|instant| *instant < next.0) {
+                next = (instant, timer);
+            }
+        }
+        next
+    }
+
+    fn open(&mut self) -> Result<(), Over> {
+        let persona = self.dialogue.persona();
+        if self.machine && persona.voicemail == Voicemail::HangUp {
+            return Err(completed(TerminationReason::Voicemail));
+        }
+        self.machine &= persona.voicemail == Voicemail::LeaveMessage;
+        if self.machine {
+            self.reply_at = Some(self.after(GREETING_LIMIT));
+        } else if persona.first_message.trim().is_empty() {
+            self.silence_at = Some(self.after(persona.silence_timeout));
+        } else {
+            let text = persona.first_message.clone();
+            self.begin(AgentTurn::new(None, Some(&text), None));
+        }
+        Ok(())
+    }
+
+    async fn obey(&mut self, request: EndRequest) -> Result<(), Over> {
+        self.granted = Some(request);
+        let outcome = match request {
+            EndRequest::ClaimLost => return Err(Over::ClaimLost),
+            EndRequest::ApiHangup => {
+                self.cut().await?;
+                return Err(completed(TerminationReason::ApiHangup));
+            }
+            EndRequest::OutOfCredits => CallOutcome::Completed(TerminationReason::AgentHangup),
+            EndRequest::Drain => CallOutcome::Failed(FailureReason::Interrupted),
+        };
+        if self.farewell().is_none() {
+            self.cut().await?;
+            let goodbye = phrases(&self.dialogue.persona().language).goodbye;
+            self.part(goodbye, outcome);
+        }
+        Ok(())
+    }
+
+    async fn observe(&mut self, event: Option<LegEvent>) -> Result<(), Over> {
+        match event {
+            None | Some(LegEvent::Hangup) => {
+                let outcome = self
+                    .farewell()
+                    .unwrap_or(CallOutcome::Completed(TerminationReason::CustomerHangup));
+                self.cut().await?;
+                Err(Over::Outcome(outcome))
+            }
+            Some(LegEvent::Failed(reason)) => {
+                self.cut().await?;
+                Err(reason.into())
+            }
+            Some(LegEvent::CustomerStarted) => self.customer_started().await,
+            Some(LegEvent::Heard { text, duration_ms }) => self.heard(&text, duration_ms).await,
+            Some(LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
+        }
+    }
+
+    async fn customer_started(&mut self) -> Result<(), Over> {
+        self.customer_since = Some(self.clock.now());
+        if self.yields() {
+            self.cut().await?;
+        }
+        let utterance_lost_at = Some(self.after(LONGEST_UTTERANCE));
+        if self.machine {
+            self.reply_at = self.reply_at.and(utterance_lost_at);
+        } else if self.agent.is_none() {
+            self.reply_at = None;
+            self.silence_at = utterance_lost_at;
+        }
+        Ok(())
+    }
+
+    async fn heard(&mut self, text: &str, duration_ms: u32) -> Result<(), Over> {
+        let heard_at = Instant::now();
+        let spoken_for = Duration::from_millis(duration_ms.into());
+        let since = self.customer_since.take();
+        let started_at = since.unwrap_or_else(|| self.clock.now().minus(spoken_for));
+        let text = text.trim();
+        if !text.is_empty() {
+            if self.yields() {
+                self.cut().await?;
+            }
+            self.record(Turn {
+                role: TurnRole::User,
+                text: text.to_owned(),
+                started_at,
+                duration_ms,
+                interrupted: false,
+            })
+            .await?;
+            self.asked_again = false;
+            self.heard_at = Some(heard_at);
+        }
+        if self.agent.is_some() {
+            self.overheard
+                .extend((!text.is_empty()).then(|| text.to_owned()));
+            return Ok(());
+        }
+        self.dialogue.heard(text);
+        if self.machine || self.dialogue.awaits_reply() {
+            let pause = at_speed(self.dialogue.persona().endpointing, self.speed);
+            self.silence_at = None;
+            self.reply_at = Some(heard_at + pause);
+        } else {
+            self.listen();
+        }
+        Ok(())
+    }
+
+    async fn spoken(&mut self, spoken: &Spoken) -> Result<(), Over> {
+        let Some(turn) = self.agent.as_mut() else {
+            return Ok(());
+        };
+        turn.speaking = None;
+        turn.add(spoken);
+        if !spoken.complete {
+            turn.reply = None;
+            turn.queue.clear();
+            return self.finish(true).await;
+        }
+        self.go_on().await
+    }
+
+    async fn sentence(&mut self, sentence: Option<Result<String, NoReply>>) -> Result<(), Over> {
+        let Some(turn) = self.agent.as_mut() else {
+            return Ok(());
+        };
+        match sentence {
+            Some(Ok(text)) => turn.queue.push_back(text),
+            Some(Err(NoReply)) => {
+                self.agent = None;
+                let apology = phrases(&self.dialogue.persona().language).apology;
+                self.part(apology, CallOutcome::Failed(FailureReason::AgentError));
+                return Ok(());
+            }
+            None => turn.reply = None,
+        }
+        if turn.speaking.is_some() {
+            Ok(())
+        } else {
+            self.go_on().await
+        }
+    }
+
+    async fn due(&mut self, timer: Timer) -> Result<(), Over> {
+        match timer {
+            Timer::MaxDuration => {
+                let outcome = self
+                    .farewell()
+                    .unwrap_or(CallOutcome::Completed(TerminationReason::MaxDuration));
+                self.cut().await?;
+                Err(Over::Outcome(outcome))
+            }
+            Timer::Reply if self.machine => self.leave_message(),
+            Timer::Reply => {
+                self.answer();
+                Ok(())
+            }
+            Timer::Silence => self.silent(),
+        }
+    }
+
+    fn leave_message(&mut self) -> Result<(), Over> {
+        let message = self.dialogue.persona().first_message.clone();
+        if message.trim().is_empty() {
+            return Err(completed(TerminationReason::Voicemail));
+        }
+        let outcome = CallOutcome::Completed(TerminationReason::Voicemail);
+        self.begin(AgentTurn::new(None, Some(&message), Some(outcome)));
+        Ok(())
+    }
+
+    fn answer(&mut self) {
+        let reply = self.dialogue.reply();
+        self.begin(AgentTurn::new(Some(reply), None, None));
+    }
+
+    /// The customer has said nothing for too long: asked once, then left.
+    fn silent(&mut self) -> Result<(), Over> {
+        if self.customer_since.take().is_some() && self.dialogue.awaits_reply() {
+            self.answer();
+        } else if self.asked_again {
+            return Err(completed(TerminationReason::SilenceTimeout));
+        } else {
+            self.asked_again = true;
+            let question = phrases(&self.dialogue.persona().language).reprompt;
+            self.begin(AgentTurn::new(None, Some(question), None));
+        }
+        Ok(())
+    }
+
+    /// Says the call's last words, which nothing interrupts.
+    fn part(&mut self, words: &str, outcome: CallOutcome) {
+        self.ends_at = self.ends_at.min(Instant::now() + FAREWELL_LIMIT);
+        self.begin(AgentTurn::new(None, Some(words), Some(outcome)));
+    }
+
+    /// The floor is the customer's, unless there is something to answer.
+    fn listen(&mut self) {
+        if self.customer_since.is_some() {
+            self.silence_at = Some(self.after(LONGEST_UTTERANCE));
+        } else if self.dialogue.awaits_reply() {
+            self.reply_at = Some(Instant::now());
+        } else {
+            self.silence_at = Some(self.after(self.dialogue.persona().silence_timeout));
+        }
+    }
+
+    fn after(&self, wait: Duration) -> Instant {
+        Instant::now() + at_speed(wait, self.speed)
+    }
+}
+
+fn completed(reason: TerminationReason) -> Over {
+    Over::Outcome(CallOutcome::Completed(reason))
+}
+
+async fn or_never<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,159 @@
+//! The agent's side of a live call: its turns, sentence by sentence, and how they end.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use offhook_domain::{CallOutcome, Timestamp};
+use tokio::time::timeout;
+
+use super::Live;
+use crate::ports::Spoken;
+use crate::reply::Reply;
+use crate::session::{Over, Turn, TurnRole, unless_lost};
+
+/// How long a line may take to say what was heard of a text that was cut.
+const CUT_LIMIT: Duration = Duration::from_secs(1);
+
+/// One turn of the agent, sentence by sentence.
+pub(super) struct AgentTurn<'a> {
+    pub(super) reply: Option<Reply>,
+    pub(super) queue: VecDeque<String>,
+    pub(super) speaking: Option<BoxFuture<'a, Spoken>>,
+    pub(super) heard: String,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) duration_ms: u32,
+    /// With these words the call ends.
+    pub(super) farewell: Option<CallOutcome>,
+}
+
+impl AgentTurn<'_> {
+    pub(super) fn new(
+        reply: Option<Reply>,
+        text: Option<&str>,
+        farewell: Option<CallOutcome>,
+    ) -> Self {
+        Self {
+            reply,
+            queue: text.map(str::to_owned).into_iter().collect(),
+            speaking: None,
+            heard: String::new(),
+            started_at: None,
+            duration_ms: 0,
+            farewell,
+        }
+    }
+
+    pub(super) fn add(&mut self, spoken: &Spoken) {
+        let text = spoken.heard_text.trim();
+        if !self.heard.is_empty() && !text.is_empty() {
+            self.heard.push(' ');
+        }
+        self.heard.push_str(text);
+        self.duration_ms = self.duration_ms.saturating_add(spoken.duration_ms);
+    }
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn begin(&mut self, turn: AgentTurn<'a>) {
+        self.reply_at = None;
+        self.silence_at = None;
+        self.agent = Some(turn);
+        self.speak_next();
+    }
+
+    /// Whether the agent falls silent when the customer speaks. What it has not begun to say, it keeps back always:
+    /// the customer's further words belong to the same question.
+    pub(super) fn yields(&self) -> bool {
+        self.agent.as_ref().is_some_and(|turn| {
+            let interrupts = self.dialogue.persona().interruptions;
+            turn.farewell.is_none() && (interrupts || turn.started_at.is_none())
+        })
+    }
+
+    pub(super) fn farewell(&self) -> Option<CallOutcome> {
+        self.agent.as_ref().and_then(|turn| turn.farewell)
+    }
+
+    /// The next sentence, or the end of the turn.
+    pub(super) async fn go_on(&mut self) -> Result<(), Over> {
+        self.speak_next();
+        let over = self
+            .agent
+            .as_ref()
+            .is_some_and(|turn| turn.speaking.is_none() && turn.reply.is_none());
+        if over {
+            self.finish(false).await
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn speak_next(&mut self) {
+        let Some(turn) = self.agent.as_mut() else {
+            return;
+        };
+        let Some(text) = turn.queue.pop_front() else {
+            return;
+        };
+        if turn.started_at.is_none() {
+            turn.started_at = Some(self.clock.now());
+            let heard_at = self.heard_at.take();
+            if let Some(heard_at) = heard_at.filter(|_| turn.reply.is_some()) {
+                let waited = u32::try_from(heard_at.elapsed().as_millis()).unwrap_or(u32::MAX);
+                self.latencies_ms.push(waited);
+            }
+        }
+        let line = self.line;
+        turn.speaking = Some(async move { line.say(&text).await }.boxed());
+    }
+
+    /// Takes the floor from the agent; what was heard of its turn is kept.
+    pub(super) async fn cut(&mut self) -> Result<(), Over> {
+        let Some(turn) = self.agent.as_mut() else {
+            return Ok(());
+        };
+        let mut complete = turn.reply.take().is_none() && turn.queue.is_empty();
+        turn.queue.clear();
+        turn.farewell = None;
+        if let Some(speaking) = turn.speaking.take() {
+            self.line.stop_speaking();
+            let spoken = timeout(CUT_LIMIT, speaking).await.unwrap_or_default();
+            turn.add(&spoken);
+            complete &= spoken.complete;
+        }
+        self.finish(!complete).await
+    }
+
+    /// Writes the agent's turn down and listens, or ends the call if these were its last words.
+    pub(super) async fn finish(&mut self, interrupted: bool) -> Result<(), Over> {
+        let Some(turn) = self.agent.take() else {
+            return Ok(());
+        };
+        self.dialogue.said(&turn.heard);
+        if let (Some(started_at), false) = (turn.started_at, turn.heard.is_empty()) {
+            self.record(Turn {
+                role: TurnRole::Agent,
+                text: turn.heard,
+                started_at,
+                duration_ms: turn.duration_ms,
+                interrupted,
+            })
+            .await?;
+        }
+        if let Some(outcome) = turn.farewell {
+            return Err(Over::Outcome(outcome));
+        }
+        for text in std::mem::take(&mut self.overheard) {
+            self.dialogue.heard(&text);
+        }
+        self.listen();
+        Ok(())
+    }
+
+    pub(super) async fn record(&mut self, turn: Turn) -> Result<(), Over> {
+        unless_lost(&mut self.requests, self.sink.turn(turn)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! What the agent says when no model is asked: fixed sentences in the agent's language, English where it has none.
+
+/// The fixed sentences of one language.
+#[derive(Debug)]
+pub(crate) struct Phrases {
+    /// The customer has been silent.
+    pub(crate) reprompt: &'static str,
+    /// No model could be reached.
+    pub(crate) apology: &'static str,
+    /// The call must end although nobody is done.
+    pub(crate) goodbye: &'static str,
+}
+
+const ENGLISH: Phrases = Phrases {
+    reprompt: "Are you still there?",
+    apology: "I am sorry, I have a technical problem and cannot go on. Please try again later. Goodbye.",
+    goodbye: "I am sorry, I have to end our call here. Thank you for your time. Goodbye.",
+};
+
+const LANGUAGES: [(&str, Phrases); 6] = [
+    ("en", ENGLISH),
+    (
+        "es",
+        Phrases {
+            reprompt: "¿Sigue ahí?",
+            apology: "Lo siento, tengo un problema técnico y no puedo continuar. Por favor, inténtelo más tarde. Adiós.",
+            goodbye: "Lo siento, tengo que terminar la llamada aquí. Gracias por su tiempo. Adiós.",
+        },
+    ),
+    (
+        "de",
+        Phrases {
+            reprompt: "Sind Sie noch da?",
+            apology: "Es tut mir leid, ich habe eine technische Störung und kann nicht weitersprechen. Bitte versuchen Sie es später noch einmal. Auf Wiederhören.",
+            goodbye: "Es tut mir leid, ich muss unser Gespräch hier beenden. Vielen Dank für Ihre Zeit. Auf Wiederhören.",
+        },
+    ),
+    (
+        "fr",
+        Phrases {
+            reprompt: "Vous êtes toujours là ?",
+            apology: "Je suis désolé, un problème technique m'empêche de continuer. Veuillez réessayer plus tard. Au revoir.",
+            goodbye: "Je suis désolé, je dois mettre fin à notre appel ici. Merci de votre temps. Au revoir.",
+        },
+    ),
+    (
+        "it",
+        Phrases {
+            reprompt: "È ancora in linea?",
+            apology: "Mi dispiace, ho un problema tecnico e non posso continuare. La prego di riprovare più tardi. Arrivederci.",
+            goodbye: "Mi dispiace, devo terminare qui la chiamata. Grazie per il suo tempo. Arrivederci.",
+        },
+    ),
+    (
+        "pt",
+        Phrases {
+            reprompt: "Ainda está aí?",
+            apology: "Lamento, tenho um problema técnico e não posso continuar. Por favor, tente mais tarde. Adeus.",
+            goodbye: "Lamento, tenho de terminar a chamada aqui. Obrigado pelo seu tempo. Adeus.",
+        },
+    ),
+];
+
+/// The sentences for a BCP 47 tag, chosen by its primary subtag.
+pub(crate) fn phrases(language: &str) -> &'static Phrases {
+    let primary = language.split(['-', '_']).next().unwrap_or_default();
+    LANGUAGES
+        .iter()
+        .find(|(tag, _)| tag.eq_ignore_ascii_case(primary))
+        .map_or(&ENGLISH, |(_, phrases)| phrases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_regional_tag_finds_its_language_and_an_unknown_one_english() {
+        assert_eq!(phrases("es-MX").reprompt, "¿Sigue ahí?");
+        assert_eq!(phrases("ES").reprompt, "¿Sigue ahí?");
+        assert_eq!(phrases("xx").reprompt, "Are you still there?");
+        assert_eq!(phrases("").reprompt, "Are you still there?");
+    }
+}

@@ -1,0 +1,261 @@
+//! The ports: what the engine asks of language models and of carriers. Adapters live in `providers` and `carriers`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
+use tokio::sync::mpsc;
+
+/// A model that writes text, piece by piece.
+pub trait LanguageModel: Send + Sync {
+    /// Begins to write. Dropping the stream cancels the request. After [`ModelDelta::Finish`] or an error the stream
+    /// ends; a stream that ends without either was cut off.
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>>;
+}
+
+/// Finds models by the names that agents give them.
+pub trait Models: Send + Sync {
+    /// The model of this provider.
+    ///
+    /// # Errors
+    /// [`ModelError::NotConfigured`] if there is no such provider, or its endpoint is missing or not allowed.
+    fn find(
+        &self,
+        provider: &str,
+        model: &str,
+        endpoint: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, ModelError>;
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// The model's name at its provider.
+    pub model: String,
+    /// The conversation so far, the system's message first.
+    pub messages: Vec<Message>,
+    /// 0–2.
+    pub temperature: f64,
+    /// What the text is for.
+    pub purpose: Purpose,
+}
+
+/// What a model's text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The agent's next turn.
+    Reply,
+    /// The summary of a conversation.
+    Summary,
+}
+
+/// One message of a conversation. Its text is shared, so that a history is cheap to hand on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Whose it is.
+    pub role: Role,
+    /// What it says.
+    pub content: Arc<str>,
+}
+
+impl Message {
+    /// A message of `role`.
+    pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+        }
+    }
+}
+
+/// Without its text: a transcript has no place in a log.
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({} bytes)", self.role, self.content.len())
+    }
+}
+
+/// Whose message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The instructions.
+    System,
+    /// The customer.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool's answer.
+    Tool,
+}
+
+/// A piece of what a model writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelDelta {
+    /// More text.
+    Text(String),
+    /// The model is done.
+    Finish,
+}
+
+/// Why a model did not write. It never holds what the upstream said, only what kind of failure it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No such provider here.
+    #[error("the model's provider is not configured")]
+    NotConfigured,
+    /// No connection, or it broke before the answer began.
+    #[error("the model could not be reached")]
+    Unreachable,
+    /// It answered with this HTTP status.
+    #[error("the model answered with status {0}")]
+    Refused(u16),
+    /// It took too long.
+    #[error("the model took too long")]
+    Timeout,
+    /// Its answer is not of the form agreed on.
+    #[error("the model's answer could not be read: {0}")]
+    Protocol(&'static str),
+}
+
+/// A phone network.
+#[async_trait]
+pub trait Carrier: Send + Sync {
+    /// Calls a number, once. `Ok` means that the carrier took the call over; what becomes of it comes as events.
+    ///
+    /// # Errors
+    /// [`DialError`] says whether the request can have had an effect.
+    async fn dial(&self, request: DialRequest) -> Result<Leg, DialError>;
+
+    /// Ends a call whose owner died, if it still goes on. A handle that the carrier does not know is no error.
+    ///
+    /// # Errors
+    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
+
+    /// Whether the carrier is known to be out of reach now (decision §2, `upstream_unreachable`).
+    fn is_down(&self) -> bool {
+        false
+    }
+
+    /// A number that every account may call from.
+    fn ours(&self) -> Option<E164> {
+        None
+    }
+}
+
+/// Whom to call.
+#[derive(Debug, Clone)]
+pub struct DialRequest {
+    /// Our reference; the carrier remembers the call by it.
+    pub handle: CallHandle,
+    /// The caller's number.
+    pub from: E164,
+    /// The customer's number.
+    pub to: E164,
+    /// The node that owns the call.
+    pub node: NodeId,
+}
+
+/// Why a carrier did not take a call over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DialError {
+    /// No connection could be opened, so nothing was asked: it may be tried again.
+    #[error("no connection to the carrier could be opened")]
+    NotConnected,
+    /// The request left, the answer never came: nobody knows. It must not be tried again (decision 8.4).
+    #[error("the carrier did not answer")]
+    Unknown,
+    /// It will not place the call.
+    #[error("the carrier refused the call: {0}")]
+    Refused(FailureReason),
+}
+
+/// One side of a call, from the dialing to its end. Dropping it hangs up.
+pub struct Leg {
+    /// What happens on it, in order. The end of the channel means that the line is gone.
+    pub events: mpsc::Receiver<LegEvent>,
+    /// The way to speak on it.
+    pub line: Box<dyn Line>,
+    /// How many times faster than real life its people are: 1 on a real network.
+    pub speed: f64,
+}
+
+/// What happens on a leg.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LegEvent {
+    /// The other side's phone rings.
+    Ringing,
+    /// Somebody, or something, answered.
+    Answered {
+        /// It is a machine.
+        machine: bool,
+    },
+    /// The customer began to speak.
+    CustomerStarted,
+    /// The customer finished an utterance.
+    Heard {
+        /// What was said.
+        text: String,
+        /// How long it took.
+        duration_ms: u32,
+    },
+    /// The other side hung up.
+    Hangup,
+    /// The call failed.
+    Failed(FailureReason),
+}
+
+/// Without the words: a transcript has no place in a log.
+impl fmt::Debug for LegEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ringing => f.write_str("Ringing"),
+            Self::Answered { machine } => write!(f, "Answered {{ machine: {machine} }}"),
+            Self::CustomerStarted => f.write_str("CustomerStarted"),
+            Self::Heard { duration_ms, .. } => write!(f, "Heard {{ {duration_ms} ms }}"),
+            Self::Hangup => f.write_str("Hangup"),
+            Self::Failed(reason) => write!(f, "Failed({reason})"),
+        }
+    }
+}
+
+/// The way to speak on a leg.
+#[async_trait]
+pub trait Line: Send + Sync {
+    /// Says a text. It resolves when the text is spoken, when [`stop_speaking`](Self::stop_speaking) cut it short, or
+    /// when the line is gone. One text at a time.
+    async fn say(&self, text: &str) -> Spoken;
+
+    /// Falls silent at once; the `say` under way resolves with what was heard.
+    fn stop_speaking(&self);
+
+    /// Ends the call. Ending it twice is the same as once.
+    async fn hang_up(&self);
+}
+
+/// What became of a text that was to be said.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Spoken {
+    /// The part that the other side heard.
+    pub heard_text: String,
+    /// Whether that is all of it.
+    pub complete: bool,
+    /// How long it took.
+    pub duration_ms: u32,
+}
+
+/// Without the words: a transcript has no place in a log.
+impl fmt::Debug for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Spoken {{ complete: {}, {} ms }}",
+            self.complete, self.duration_ms
+        )
+    }
+}

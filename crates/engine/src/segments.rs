@@ -1,0 +1,174 @@
+//! Cuts what a model writes into sentences, so that the first is spoken while the rest is being written.
+
+/// From this length on the first segment may end at a comma: the caller waits for it.
+const EARLY_CHARS: usize = 40;
+
+/// A segment is cut at a space beyond this length, whatever it holds.
+const MAX_BYTES: usize = 600;
+
+/// Words whose full stop ends no sentence, in the languages of [`phrases`](crate::phrases).
+const ABBREVIATIONS: &[&str] = &[
+    "mr", "mrs", "ms", "dr", "dra", "prof", "sr", "sra", "srta", "st", "no", "núm", "nr", "hr",
+    "fr", "e.g", "i.e", "p.ej", "z.b", "vs", "etc", "approx", "ca", "usw", "ud", "uds", "av",
+];
+
+/// Gathers pieces of text and gives out whole sentences.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    text: String,
+    given_out: bool,
+}
+
+impl Segments {
+    /// Adds what the model wrote.
+    pub(crate) fn push(&mut self, piece: &str) {
+        self.text.push_str(piece);
+    }
+
+    /// Whether nothing was given out yet.
+    pub(crate) const fn is_untouched(&self) -> bool {
+        !self.given_out
+    }
+
+    /// Takes the next sentence that is surely complete.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        loop {
+            let end = self.end()?;
+            let segment = self.text.drain(..end).collect::<String>();
+            let segment = segment.trim();
+            if !segment.is_empty() {
+                self.given_out = true;
+                return Some(segment.to_owned());
+            }
+        }
+    }
+
+    /// Takes what is left, once the model is done.
+    pub(crate) fn rest(&mut self) -> Option<String> {
+        let rest = std::mem::take(&mut self.text);
+        let rest = rest.trim();
+        self.given_out |= !rest.is_empty();
+        (!rest.is_empty()).then(|| rest.to_owned())
+    }
+
+    fn end(&self) -> Option<usize> {
+        let mut chars = self.text.char_indices().enumerate().peekable();
+        while let Some((count, (at, c))) = chars.next() {
+            let end = at + c.len_utf8();
+            if c == '\n' && !self.text[..at].trim().is_empty() {
+                return Some(end);
+            }
+            if matches!(c, '。' | '！' | '？') {
+                return Some(end);
+            }
+            // A mark in the text's last place may go on (`3.` of `3.5`, `?` of `?!`): wait for what follows.
+            let before_space = chars
+                .peek()
+                .is_some_and(|(_, (_, next))| next.is_whitespace());
+            if before_space && self.ends_here(count, at, c) {
+                return Some(end);
+            }
+            if end > MAX_BYTES && c.is_whitespace() {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    fn ends_here(&self, count: usize, at: usize, c: char) -> bool {
+        match c {
+            '!' | '?' | '…' => true,
+            '.' => !self.is_abbreviation(at),
+            '"' | '”' | '»' | ')' => self.text[..at].ends_with(['.', '!', '?', '…']),
+            ',' | ';' | ':' | '–' | '—' => !self.given_out && count >= EARLY_CHARS,
+            _ => false,
+        }
+    }
+
+    /// Whether the full stop at `at` belongs to the word before it: `Dr.`, an initial, or an ordinal such as `3.`.
+    fn is_abbreviation(&self, at: usize) -> bool {
+        let word = self.text[..at]
+            .rsplit(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | '¿' | '¡'))
+            .next()
+            .unwrap_or_default()
+            .to_lowercase();
+        let mut chars = word.chars();
+        let is_initial =
+            matches!((chars.next(), chars.next()), (Some(c), None) if c.is_alphabetic());
+        // `1. Call me` is a list; `in 2026. Then` ends a sentence.
+        let is_ordinal = word.len() == 1 && word.bytes().all(|b| b.is_ascii_digit());
+        is_initial || is_ordinal || ABBREVIATIONS.contains(&word.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(pieces: &[&str]) -> Vec<String> {
+        let mut segments = Segments::default();
+        let mut all = Vec::new();
+        for piece in pieces {
+            segments.push(piece);
+            while let Some(segment) = segments.next() {
+                all.push(segment);
+            }
+        }
+        all.extend(segments.rest());
+        all
+    }
+
+    #[test]
+    fn sentences_come_out_whole_however_they_arrive() {
+        let text =
+            "Hello there! How are you? I am calling about room 3.5 of Dr. Ruiz. ¿Le queda bien?";
+        let expected = [
+            "Hello there!",
+            "How are you?",
+            "I am calling about room 3.5 of Dr. Ruiz.",
+            "¿Le queda bien?",
+        ];
+        assert_eq!(segments(&[text]), expected);
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        assert_eq!(segments(&letters), expected);
+    }
+
+    #[test]
+    fn a_sentence_is_given_out_as_soon_as_it_is_complete() {
+        let mut segments = Segments::default();
+        segments.push("One moment.");
+        assert_eq!(segments.next(), None);
+        segments.push(" I");
+        assert_eq!(segments.next().as_deref(), Some("One moment."));
+        assert_eq!(segments.next(), None);
+        assert_eq!(segments.rest().as_deref(), Some("I"));
+        assert_eq!(segments.rest(), None);
+    }
+
+    #[test]
+    fn only_the_first_segment_ends_at_a_comma_and_only_when_long() {
+        let long = "Well, I have looked through the whole calendar of next week, and I found two, perhaps \
+                    three, dates that would be possible for the two of us, if you like.";
+        assert_eq!(
+            segments(&[long]),
+            [
+                "Well, I have looked through the whole calendar of next week,",
+                "and I found two, perhaps three, dates that would be possible for the two of us, if you like."
+            ]
+        );
+    }
+
+    #[test]
+    fn text_without_an_end_is_cut_at_a_space() {
+        let endless = "word ".repeat(1_000);
+        let all = segments(&[&endless]);
+        assert!(all.iter().all(|segment| segment.len() <= MAX_BYTES + 8));
+        assert_eq!(all.join(" "), endless.trim());
+    }
+
+    #[test]
+    fn blank_text_holds_no_sentence() {
+        assert_eq!(segments(&["  \n\n ", "\n"]), Vec::<String>::new());
+    }
+}

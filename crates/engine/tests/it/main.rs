@@ -1,0 +1,7 @@
+//! The engine's rules, with a fake network and fake models, in paused time.
+
+mod dialogue;
+mod fakes;
+mod load;
+mod session;
+mod summary;

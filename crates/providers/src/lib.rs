@@ -1,0 +1,10 @@
+//! Adapters of language models: `scripted`, which is in process and always answers alike, and every service that
+//! speaks OpenAI's streaming chat completions. [`ModelRegistry`] finds them by the names that agents give.
+
+mod openai;
+mod registry;
+mod scripted;
+mod sse;
+
+pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
+pub use scripted::Scripted;

@@ -1,0 +1,234 @@
+//! The models that agents may name.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_egress::{GuardedClient, SetupError, TargetUrl, client_config};
+use offhook_engine::ports::{LanguageModel, ModelError, Models};
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+
+use crate::openai::{ChatCompletions, completions_url};
+use crate::scripted::Scripted;
+
+/// The provider whose endpoint the customer names.
+const CUSTOM: &str = "custom";
+
+/// The provider that needs nothing.
+const SCRIPTED: &str = "scripted";
+
+/// How long a connection to a service may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a service may be silent within an answer. Callers have shorter deadlines and drop the stream; this one
+/// ends what nobody waits for.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+
+/// Where a provider is, and how to be let in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProviderSettings {
+    /// The base URL, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+    /// The bearer key, if the service wants one.
+    pub api_key: Option<String>,
+}
+
+/// Without the key.
+impl fmt::Debug for ProviderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.api_key.as_ref().map(|_| "…");
+        f.debug_struct("ProviderSettings")
+            .field("base_url", &self.base_url)
+            .field("api_key", &key)
+            .finish()
+    }
+}
+
+/// Why the registry cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The base URL is none.
+    #[error("provider `{0}`: base_url must be a whole http or https URL")]
+    BaseUrl(String),
+    /// The key cannot be sent in a header.
+    #[error("provider `{0}`: api_key holds characters that no HTTP header can carry")]
+    ApiKey(String),
+    /// `scripted` and `custom` take no settings.
+    #[error("provider `{0}` is built in and takes no settings")]
+    BuiltIn(String),
+    /// There is no TLS, or no HTTP client.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+}
+
+/// Finds models by provider: those of the settings, `scripted`, and `custom` where a client for it was given.
+pub struct ModelRegistry {
+    providers: HashMap<String, Arc<dyn LanguageModel>>,
+    custom: Option<GuardedClient>,
+}
+
+impl ModelRegistry {
+    /// A registry of these providers and `scripted`. All share one client: no proxy from the environment, no redirect.
+    ///
+    /// # Errors
+    /// [`SettingsError`], with the provider's name.
+    pub fn new(
+        settings: impl IntoIterator<Item = (String, ProviderSettings)>,
+    ) -> Result<Self, SettingsError> {
+        let mut settings = settings.into_iter().peekable();
+        let mut providers: HashMap<String, Arc<dyn LanguageModel>> = HashMap::new();
+        if settings.peek().is_some() {
+            let client = client()?;
+            for (name, provider) in settings {
+                let model = trusted(&client, &name, &provider)?;
+                providers.insert(name, Arc::new(model));
+            }
+        }
+        providers.insert(SCRIPTED.to_owned(), Arc::new(Scripted));
+        Ok(Self {
+            providers,
+            custom: None,
+        })
+    }
+
+    /// Lets agents name an endpoint of their own, asked through this client, with no credential.
+    #[must_use]
+    pub fn with_custom_client(mut self, client: GuardedClient) -> Self {
+        self.custom = Some(client);
+        self
+    }
+
+    /// The names that agents may use, sorted.
+    pub fn providers(&self) -> Vec<&str> {
+        let named = self.providers.keys().map(String::as_str);
+        let mut names: Vec<&str> = named.chain(self.custom.as_ref().map(|_| CUSTOM)).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+impl Models for ModelRegistry {
+    fn find(
+        &self,
+        provider: &str,
+        _model: &str,
+        endpoint: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, ModelError> {
+        if provider != CUSTOM {
+            let found = self.providers.get(provider);
+            return found.cloned().ok_or(ModelError::NotConfigured);
+        }
+        let client = self.custom.clone().ok_or(ModelError::NotConfigured)?;
+        let url = completions_url(endpoint.ok_or(ModelError::NotConfigured)?);
+        let url = TargetUrl::parse(&url, client.policy()).map_err(|_| ModelError::NotConfigured)?;
+        Ok(Arc::new(ChatCompletions::custom(client, url)))
+    }
+}
+
+fn trusted(
+    client: &reqwest::Client,
+    name: &str,
+    settings: &ProviderSettings,
+) -> Result<ChatCompletions, SettingsError> {
+    if [SCRIPTED, CUSTOM].contains(&name) {
+        return Err(SettingsError::BuiltIn(name.to_owned()));
+    }
+    let url = Url::parse(&completions_url(&settings.base_url))
+        .ok()
+        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+        .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
+    let authorization = settings
+        .api_key
+        .as_ref()
+        .map(|key| {
+            let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
+                .map_err(|_| SettingsError::ApiKey(name.to_owned()))?;
+            value.set_sensitive(true);
+            Ok::<_, SettingsError>(value)
+        })
+        .transpose()?;
+    Ok(ChatCompletions::trusted(client.clone(), url, authorization))
+}
+
+fn client() -> Result<reqwest::Client, SetupError> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(client_config()?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+        .tcp_nodelay(true)
+        .build()?;
+    Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: &str, base_url: &str, key: Option<&str>) -> [(String, ProviderSettings); 1] {
+        let settings = ProviderSettings {
+            base_url: base_url.to_owned(),
+            api_key: key.map(str::to_owned),
+        };
+        [(name.to_owned(), settings)]
+    }
+
+    #[test]
+    fn scripted_is_always_there_and_custom_only_with_its_client() {
+        let registry = ModelRegistry::new([]).unwrap();
+        assert_eq!(registry.providers(), ["scripted"]);
+        assert!(registry.find("scripted", "scripted", None).is_ok());
+        for provider in ["custom", "openai"] {
+            let found = registry.find(provider, "m", Some("https://models.example.com/v1"));
+            assert_eq!(found.err(), Some(ModelError::NotConfigured));
+        }
+    }
+
+    #[test]
+    fn a_custom_endpoint_keeps_the_rules_for_targets() {
+        let client = GuardedClient::new(offhook_egress::Policy::default()).unwrap();
+        let registry = ModelRegistry::new([]).unwrap().with_custom_client(client);
+        let find = |endpoint| registry.find("custom", "m", endpoint).err();
+        assert_eq!(find(Some("https://models.example.com/v1")), None);
+        for endpoint in [
+            None,
+            Some("http://models.example.com/v1"),
+            Some("https://127.0.0.1/v1"),
+            Some("https://user:pass@models.example.com/v1"),
+        ] {
+            assert_eq!(
+                find(endpoint),
+                Some(ModelError::NotConfigured),
+                "{endpoint:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_setting_is_told_with_its_providers_name() {
+        let error = |settings| ModelRegistry::new(settings).err().map(|e| e.to_string());
+        assert_eq!(
+            error(one("mine", "models.example.com", None)).as_deref(),
+            Some("provider `mine`: base_url must be a whole http or https URL")
+        );
+        assert_eq!(
+            error(one("mine", "https://models.example.com", Some("a\nb"))).as_deref(),
+            Some("provider `mine`: api_key holds characters that no HTTP header can carry")
+        );
+        assert_eq!(
+            error(one("scripted", "https://models.example.com", None)).as_deref(),
+            Some("provider `scripted` is built in and takes no settings")
+        );
+    }
+
+    #[test]
+    fn a_key_does_not_show_itself_in_debug_output() {
+        let [(_, settings)] = one("mine", "https://models.example.com", Some("sk-secret"));
+        assert!(!format!("{settings:?}").contains("secret"));
+    }
+}

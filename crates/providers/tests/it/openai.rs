@@ -1,0 +1,329 @@
+//! The contract of the OpenAI-compatible adapter (voice design 2.3 and 5.6).
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::ports::{Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role};
+use offhook_providers::{ModelRegistry, ProviderSettings};
+use tokio::time::timeout;
+
+use crate::server::{Act, Server};
+
+type Deltas = BoxStream<'static, Result<ModelDelta, ModelError>>;
+
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+fn chunk(text: &str) -> Act {
+    Act::Send(format!("{:x}\r\n{text}\r\n", text.len()).into_bytes())
+}
+
+fn head() -> Act {
+    Act::Send(HEAD.into())
+}
+
+fn end() -> Act {
+    Act::Send("0\r\n\r\n".into())
+}
+
+fn piece(text: &str) -> String {
+    format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
+    )
+}
+
+const STOP: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+
+fn registry(server: &Server, key: Option<&str>) -> ModelRegistry {
+    let settings = ProviderSettings {
+        base_url: server.base_url.clone(),
+        api_key: key.map(str::to_owned),
+    };
+    ModelRegistry::new([("local".to_owned(), settings)]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ask(registry: &ModelRegistry, provider: &str, endpoint: Option<&str>) -> Deltas {
+    let model = registry
+        .find(provider, "m", endpoint)
+        .unwrap_or_else(|error| panic!("{error}"));
+    model.stream(ModelRequest {
+        model: "m".to_owned(),
+        messages: vec![
+            Message::new(Role::System, "Be brief."),
+            Message::new(Role::User, "Hi \"you\""),
+        ],
+        temperature: 0.5,
+        purpose: Purpose::Reply,
+    })
+}
+
+/// The text, and the error that ended it, if one did.
+async fn gather(mut deltas: Deltas) -> (String, Option<ModelError>) {
+    let (mut text, mut finished) = (String::new(), false);
+    while let Some(delta) = deltas.next().await {
+        assert!(!finished, "nothing comes after the end");
+        match delta {
+            Ok(ModelDelta::Text(more)) => text.push_str(&more),
+            Ok(_) => finished = true,
+            Err(error) => {
+                assert!(
+                    deltas.next().await.is_none(),
+                    "nothing comes after an error"
+                );
+                return (text, Some(error));
+            }
+        }
+    }
+    assert!(finished, "a stream ends with a finish or an error");
+    (text, None)
+}
+
+async fn answer(acts: Vec<Act>) -> (String, Option<ModelError>) {
+    let server = Server::start(acts)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    gather(ask(&registry(&server, None), "local", None)).await
+}
+
+#[tokio::test]
+async fn a_text_arrives_piece_by_piece_and_the_connection_is_used_again() {
+    let acts = vec![
+        head(),
+        chunk(&piece("Hel")),
+        chunk(&piece("lo.")),
+        chunk(STOP),
+        chunk(DONE),
+        end(),
+    ];
+    let server = Server::start(acts).await.unwrap();
+    let registry = registry(&server, Some("sk-1"));
+    for _ in 0..3 {
+        let got = gather(ask(&registry, "local", None)).await;
+        assert_eq!(got, ("Hello.".to_owned(), None));
+    }
+    assert_eq!(server.connections(), 1);
+    let request = server.requests().remove(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(
+        head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
+        "{head}"
+    );
+    assert!(
+        head.to_lowercase()
+            .contains("\r\nauthorization: bearer sk-1"),
+        "{head}"
+    );
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(body).unwrap(),
+        serde_json::json!({
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Hi \"you\""}
+            ],
+            "temperature": 0.5,
+            "stream": true
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_compatible_services_do_differently_is_understood() {
+    let odd = concat!(
+        ": keep-alive\r\n\r\n",
+        "event: message\r\ndata: {\"choices\":[]}\r\n\r\n",
+        "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"¿Qué\"}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"other\"}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\" tal?\"},\"finish_reason\":\"length\"}],\"usage\":null}\r\n\r\n",
+        "data: {\"choices\":[],\"usage\":{\"total_tokens\":3}}\r\n\r\n",
+    );
+    let expected = ("¿Qué tal?".to_owned(), None);
+    assert_eq!(
+        answer(vec![head(), chunk(odd), end()]).await,
+        expected,
+        "no [DONE]"
+    );
+
+    let mut framed = Vec::new();
+    for byte in odd.bytes() {
+        framed.extend_from_slice(b"1\r\n");
+        framed.push(byte);
+        framed.extend_from_slice(b"\r\n");
+    }
+    let split = answer(vec![head(), Act::Send(framed), end()]).await;
+    assert_eq!(split, expected, "byte by byte");
+
+    let only_done = format!("{}data: [DONE]", piece("Yes."));
+    assert_eq!(
+        answer(vec![head(), chunk(&only_done), end()]).await,
+        ("Yes.".to_owned(), None)
+    );
+}
+
+#[tokio::test]
+async fn a_slow_first_byte_is_waited_for() {
+    let acts = vec![
+        Act::Pause,
+        head(),
+        chunk(&piece("Late.")),
+        chunk(DONE),
+        end(),
+    ];
+    let server = Server::start(acts).await.unwrap();
+    let mut deltas = ask(&registry(&server, None), "local", None);
+    tokio::select! {
+        biased;
+        delta = deltas.next() => panic!("{delta:?} before the first byte"),
+        () = server.waits.notified() => {}
+    }
+    server.go_on.notify_one();
+    assert_eq!(gather(deltas).await, ("Late.".to_owned(), None));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_closed_in_the_middle_is_an_error_after_its_text() {
+    let broken = Some(ModelError::Protocol("it broke off"));
+    let reset = answer(vec![head(), chunk(&piece("Half")), Act::Close]).await;
+    assert_eq!(reset, ("Half".to_owned(), broken.clone()));
+    let ended = answer(vec![head(), chunk(&piece("Half")), end()]).await;
+    assert_eq!(ended, ("Half".to_owned(), broken));
+}
+
+#[tokio::test]
+async fn a_malformed_frame_is_an_error() {
+    let got = answer(vec![head(), chunk("data: {\"choices\":[\n\n"), end()]).await;
+    assert_eq!(
+        got,
+        (
+            String::new(),
+            Some(ModelError::Protocol("a piece of it is malformed"))
+        )
+    );
+    let page = "HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n<html>Hi</html>";
+    let got = answer(vec![Act::Send(page.into())]).await;
+    assert_eq!(
+        got,
+        (String::new(), Some(ModelError::Protocol("it broke off")))
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_by_its_status_and_never_by_its_body() {
+    for status in [401, 404, 429, 500] {
+        let text = format!("HTTP/1.1 {status} No\r\ncontent-length: 9\r\n\r\nsk-secret");
+        let (_, error) = answer(vec![Act::Send(text.into())]).await;
+        assert_eq!(error, Some(ModelError::Refused(status)));
+    }
+    let redirect =
+        "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n";
+    let (_, error) = answer(vec![Act::Send(redirect.into())]).await;
+    assert_eq!(error, Some(ModelError::Refused(302)));
+}
+
+#[tokio::test]
+async fn an_error_inside_the_stream_is_an_error() {
+    for (event, error) in [
+        (
+            "data: {\"error\":{\"message\":\"secret\",\"code\":429}}\n\n",
+            ModelError::Refused(429),
+        ),
+        (
+            "data: {\"error\":{\"message\":\"secret\",\"type\":\"server_error\",\"code\":\"x\"}}\n\n",
+            ModelError::Protocol("it holds an error instead"),
+        ),
+        (
+            "event: error\ndata: {\"error\":\"secret\"}\n\n",
+            ModelError::Protocol("it holds an error instead"),
+        ),
+    ] {
+        let got = answer(vec![head(), chunk(&piece("Well")), chunk(event), end()]).await;
+        assert!(!error.to_string().contains("secret"));
+        assert_eq!(got, ("Well".to_owned(), Some(error)));
+    }
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut() {
+    let line = format!(
+        "data: {{\"choices\":[],\"pad\":\"{}\"}}\n\n",
+        "x".repeat(200_000)
+    );
+    let acts = std::iter::once(head())
+        .chain((0..30).map(|_| chunk(&line)))
+        .collect();
+    assert_eq!(
+        answer(acts).await.1,
+        Some(ModelError::Protocol("it is too long"))
+    );
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let server = Server::start(vec![head(), chunk(&piece("Well")), Act::Pause])
+        .await
+        .unwrap();
+    let mut deltas = ask(&registry(&server, None), "local", None);
+    assert_eq!(
+        deltas.next().await,
+        Some(Ok(ModelDelta::Text("Well".to_owned())))
+    );
+    drop(deltas);
+    timeout(Duration::from_secs(5), server.client_gone.notified())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_unreachable() {
+    let server = Server::start(vec![Act::Close]).await.unwrap();
+    let (_, error) = gather(ask(&registry(&server, None), "local", None)).await;
+    assert_eq!(
+        error,
+        Some(ModelError::Unreachable),
+        "closed without an answer"
+    );
+
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let settings = ProviderSettings {
+        base_url: format!("http://{}/v1", free.local_addr().unwrap()),
+        api_key: None,
+    };
+    drop(free);
+    let registry = ModelRegistry::new([("gone".to_owned(), settings)]).unwrap();
+    let (_, error) = gather(ask(&registry, "gone", None)).await;
+    assert_eq!(error, Some(ModelError::Unreachable));
+}
+
+#[tokio::test]
+async fn a_custom_endpoint_is_asked_without_any_credential() {
+    let server = Server::start(vec![head(), chunk(&piece("Mine.")), chunk(DONE), end()])
+        .await
+        .unwrap();
+    let client = GuardedClient::new(Policy {
+        allow_private: true,
+    })
+    .unwrap();
+    let registry = registry(&server, Some("sk-1")).with_custom_client(client);
+    for endpoint in [
+        server.base_url.clone(),
+        format!("{}/chat/completions", server.base_url),
+    ] {
+        let got = gather(ask(&registry, "custom", Some(&endpoint))).await;
+        assert_eq!(got, ("Mine.".to_owned(), None));
+    }
+    for request in server.requests() {
+        assert!(
+            request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert!(
+            !request.to_lowercase().contains("authorization"),
+            "{request}"
+        );
+    }
+}
