@@ -1,0 +1,107 @@
+//! Accounts, as the operator makes them.
+
+use std::sync::Arc;
+
+use offhook_domain::{AccountId, Plan};
+use offhook_storage::{Account, NewLedgerEntry, StoreError, mint};
+
+use crate::Shared;
+
+/// Why an account was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// A value is wrong; the sentence names it.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Accounts.
+#[derive(Clone)]
+pub struct Accounts(Arc<Shared>);
+
+impl Accounts {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
+    ///
+    /// # Errors
+    /// [`AccountError::Invalid`] for an empty or too long name, negative credits, or an e-mail address without `@`.
+    pub async fn create(
+        &self,
+        name: &str,
+        plan: Plan,
+        credits: Option<i64>,
+        engine_module: Option<bool>,
+        owner_email: Option<&str>,
+    ) -> Result<Account, AccountError> {
+        let name = name.trim();
+        if name.is_empty() || name.chars().count() > 120 {
+            return Err(AccountError::Invalid(
+                "--name must have 1 to 120 characters".to_owned(),
+            ));
+        }
+        if credits.is_some_and(|credits| credits < 0) {
+            return Err(AccountError::Invalid(
+                "--credits must not be negative".to_owned(),
+            ));
+        }
+        if owner_email.is_some_and(|email| !email.contains('@') || email.len() > 254) {
+            return Err(AccountError::Invalid(
+                "--owner-email must be an e-mail address".to_owned(),
+            ));
+        }
+        let at = self.0.clock.now();
+        let id: AccountId = mint(at);
+        let account = Account {
+            id,
+            name: name.to_owned(),
+            plan,
+            engine_module,
+            created_at: at,
+        };
+        let terms = self.0.plans.terms(plan);
+        let (amount, description) = match credits {
+            Some(credits) => (credits, "Credits at account creation".to_owned()),
+            None => (
+                terms.credits_per_month.map_or(0, i64::from),
+                format!("Monthly credits of the {plan} plan"),
+            ),
+        };
+        let entry = (amount > 0).then(|| NewLedgerEntry {
+            kind: "manual_credit".to_owned(),
+            amount,
+            description,
+            at,
+        });
+        let owner = owner_email.map(|email| {
+            let name = email.split('@').next().unwrap_or(email);
+            (name.to_owned(), email.to_owned())
+        });
+        self.0
+            .store
+            .create_account(account.clone(), entry, owner)
+            .await?;
+        Ok(account)
+    }
+
+    /// Every account, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(&self) -> Result<Vec<Account>, StoreError> {
+        self.0.store.accounts().await
+    }
+
+    /// An account.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn find(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        self.0.store.account(id).await
+    }
+}

@@ -1,0 +1,503 @@
+//! Agents: drafted, versioned, published (decision 6.2).
+
+use std::sync::Arc;
+
+use offhook_domain::config::{CUSTOM_PROVIDER, is_bcp47_shape};
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{
+    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
+};
+use offhook_egress::{Policy, TargetUrl};
+use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, StoreError, mint};
+
+use crate::catalog::ModelKind;
+use crate::folding::fold;
+use crate::{Page, PageRequest, Shared};
+
+/// Members of an agent that no write may name.
+const READ_ONLY: [&str; 8] = [
+    "id",
+    "runtime",
+    "created_at",
+    "updated_at",
+    "phone_numbers",
+    "provider_agent_id",
+    "current_version",
+    "published_version",
+];
+
+/// How often a change without an expected version is made again on a newer head.
+const TRIES: usize = 5;
+
+/// An agent as its page shows it.
+#[derive(Debug, Clone)]
+pub struct AgentView {
+    /// The agent.
+    pub agent: Agent,
+    /// Its head configuration with `version` first, or the legacy provider's summary.
+    pub config: Option<Json>,
+}
+
+/// Why an agent operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// No such agent of the account.
+    #[error("no such agent")]
+    NotFound,
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The agent's state forbids it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The operation does not exist for the agent's runtime.
+    #[error("{0}")]
+    UnsupportedRuntime(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Agents.
+#[derive(Clone)]
+pub struct Agents(Arc<Shared>);
+
+impl Agents {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of agents, newest first. `q` is compared without case.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        mut filter: AgentFilter,
+        page: PageRequest<AgentId>,
+    ) -> Result<Page<Agent>, StoreError> {
+        filter.q = filter.q.as_deref().map(fold);
+        let limit = i64::from(page.limit);
+        let rows = self
+            .0
+            .store
+            .agents(account, filter, page.after, limit)
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// An agent with its head configuration.
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent.
+    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView, AgentError> {
+        let found = self.0.store.agent_with_config(account, id, None).await?;
+        let (agent, config) = found.ok_or(AgentError::NotFound)?;
+        view(agent, config)
+    }
+
+    /// Drafts an engine agent: `{name, language, config?}`.
+    ///
+    /// # Errors
+    /// [`AgentError::Invalid`] for a bad body.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView, AgentError> {
+        let mut fields = Fields::of(body, "")?;
+        let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
+        let language = language(fields.required_string("language", 1..=35)?, &fields)?.to_owned();
+        let config = match fields.present("config") {
+            Some(config) => Some(ConfigWrite::from_json(config, "config", &language)?),
+            None => None,
+        };
+        fields.finish()?;
+        if let Some(write) = &config {
+            self.check(&write.config)?;
+            if write.version.is_some_and(|version| version != 0) {
+                return Err(AgentError::Conflict(
+                    "`config.version`: a new agent has no version yet; leave it out".to_owned(),
+                ));
+            }
+        }
+        let at = self.0.clock.now();
+        let language = config
+            .as_ref()
+            .map_or(language, |write| write.config.language.clone());
+        let agent = Agent {
+            id: mint(at),
+            account_id: account,
+            runtime: Runtime::Engine,
+            name,
+            language,
+            status: AgentStatus::Draft,
+            provider_agent_id: None,
+            legacy_config: None,
+            head_version: i32::from(config.is_some()),
+            published_version: 0,
+            created_at: at,
+            updated_at: at,
+        };
+        let stored = config.map(|write| write.config.to_stored());
+        self.0
+            .store
+            .create_agent(NewAgent {
+                name_folded: fold(&agent.name),
+                agent: agent.clone(),
+                config: stored.clone(),
+            })
+            .await?;
+        view(agent, stored)
+    }
+
+    /// Changes an agent: `{name?, language?, status?, config?, expected_version?}`; `config` is merged (RFC 7396) on
+    /// the head, and a change of it saves the next version.
+    ///
+    /// # Errors
+    /// [`AgentError::Conflict`] for a stale version or a change of status that is not allowed,
+    /// [`AgentError::UnsupportedRuntime`] for anything but the name of a legacy agent.
+    pub async fn update(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        body: &Json,
+    ) -> Result<AgentView, AgentError> {
+        let patch = AgentPatch::read(body)?;
+        for _ in 0..TRIES {
+            let found = self.0.store.agent_with_config(account, id, None).await?;
+            let (agent, stored) = found.ok_or(AgentError::NotFound)?;
+            let change = self.change(&agent, stored.as_deref(), &patch)?;
+            if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
+                return view(agent, config);
+            }
+            // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
+        }
+        Err(AgentError::Conflict(
+            "the agent is being changed by others: try again".to_owned(),
+        ))
+    }
+
+    fn change(
+        &self,
+        agent: &Agent,
+        stored: Option<&str>,
+        patch: &AgentPatch<'_>,
+    ) -> Result<AgentChange, AgentError> {
+        if agent.runtime == Runtime::Legacy && !patch.is_name_alone() {
+            return Err(AgentError::UnsupportedRuntime(
+                "a legacy agent can only be renamed; its configuration lives at its provider"
+                    .to_owned(),
+            ));
+        }
+        if let Some(expected) = patch.expected_version
+            && expected != i64::from(agent.head_version)
+        {
+            return Err(stale("expected_version", agent.head_version));
+        }
+        let status = match patch.status {
+            Some(next) if next != agent.status => Some((agent.status, allowed(agent, next)?)),
+            _ => None,
+        };
+        let head = stored
+            .map(AgentConfig::from_stored)
+            .transpose()
+            .map_err(corrupt)?;
+        let (config, language) = self.configured(agent, head, patch)?;
+        Ok(AgentChange {
+            head_version: agent.head_version,
+            name: patch.name.map(|name| (name.to_owned(), fold(name))),
+            language,
+            status,
+            config,
+            at: self.0.clock.now(),
+        })
+    }
+
+    /// The configuration to save as the next version, if it changes, and the agent's new language, if that does.
+    fn configured(
+        &self,
+        agent: &Agent,
+        head: Option<AgentConfig>,
+        patch: &AgentPatch<'_>,
+    ) -> Result<(Option<String>, Option<String>), AgentError> {
+        let mut language = patch.language.map(str::to_owned);
+        if head.is_none() && patch.config.is_none() {
+            return Ok((None, language));
+        }
+        let before = head.as_ref().map(AgentConfig::to_stored);
+        let default = language.clone().unwrap_or_else(|| agent.language.clone());
+        let mut config = head.unwrap_or_else(|| AgentConfig::new(&default));
+        if let Some(language) = &language {
+            config.language.clone_from(language);
+        }
+        if let Some(change) = patch.config {
+            let write = AgentConfig::merge(&config, change, "config")?;
+            if let Some(version) = write.version
+                && version != i64::from(agent.head_version)
+            {
+                return Err(stale("config.version", agent.head_version));
+            }
+            config = write.config;
+        }
+        self.check(&config)?;
+        if config.language != agent.language {
+            language = Some(config.language.clone());
+        }
+        let after = config.to_stored();
+        Ok(((before.as_ref() != Some(&after)).then_some(after), language))
+    }
+
+    /// What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
+    fn check(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let llm = &config.llm;
+        let named = llm.provider.as_deref().zip(llm.model.as_deref());
+        if let Some(provider) = llm.provider.as_deref() {
+            self.check_provider("config.llm.provider", provider)?;
+        }
+        if let Some((provider, model)) = named {
+            self.check_model("config.llm.model", provider, model)?;
+        }
+        for (at, other) in llm.fallback.iter().enumerate() {
+            let path = format!("config.llm.fallback[{at}]");
+            self.check_provider(&format!("{path}.provider"), &other.provider)?;
+            self.check_model(&format!("{path}.model"), &other.provider, &other.model)?;
+        }
+        if let Some(endpoint) = &llm.endpoint {
+            TargetUrl::parse(endpoint, Policy::default())
+                .map_err(|error| FieldError::new("config.llm.endpoint", error.to_string()))?;
+        }
+        if let Some(hours) = &config.conversation.calling_hours
+            && jiff::tz::TimeZone::get(&hours.timezone).is_err()
+        {
+            return Err(FieldError::new(
+                "config.conversation.calling_hours.timezone",
+                "must be an IANA time zone, such as America/Mexico_City",
+            ));
+        }
+        match config.first_unavailable() {
+            Some(fault) => Err(FieldError::new(
+                format!("config.{}", fault.path),
+                fault.message,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn check_provider(&self, path: &str, provider: &str) -> Result<(), FieldError> {
+        if provider == CUSTOM_PROVIDER || self.0.catalog.has_provider(ModelKind::Llm, provider) {
+            return Ok(());
+        }
+        let known = self.0.catalog.providers(ModelKind::Llm).join("`, `");
+        Err(FieldError::new(
+            path,
+            format!("must be one of `{known}` or `{CUSTOM_PROVIDER}`"),
+        ))
+    }
+
+    fn check_model(&self, path: &str, provider: &str, model: &str) -> Result<(), FieldError> {
+        let known = provider == CUSTOM_PROVIDER
+            || self
+                .0
+                .catalog
+                .find(ModelKind::Llm, provider, model)
+                .is_some();
+        if known {
+            return Ok(());
+        }
+        Err(FieldError::new(
+            path,
+            format!("`{provider}` has no such model; GET /v1/models?kind=llm lists them"),
+        ))
+    }
+
+    /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
+    ///
+    /// # Errors
+    /// [`AgentError::Conflict`] for an archived agent, or a configuration that cannot hold a call (its field is named).
+    pub async fn publish(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        body: &Json,
+    ) -> Result<AgentView, AgentError> {
+        let mut fields = Fields::of(body, "")?;
+        let version = fields.optional_integer("version", 1..=i64::from(i32::MAX))?;
+        let note = fields.optional_string("note", 0..=500)?.map(str::to_owned);
+        fields.finish()?;
+        let version = version.and_then(|version| i32::try_from(version).ok());
+        for _ in 0..TRIES {
+            let found = self.0.store.agent_with_config(account, id, version).await?;
+            let (agent, stored) = found.ok_or(AgentError::NotFound)?;
+            let statuses = (agent.status, publishable_status(&agent)?);
+            let wanted = version.unwrap_or(agent.head_version);
+            let Some(stored) = stored else {
+                return Err(match version {
+                    Some(_) => FieldError::new("version", "the agent has no such version").into(),
+                    None => AgentError::Conflict(
+                        "the agent has no configuration yet: PATCH `config` first".to_owned(),
+                    ),
+                });
+            };
+            let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
+            self.check_publishable(&config)?;
+            let at = self.0.clock.now();
+            let published = self
+                .0
+                .store
+                .publish_agent(account, id, wanted, statuses, note.clone(), at)
+                .await?;
+            if let Some((agent, config)) = published {
+                return view(agent, config);
+            }
+        }
+        Err(AgentError::Conflict(
+            "the agent is being changed by others: try again".to_owned(),
+        ))
+    }
+
+    fn check_publishable(&self, config: &AgentConfig) -> Result<(), AgentError> {
+        let refused = |fault: FieldError| {
+            let fault = FieldError::new(format!("config.{}", fault.path), fault.message);
+            AgentError::Conflict(fault.to_string())
+        };
+        config.publishable().map_err(refused)?;
+        let llm = &config.llm;
+        if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())
+            && self
+                .0
+                .models
+                .find(provider, model, llm.endpoint.as_deref())
+                .is_err()
+        {
+            return Err(refused(FieldError::new(
+                "llm.provider",
+                format!("`{provider}` is not set up on this service (models.{provider}.base_url)"),
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a PATCH asks for.
+struct AgentPatch<'a> {
+    name: Option<&'a str>,
+    language: Option<&'a str>,
+    status: Option<AgentStatus>,
+    config: Option<&'a Json>,
+    expected_version: Option<i64>,
+}
+
+impl<'a> AgentPatch<'a> {
+    fn read(body: &'a Json) -> Result<Self, FieldError> {
+        for field in ["name", "language", "status", "config"] {
+            if matches!(body.get(field), Some(Json::Null)) {
+                return Err(FieldError::new(field, "must not be null"));
+            }
+        }
+        let mut fields = Fields::of(body, "")?;
+        let name = match fields.optional_string("name", 1..=120)? {
+            Some(text) => Some(name(text, &fields)?),
+            None => None,
+        };
+        let language = match fields.optional_string("language", 1..=35)? {
+            Some(text) => Some(language(text, &fields)?),
+            None => None,
+        };
+        let status = fields.optional_choice::<AgentStatus>("status", AgentStatus::choices)?;
+        let config = fields.present("config");
+        let expected_version =
+            fields.optional_integer("expected_version", 0..=i64::from(i32::MAX))?;
+        for field in READ_ONLY {
+            if fields.take(field).is_some() {
+                return Err(fields.fault(field, "is read-only"));
+            }
+        }
+        fields.finish()?;
+        Ok(Self {
+            name,
+            language,
+            status,
+            config,
+            expected_version,
+        })
+    }
+
+    const fn is_name_alone(&self) -> bool {
+        self.language.is_none() && self.status.is_none() && self.config.is_none()
+    }
+}
+
+fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
+    if text.trim().is_empty() {
+        return Err(fields.fault("name", "must not be blank"));
+    }
+    Ok(text)
+}
+
+fn language<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
+    if is_bcp47_shape(text) {
+        return Ok(text);
+    }
+    Err(fields.fault("language", "must be a BCP 47 language tag, such as es-MX"))
+}
+
+fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus, AgentError> {
+    let unpublished = next == AgentStatus::Active && agent.published_version == 0;
+    if agent.status.may_become(next) && !unpublished {
+        return Ok(next);
+    }
+    let remedy = match (agent.status, next) {
+        (AgentStatus::Archived, AgentStatus::Active) => "; make it `paused` first",
+        (_, AgentStatus::Active) => "; publish it (POST …/publish)",
+        _ => "",
+    };
+    Err(AgentError::Conflict(format!(
+        "`status`: an agent that is `{}` cannot become `{next}`{remedy}",
+        agent.status
+    )))
+}
+
+fn publishable_status(agent: &Agent) -> Result<AgentStatus, AgentError> {
+    if agent.runtime == Runtime::Legacy {
+        return Err(AgentError::UnsupportedRuntime(
+            "a legacy agent is published at its provider".to_owned(),
+        ));
+    }
+    match agent.status {
+        AgentStatus::Archived => Err(AgentError::Conflict(
+            "the agent is archived: PATCH `status` to `paused` first".to_owned(),
+        )),
+        AgentStatus::Paused => Ok(AgentStatus::Paused),
+        AgentStatus::Draft | AgentStatus::Active | AgentStatus::Error => Ok(AgentStatus::Active),
+    }
+}
+
+fn stale(field: &str, head: i32) -> AgentError {
+    AgentError::Conflict(format!(
+        "`{field}`: the agent is at version {head}; read it again and make the change on that"
+    ))
+}
+
+fn corrupt(error: JsonError) -> StoreError {
+    StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
+}
+
+fn view(agent: Agent, stored: Option<String>) -> Result<AgentView, AgentError> {
+    let config = match (agent.runtime, stored) {
+        (Runtime::Engine, Some(stored)) => {
+            let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
+            let mut members = vec![(
+                "version".to_owned(),
+                Json::from(i64::from(agent.head_version)),
+            )];
+            if let Json::Object(rest) = config.to_json() {
+                members.extend(rest);
+            }
+            Some(Json::Object(members))
+        }
+        (Runtime::Legacy, _) => match agent.legacy_config.as_deref() {
+            Some(text) => Some(Json::parse(text.as_bytes()).map_err(corrupt)?),
+            None => None,
+        },
+        (Runtime::Engine, None) => None,
+    };
+    Ok(AgentView { agent, config })
+}

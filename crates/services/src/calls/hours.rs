@@ -1,0 +1,142 @@
+//! Calling hours, in the agent's time zone.
+
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp as Moment, ToSpan};
+use offhook_domain::Timestamp;
+use offhook_domain::config::CallingHours;
+
+/// Whether a call may be placed now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hours {
+    Open,
+    /// Closed, and for so many seconds.
+    ClosedFor(u64),
+    /// No day of the week opens.
+    Never,
+}
+
+/// Whether `hours` are open at `now`. A range whose end is before its start crosses midnight and belongs to the day on
+/// which it begins; one whose end is its start lasts the whole day (decision 6.2).
+pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
+    let Ok(zone) = TimeZone::get(&hours.timezone) else {
+        return Hours::Never;
+    };
+    let Ok(now) = Moment::from_microsecond(now.micros()) else {
+        return Hours::Never;
+    };
+    let today = now.to_zoned(zone.clone()).date();
+    let mut next: Option<Moment> = None;
+    // Yesterday's range may still be open; a week ahead every day has had its turn.
+    for ahead in -1..=8 {
+        let Ok(day) = today.checked_add(Span::new().days(ahead)) else {
+            continue;
+        };
+        if !hours.days.contains(&iso_number(day.weekday())) {
+            continue;
+        }
+        let (start, end) = (hours.start.minutes(), hours.end.minutes());
+        let end_day = if end <= start {
+            day.checked_add(1.day()).unwrap_or(day)
+        } else {
+            day
+        };
+        let (Some(opens), Some(closes)) =
+            (instant(&zone, day, start), instant(&zone, end_day, end))
+        else {
+            continue;
+        };
+        if opens <= now && now < closes {
+            return Hours::Open;
+        }
+        if opens > now {
+            next = Some(next.map_or(opens, |earliest| earliest.min(opens)));
+        }
+    }
+    next.map_or(Hours::Never, |opens| {
+        let micros = opens.as_microsecond() - now.as_microsecond();
+        Hours::ClosedFor(
+            u64::try_from(micros)
+                .unwrap_or(0)
+                .div_ceil(1_000_000)
+                .max(1),
+        )
+    })
+}
+
+fn iso_number(day: Weekday) -> u8 {
+    u8::try_from(day.to_monday_one_offset()).unwrap_or(1)
+}
+
+fn instant(zone: &TimeZone, day: jiff::civil::Date, minutes: u16) -> Option<Moment> {
+    let (hour, minute) = (
+        i8::try_from(minutes / 60).ok()?,
+        i8::try_from(minutes % 60).ok()?,
+    );
+    // A local time that a change of clocks skips or repeats is the one that the zone's rules say.
+    zone.to_ambiguous_zoned(day.at(hour, minute, 0, 0))
+        .compatible()
+        .ok()
+        .map(|z| z.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(days: &[u8], start: &str, end: &str) -> CallingHours {
+        CallingHours {
+            timezone: "America/Mexico_City".to_owned(),
+            days: days.to_vec(),
+            start: start.parse().unwrap(),
+            end: end.parse().unwrap(),
+        }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse_from(text).unwrap()
+    }
+
+    #[test]
+    fn hours_are_judged_in_the_agents_time_zone() {
+        // 2026-04-30 is a Thursday; Mexico City is six hours behind UTC.
+        let weekdays = hours(&[1, 2, 3, 4, 5], "09:00", "18:00");
+        assert_eq!(opening(&weekdays, at("2026-04-30T15:00:00Z")), Hours::Open);
+        assert_eq!(
+            opening(&weekdays, at("2026-04-30T14:59:59Z")),
+            Hours::ClosedFor(1)
+        );
+        assert_eq!(opening(&weekdays, at("2026-04-30T23:59:59Z")), Hours::Open);
+        assert_eq!(
+            opening(&weekdays, at("2026-05-01T00:00:00Z")),
+            Hours::ClosedFor(15 * 3_600)
+        );
+        // Friday evening to Monday morning.
+        assert_eq!(
+            opening(&weekdays, at("2026-05-02T00:00:00Z")),
+            Hours::ClosedFor(63 * 3_600)
+        );
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_starts_crosses_midnight() {
+        let night = hours(&[4], "22:00", "02:00");
+        assert_eq!(opening(&night, at("2026-05-01T07:59:59Z")), Hours::Open);
+        assert_eq!(
+            opening(&night, at("2026-05-01T08:00:00Z")),
+            Hours::ClosedFor((7 * 24 - 4) * 3_600)
+        );
+    }
+
+    #[test]
+    fn the_same_start_and_end_is_the_whole_day_and_no_day_is_never() {
+        assert_eq!(
+            opening(&hours(&[4], "00:00", "00:00"), at("2026-04-30T20:00:00Z")),
+            Hours::Open
+        );
+        assert_eq!(
+            opening(&hours(&[], "09:00", "18:00"), at("2026-04-30T15:00:00Z")),
+            Hours::Never
+        );
+    }
+}

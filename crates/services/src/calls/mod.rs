@@ -1,0 +1,129 @@
+//! Placing calls and ending them (decisions §8).
+
+mod hours;
+mod place;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason};
+use offhook_engine::EndRequest;
+use offhook_storage::{Conversation, StoreError};
+
+use crate::Shared;
+use crate::dialer::unanswered;
+
+pub(crate) use hours::{Hours, opening};
+pub use place::{PlaceCall, PlaceCallError, PlacedReply};
+
+/// How calls are placed and kept.
+#[derive(Debug, Clone)]
+pub struct CallSettings {
+    /// Numbers may only be dialed under these prefixes; empty allows every number.
+    pub allowed_prefixes: Vec<String>,
+    /// A call not claimed this long after acceptance is never dialed (decision 8.4).
+    pub max_queue: Duration,
+    /// How long live calls go on after the process is asked to stop (decision 8.8).
+    pub drain: Duration,
+    /// Calls that may wait before new ones are refused.
+    pub queue_at_most: i64,
+    /// Calls that this process holds at once.
+    pub sessions_at_most: usize,
+}
+
+impl Default for CallSettings {
+    fn default() -> Self {
+        Self {
+            allowed_prefixes: Vec::new(),
+            max_queue: Duration::from_secs(120),
+            drain: Duration::from_secs(600),
+            queue_at_most: 10_000,
+            sessions_at_most: 5_000,
+        }
+    }
+}
+
+/// Why a call was not hung up.
+#[derive(Debug, thiserror::Error)]
+pub enum HangUpError {
+    /// No such call of the account.
+    #[error("no such call")]
+    NotFound,
+    /// It has ended.
+    #[error("the call has ended")]
+    Ended,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Calls.
+#[derive(Clone)]
+pub struct Calls(Arc<Shared>);
+
+impl Calls {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Ends a call: a queued one in this transaction (`cancelled`), a dialing or live one by asking its owner, on
+    /// whatever node, who obeys within 500 ms. Returns the call's status as a read by id says it.
+    ///
+    /// # Errors
+    /// [`HangUpError::NotFound`] if the account has no such call, [`HangUpError::Ended`] if it has ended.
+    pub async fn hang_up(
+        &self,
+        account: AccountId,
+        handle: CallHandle,
+    ) -> Result<&'static str, HangUpError> {
+        let id = handle.0;
+        // A call may be claimed between the look and the step; then the next look sees it dialing.
+        for _ in 0..5 {
+            let view = self.0.store.conversation(account, id, None).await?;
+            let call = view.filter(|view| view.conversation.is_voice());
+            let call = call.ok_or(HangUpError::NotFound)?.conversation;
+            match call.state {
+                CallState::Queued => {
+                    if self.cancel(&call).await? {
+                        return Ok(CallState::Failed.detail_status());
+                    }
+                }
+                CallState::Dialing | CallState::Live => {
+                    if self.0.store.request_hangup(account, id).await? {
+                        self.0.registry.end(id, EndRequest::ApiHangup);
+                        return Ok(call.state.detail_status());
+                    }
+                }
+                CallState::Closing | CallState::Completed | CallState::Failed => {
+                    return Err(HangUpError::Ended);
+                }
+            }
+        }
+        Err(HangUpError::Ended)
+    }
+
+    async fn cancel(&self, call: &Conversation) -> Result<bool, StoreError> {
+        let reason = FailureReason::Cancelled;
+        end_queued(&self.0, call, reason).await
+    }
+}
+
+/// Ends a call that no dialer has claimed; `false` if one has.
+pub(crate) async fn end_queued(
+    shared: &Shared,
+    call: &Conversation,
+    reason: FailureReason,
+) -> Result<bool, StoreError> {
+    let settlement = unanswered(shared, call, CallOutcome::Failed(reason));
+    let key = (call.account_id, call.id);
+    let ended = shared
+        .store
+        .end_queued_call(key, reason, settlement)
+        .await?
+        .is_some();
+    if ended {
+        shared.feed.touch(call.id);
+        shared.wakes.dispatcher.notify_one();
+    }
+    Ok(ended)
+}

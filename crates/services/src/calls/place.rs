@@ -1,0 +1,375 @@
+//! Placing a call: one transaction, then 201 (decisions 8.1–8.3).
+
+use std::sync::atomic::Ordering;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{
+    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Price,
+    Runtime, Timestamp,
+};
+use offhook_failpoints as failpoints;
+use offhook_storage::{Agent, IdempotencyClaim, NewCall, Placed, StoreError, StoredAnswer, mint};
+use serde::Serialize;
+
+use super::{Calls, Hours, opening};
+use crate::catalog::ModelKind;
+use crate::keys::sha256;
+use crate::{Caller, events};
+
+/// The operation that Idempotency-Keys of this endpoint belong to.
+const OPERATION: &str = "POST /v1/calls";
+
+/// Seconds that are held at most before the call has begun (decision 6.9).
+const RESERVED_SECONDS: i64 = 600;
+
+/// A request to place a call.
+pub struct PlaceCall<'a> {
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The Idempotency-Key, of the right form.
+    pub idempotency_key: Option<String>,
+    /// The body.
+    pub body: Json,
+}
+
+/// The answer to an accepted call: the same bytes each time it is asked for again.
+#[derive(Debug, Clone)]
+pub struct PlacedReply {
+    /// HTTP status.
+    pub status: u16,
+    /// The `Location` header.
+    pub location: String,
+    /// The exact body.
+    pub body: Vec<u8>,
+    /// Whether this is the answer to an earlier request.
+    pub replayed: bool,
+}
+
+/// Why a call was not accepted. Nothing was written, save perhaps in [`PlaceCallError::UnknownCommit`].
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceCallError {
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The account has no such agent.
+    #[error("no agent of this account has that id")]
+    AgentNotFound,
+    /// The agent does not take calls.
+    #[error("{0}")]
+    AgentDisabled(String),
+    /// The Idempotency-Key was used with another body.
+    #[error("the Idempotency-Key was used with another body")]
+    IdempotencyConflict,
+    /// The Idempotency-Key's first request is still being written.
+    #[error("the first request with this Idempotency-Key is still being written")]
+    InFlight,
+    /// Something else forbids the call now.
+    #[error("{message}")]
+    Conflict {
+        /// What, and the remedy.
+        message: String,
+        /// After how many seconds waiting alone cures it.
+        retry_after_s: Option<u64>,
+    },
+    /// The wallet cannot cover the reservation.
+    #[error("the wallet cannot cover the call")]
+    PaymentRequired,
+    /// The key's monthly budget cannot.
+    #[error("the key's monthly credit budget cannot cover the call")]
+    KeyBudgetExhausted,
+    /// The carrier is known to be down.
+    #[error("the carrier cannot be reached")]
+    UpstreamUnreachable,
+    /// Too many calls wait already.
+    #[error("too many calls wait to be dialed")]
+    QueueFull,
+    /// The agent's runtime cannot place calls here.
+    #[error("{0}")]
+    UnsupportedRuntime(String),
+    /// The connection broke during COMMIT.
+    #[error("the call may have been placed")]
+    UnknownCommit,
+    /// The store failed.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for PlaceCallError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::UnknownCommit(_) => Self::UnknownCommit,
+            other => Self::Store(other),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CallPlaced<'a> {
+    id: CallHandle,
+    agent_id: &'a str,
+    to: &'a E164,
+    status: &'a str,
+    created_at: Timestamp,
+}
+
+/// A body of the right form.
+struct Request<'a> {
+    agent_ref: &'a str,
+    to: E164,
+    metadata: Metadata,
+}
+
+impl Calls {
+    /// Accepts a call, or answers a retry as the first time.
+    ///
+    /// # Errors
+    /// [`PlaceCallError`] says which rule refused, in the order of decision 8.2.
+    pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply, PlaceCallError> {
+        let PlaceCall {
+            caller,
+            idempotency_key,
+            body,
+        } = request;
+        let account = caller.account.id;
+        let at = self.0.clock.now();
+        let fingerprint = sha256(body.canonical_without_empty("metadata").as_bytes()).to_vec();
+        if let Some(key) = &idempotency_key
+            && let Some(answer) = self
+                .0
+                .store
+                .stored_answer(account, OPERATION, key.clone(), at)
+                .await?
+        {
+            return replay(answer, &fingerprint);
+        }
+        let request = self.read(&body)?;
+        let agent = self.agent(caller, request.agent_ref).await?;
+        let config = self.published(caller, &agent).await?;
+        let (price, reserve) = self.price(caller, &config);
+        self.check_wallet(caller, reserve).await?;
+        check_hours(&config, at)?;
+        let from = self.calling_number()?;
+        if self.0.carrier.is_down() {
+            return Err(PlaceCallError::UpstreamUnreachable);
+        }
+        if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
+            return Err(PlaceCallError::QueueFull);
+        }
+        let id: ConversationId = mint(at);
+        let reply = accepted(CallHandle(id), &request, at);
+        let call = NewCall {
+            id,
+            account_id: account,
+            agent_id: agent.id,
+            agent_ref: request.agent_ref.to_owned(),
+            agent_version: agent.published_version,
+            runtime: agent.runtime,
+            key_id: caller.key.id,
+            key_budget: caller.key.monthly_credit_budget,
+            from,
+            metadata: request.metadata.as_json_text().to_owned(),
+            price,
+            reserve,
+            at,
+            event: events::initiated(
+                CallHandle(id),
+                request.agent_ref,
+                &request.to,
+                request.metadata.as_json_text(),
+                at,
+            ),
+            idempotency: idempotency_key.map(|key| IdempotencyClaim {
+                operation: OPERATION,
+                key,
+                answer: StoredAnswer {
+                    fingerprint: fingerprint.clone(),
+                    status: i32::from(reply.status),
+                    location: reply.location.clone(),
+                    body: reply.body.clone(),
+                },
+            }),
+            to: request.to,
+        };
+        failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
+        match self.0.store.place_call(call).await? {
+            Placed::Accepted(endpoints) => {
+                failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
+                self.0.wakes.dialer.notify_one();
+                if !endpoints.is_empty() {
+                    self.0.wakes.dispatcher.notify_one();
+                }
+                Ok(reply)
+            }
+            Placed::KeyUsed(answer) => replay(answer, &fingerprint),
+            Placed::KeyInFlight => Err(PlaceCallError::InFlight),
+            Placed::WalletTooLow => Err(PlaceCallError::PaymentRequired),
+            Placed::BudgetTooLow => Err(PlaceCallError::KeyBudgetExhausted),
+        }
+    }
+
+    fn read<'a>(&self, body: &'a Json) -> Result<Request<'a>, FieldError> {
+        let mut fields = Fields::of(body, "")?;
+        let agent_ref = fields.required_string("agent_id", 1..=255)?;
+        let to = fields.required_string("to", 1..=64)?;
+        let to: E164 = to
+            .parse()
+            .map_err(|error: offhook_domain::E164Error| fields.fault("to", error.to_string()))?;
+        let prefixes = &self.0.calls.allowed_prefixes;
+        if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
+            return Err(fields.fault(
+                "to",
+                format!(
+                    "this service calls only numbers that begin with {}",
+                    prefixes.join(", ")
+                ),
+            ));
+        }
+        let metadata = match fields.present("metadata") {
+            Some(json) => Metadata::from_json(json, "metadata")?,
+            None => Metadata::empty(),
+        };
+        fields.finish()?;
+        Ok(Request {
+            agent_ref,
+            to,
+            metadata,
+        })
+    }
+
+    async fn agent(&self, caller: &Caller, agent_ref: &str) -> Result<Agent, PlaceCallError> {
+        let account = caller.account.id;
+        let store = &self.0.store;
+        let found = match agent_ref.parse::<AgentId>() {
+            Ok(id) => store.agent(account, id).await?,
+            Err(_) => {
+                store
+                    .agent_by_provider_id(account, agent_ref.to_owned())
+                    .await?
+            }
+        };
+        found.ok_or(PlaceCallError::AgentNotFound)
+    }
+
+    async fn published(
+        &self,
+        caller: &Caller,
+        agent: &Agent,
+    ) -> Result<AgentConfig, PlaceCallError> {
+        if agent.runtime == Runtime::Legacy {
+            return Err(PlaceCallError::UnsupportedRuntime(
+                "calls by legacy agents are not available yet".to_owned(),
+            ));
+        }
+        if agent.status != AgentStatus::Active {
+            return Err(PlaceCallError::AgentDisabled(format!(
+                "the agent is `{}`, and only an `active` one takes calls",
+                agent.status
+            )));
+        }
+        if agent.published_version == 0 {
+            return Err(PlaceCallError::AgentDisabled(
+                "the agent was never published".to_owned(),
+            ));
+        }
+        let version = Some(agent.published_version);
+        let found = self
+            .0
+            .store
+            .agent_with_config(caller.account.id, agent.id, version)
+            .await?;
+        let stored = found.and_then(|(_, config)| config).ok_or_else(|| {
+            StoreError::Corrupt("a published version without a configuration".to_owned())
+        })?;
+        AgentConfig::from_stored(&stored).map_err(|error| {
+            StoreError::Corrupt(format!("a stored agent configuration: {error:?}")).into()
+        })
+    }
+
+    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9).
+    fn price(&self, caller: &Caller, config: &AgentConfig) -> (Price, Credits) {
+        let llm = &config.llm;
+        let model = llm
+            .provider
+            .as_deref()
+            .zip(llm.model.as_deref())
+            .and_then(|(provider, model)| self.0.catalog.find(ModelKind::Llm, provider, model));
+        let price = model.map_or_else(Price::default, |model| model.price(caller.account.plan));
+        let seconds = config
+            .conversation
+            .max_duration_s
+            .clamp(60, RESERVED_SECONDS);
+        (price, price.of_seconds(seconds))
+    }
+
+    /// Refuses early what the transaction would refuse, so that the order of decision 8.2 holds.
+    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<(), PlaceCallError> {
+        if reserve == 0 {
+            return Ok(());
+        }
+        let wallet = self.0.store.wallet(caller.account.id).await?;
+        let free = wallet.map_or(0, |wallet| wallet.balance - wallet.reserved);
+        if free < reserve {
+            Err(PlaceCallError::PaymentRequired)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn calling_number(&self) -> Result<E164, PlaceCallError> {
+        self.0
+            .carrier
+            .ours()
+            .ok_or_else(|| PlaceCallError::Conflict {
+                message: "the account has no phone number to call from: import one first"
+                    .to_owned(),
+                retry_after_s: None,
+            })
+    }
+}
+
+fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply, PlaceCallError> {
+    if answer.fingerprint != fingerprint {
+        return Err(PlaceCallError::IdempotencyConflict);
+    }
+    Ok(PlacedReply {
+        status: u16::try_from(answer.status).unwrap_or(201),
+        location: answer.location,
+        body: answer.body,
+        replayed: true,
+    })
+}
+
+fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedReply {
+    let body = CallPlaced {
+        id: handle,
+        agent_id: request.agent_ref,
+        to: &request.to,
+        status: "initiated",
+        created_at: at,
+    };
+    PlacedReply {
+        status: 201,
+        location: format!("/v1/calls/{handle}"),
+        // Serialising a plain struct of strings does not fail.
+        body: serde_json::to_vec(&body).unwrap_or_default(),
+        replayed: false,
+    }
+}
+
+fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<(), PlaceCallError> {
+    let Some(hours) = &config.conversation.calling_hours else {
+        return Ok(());
+    };
+    let (message, retry_after_s) = match opening(hours, at) {
+        Hours::Open => return Ok(()),
+        Hours::ClosedFor(seconds) => ("outside the agent's calling hours", Some(seconds)),
+        Hours::Never => (
+            "the agent's calling hours never open: name at least one day",
+            None,
+        ),
+    };
+    Err(PlaceCallError::Conflict {
+        message: message.to_owned(),
+        retry_after_s,
+    })
+}

@@ -1,0 +1,255 @@
+//! The model catalog: data of `catalog/models.toml`, with USD worked out per plan.
+
+use std::fmt;
+
+use offhook_domain::{Plan, Plans, Price};
+use serde::Deserialize;
+
+/// One model.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Its id in the catalog.
+    pub id: String,
+    /// What it does.
+    pub kind: ModelKind,
+    /// Whose it is; the name in an agent's configuration.
+    pub provider: String,
+    /// Its name at the provider.
+    pub model: String,
+    /// Its name for people.
+    pub name: String,
+    /// Languages, two-letter codes.
+    pub languages: Vec<String>,
+    /// What it costs on each plan that has the API.
+    pub prices: Vec<ModelPrice>,
+}
+
+/// What a model costs on a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelPrice {
+    /// The plan.
+    pub plan: Plan,
+    /// Credits per minute.
+    pub credits_per_minute: Price,
+    /// USD per minute; `None` where a credit has no list price.
+    pub usd_per_minute: Option<f64>,
+}
+
+/// What a model does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Writes text.
+    Llm,
+    /// Turns speech into text.
+    Stt,
+    /// Turns text into speech.
+    Tts,
+}
+
+impl ModelKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Llm, Self::Stt, Self::Tts];
+
+    /// The wire form.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Llm => "llm",
+            Self::Stt => "stt",
+            Self::Tts => "tts",
+        }
+    }
+}
+
+impl fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The shipped catalog is not what it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("catalog/models.toml: {0}")]
+pub struct CatalogError(String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    models: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    kind: ModelKind,
+    provider: String,
+    model: String,
+    name: String,
+    languages: Vec<String>,
+    credits_per_minute: f64,
+}
+
+/// The catalog.
+#[derive(Debug, Clone)]
+pub struct Catalog(Vec<Model>);
+
+impl Catalog {
+    /// Reads the shipped catalog.
+    ///
+    /// # Errors
+    /// [`CatalogError`] if it does not parse, repeats an id, or has a price with more than three decimals.
+    pub fn load(plans: &Plans) -> Result<Self, CatalogError> {
+        Self::parse(include_str!("../../../catalog/models.toml"), plans)
+    }
+
+    fn parse(text: &str, plans: &Plans) -> Result<Self, CatalogError> {
+        let file: File = toml::from_str(text).map_err(|error| CatalogError(error.to_string()))?;
+        let mut models: Vec<Model> = Vec::with_capacity(file.models.len());
+        for entry in file.models {
+            let price = price(entry.credits_per_minute)
+                .ok_or_else(|| CatalogError(format!("{}: bad credits_per_minute", entry.id)))?;
+            if models.iter().any(|model| model.id == entry.id) {
+                return Err(CatalogError(format!("{}: id used twice", entry.id)));
+            }
+            models.push(Model {
+                id: entry.id,
+                kind: entry.kind,
+                provider: entry.provider,
+                model: entry.model,
+                name: entry.name,
+                languages: entry.languages,
+                prices: prices(price, plans),
+            });
+        }
+        Ok(Self(models))
+    }
+
+    /// Every model, in the catalog's order.
+    #[must_use]
+    pub fn models(&self) -> &[Model] {
+        &self.0
+    }
+
+    /// The model that an agent's configuration names.
+    #[must_use]
+    pub fn find(&self, kind: ModelKind, provider: &str, model: &str) -> Option<&Model> {
+        self.0
+            .iter()
+            .find(|m| m.kind == kind && m.provider == provider && m.model == model)
+    }
+
+    /// Whether a provider has models of this kind.
+    #[must_use]
+    pub fn has_provider(&self, kind: ModelKind, provider: &str) -> bool {
+        self.0
+            .iter()
+            .any(|m| m.kind == kind && m.provider == provider)
+    }
+
+    /// Providers of this kind, each once, in the catalog's order.
+    #[must_use]
+    pub fn providers(&self, kind: ModelKind) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for model in self.0.iter().filter(|m| m.kind == kind) {
+            if !names.contains(&model.provider.as_str()) {
+                names.push(&model.provider);
+            }
+        }
+        names
+    }
+}
+
+impl Model {
+    /// What it costs on `plan`.
+    #[must_use]
+    pub fn price(&self, plan: Plan) -> Price {
+        self.prices
+            .iter()
+            .find(|price| price.plan == plan)
+            .or(self.prices.first())
+            .map_or_else(Price::default, |price| price.credits_per_minute)
+    }
+}
+
+fn price(credits: f64) -> Option<Price> {
+    let millicredits = (credits * 1_000.0).round();
+    let exact = (millicredits / 1_000.0 - credits).abs() < 1e-9;
+    if !exact || !(0.0..1e9).contains(&millicredits) {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 1e9")]
+    Some(Price::from_millicredits_per_minute(millicredits as i64))
+}
+
+fn prices(price: Price, plans: &Plans) -> Vec<ModelPrice> {
+    Plan::ALL
+        .into_iter()
+        .filter(|plan| plans.terms(*plan).api)
+        .map(|plan| {
+            let terms = plans.terms(plan);
+            let usd = terms
+                .usd_per_month
+                .zip(terms.credits_per_month.filter(|c| *c > 0))
+                .map(|(usd, credits)| {
+                    #[expect(clippy::cast_precision_loss, reason = "prices are far below 2^53")]
+                    let credits_per_minute = price.millicredits_per_minute() as f64 / 1_000.0;
+                    let exact = credits_per_minute * f64::from(usd) / f64::from(credits);
+                    (exact * 1e6).round() / 1e6
+                });
+            ModelPrice {
+                plan,
+                credits_per_minute: price,
+                usd_per_minute: usd,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_catalog_loads_and_has_the_free_scripted_model() {
+        let catalog = Catalog::load(&Plans::default()).unwrap();
+        let scripted = catalog
+            .find(ModelKind::Llm, "scripted", "scripted")
+            .unwrap();
+        assert_eq!(scripted.price(Plan::Starter), Price::default());
+    }
+
+    #[test]
+    fn usd_follows_from_what_a_credit_costs_on_the_plan() {
+        let catalog = Catalog::load(&Plans::default()).unwrap();
+        let model = catalog.find(ModelKind::Llm, "openai", "gpt-4.1").unwrap();
+        let usd = |plan| {
+            model
+                .prices
+                .iter()
+                .find(|p| p.plan == plan)
+                .unwrap()
+                .usd_per_minute
+        };
+        assert_eq!(usd(Plan::Starter), Some(0.1176));
+        assert_eq!(usd(Plan::Pro), Some(0.09552));
+        assert_eq!(usd(Plan::Enterprise), None);
+    }
+
+    #[test]
+    fn a_catalog_with_a_repeated_id_or_an_inexact_price_is_refused() {
+        let entry = |id: &str, credits: f64| {
+            format!(
+                "[[models]]\nid = \"{id}\"\nkind = \"llm\"\nprovider = \"p\"\nmodel = \"m\"\nname = \"n\"\n\
+                 languages = []\ncredits_per_minute = {credits:?}\n"
+            )
+        };
+        let plans = Plans::default();
+        assert!(Catalog::parse(&entry("a", 0.5), &plans).is_ok());
+        assert!(
+            Catalog::parse(&format!("{}{}", entry("a", 0.5), entry("a", 0.5)), &plans).is_err()
+        );
+        assert!(Catalog::parse(&entry("a", 0.0005), &plans).is_err());
+    }
+}

@@ -1,0 +1,188 @@
+//! Reading conversations inside the plan's retention window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::Stream;
+use futures_util::stream;
+use offhook_domain::{AccountId, ConversationId, Timestamp};
+use offhook_storage::{ConversationFilter, ConversationView, Moment, StoreError};
+use tokio::sync::Notify;
+
+use crate::{Caller, Page, PageRequest, Shared};
+
+/// Turns that a conversation is read with at most (decision 6.4).
+const TRANSCRIPT_TURNS: i64 = 1_000;
+
+/// How often a follower asks the database: what happens on another node is seen this soon.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// Moments that a follower reads at once.
+const FOLLOW_BATCH: i64 = 200;
+
+/// Conversations.
+#[derive(Clone)]
+pub struct Conversations(Arc<Shared>);
+
+impl Conversations {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The oldest instant that the caller's plan still shows.
+    fn retained_since(&self, caller: &Caller) -> Option<Timestamp> {
+        let days = caller.terms.retention_days?;
+        Some(
+            self.0
+                .clock
+                .now()
+                .minus(Duration::from_secs(u64::from(days) * 86_400)),
+        )
+    }
+
+    /// A page of conversations, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        mut filter: ConversationFilter,
+        page: PageRequest<ConversationId>,
+    ) -> Result<Page<ConversationView>, StoreError> {
+        filter.since = filter.since.max(self.retained_since(caller));
+        let rows = self
+            .0
+            .store
+            .conversations(caller.account.id, filter, page.after, i64::from(page.limit))
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// A conversation, or only if it is a voice one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        voice_only: bool,
+    ) -> Result<Option<ConversationView>, StoreError> {
+        let since = self.retained_since(caller);
+        let view = self
+            .0
+            .store
+            .conversation(caller.account.id, id, since)
+            .await?;
+        Ok(view.filter(|view| !voice_only || view.conversation.is_voice()))
+    }
+
+    /// A conversation with its first 1,000 turns.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn transcript(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+    ) -> Result<Option<(ConversationView, Vec<Moment>)>, StoreError> {
+        let since = self.retained_since(caller);
+        self.0
+            .store
+            .transcript(caller.account.id, id, since, TRANSCRIPT_TURNS)
+            .await
+    }
+
+    /// A page of a conversation's turns, the first ones first, behind moment `after`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn turns(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        after: i32,
+        limit: u32,
+    ) -> Result<Option<Page<Moment>>, StoreError> {
+        if self.get(caller, id, false).await?.is_none() {
+            return Ok(None);
+        }
+        let rows = self.0.store.turns(id, after, i64::from(limit) + 1).await?;
+        Ok(Some(Page::of(rows, limit)))
+    }
+
+    /// What happens in a conversation, from behind moment `after` to its end. The stream ends with the terminal state.
+    pub fn follow(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        after: i32,
+    ) -> impl Stream<Item = Result<Moment, StoreError>> + Send + use<> {
+        let follower = Follower {
+            shared: self.0.clone(),
+            account: caller.account.id,
+            id,
+            after,
+            touched: self.0.feed.follow(id),
+            ready: Vec::new().into_iter(),
+            ended: false,
+        };
+        stream::unfold(follower, |mut follower| async move {
+            follower.next().await.map(|item| (item, follower))
+        })
+    }
+}
+
+struct Follower {
+    shared: Arc<Shared>,
+    account: AccountId,
+    id: ConversationId,
+    after: i32,
+    touched: Arc<Notify>,
+    ready: std::vec::IntoIter<Moment>,
+    ended: bool,
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Result<Moment, StoreError>> {
+        loop {
+            if let Some(moment) = self.ready.next() {
+                self.after = moment.seq;
+                return Some(Ok(moment));
+            }
+            if self.ended {
+                return None;
+            }
+            // Registered before the look, so that a touch in between is not missed.
+            let touched = self.touched.clone();
+            let touch = touched.notified();
+            tokio::pin!(touch);
+            touch.as_mut().enable();
+            let read = self
+                .shared
+                .store
+                .moments(self.account, self.id, self.after, FOLLOW_BATCH)
+                .await;
+            match read {
+                Ok(None) => return None,
+                Ok(Some((state, moments))) => {
+                    if moments.is_empty() {
+                        if state.is_terminal() {
+                            return None;
+                        }
+                        tokio::select! {
+                            () = touch => {}
+                            () = tokio::time::sleep(FOLLOW_EVERY) => {}
+                        }
+                    }
+                    self.ready = moments.into_iter();
+                }
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

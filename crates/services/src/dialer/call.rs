@@ -1,0 +1,241 @@
+//! One call, from the claim to its settlement.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{
+    AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
+};
+use offhook_engine::ports::DialRequest;
+use offhook_engine::{
+    CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
+};
+use offhook_failpoints as failpoints;
+use offhook_storage::{Conversation, StoreError};
+use tokio::time::Instant;
+
+use super::closing::{MediaEnd, close, settle, summary};
+use super::record::{Record, insist};
+use crate::Shared;
+use crate::calls::{Hours, opening};
+
+/// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
+const DIAL_WITHIN: Duration = Duration::from_secs(10);
+
+/// Seconds that are held before the call has begun (decision 6.9).
+const RESERVED_SECONDS: i64 = 600;
+
+/// Seconds that a top-up adds.
+const TOP_UP_SECONDS: i64 = 60;
+
+/// How long before the held seconds run out more are asked for.
+const TOP_UP_AHEAD: Duration = Duration::from_secs(20);
+
+/// Holds a claimed call to its end and reports it.
+pub(crate) async fn hold(
+    shared: Arc<Shared>,
+    call: Conversation,
+    claim: ClaimId,
+    claimed_at: Instant,
+    control: CallControl,
+) {
+    if let Err(error) = hold_fallibly(&shared, &call, claim, claimed_at, &control).await {
+        tracing::error!(%error, call = %call.id, "a call could not be reported; its lease will end it");
+    }
+    shared.registry.remove(call.id, claim);
+}
+
+async fn hold_fallibly(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    claim: ClaimId,
+    claimed_at: Instant,
+    control: &CallControl,
+) -> Result<(), StoreError> {
+    let prepared = prepare(shared, call).await?;
+    let (config, persona) = match prepared {
+        Ok(prepared) => prepared,
+        Err(reason) => return refuse(shared, call, claim, reason).await,
+    };
+    failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
+    let persona = Arc::new(persona);
+    let Some((from, to)) = numbers(call) else {
+        return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
+    };
+    let session = Session {
+        carrier: shared.carrier.clone(),
+        dial: DialRequest {
+            handle: CallHandle(call.id),
+            from,
+            to,
+            node: shared.node,
+        },
+        dial_by: claimed_at + DIAL_WITHIN,
+        persona: persona.clone(),
+        models: shared.models.clone(),
+        latencies: shared.latencies.clone(),
+        clock: shared.clock.clone(),
+    };
+    let record = Record::new(shared.clone(), call.id, claim);
+    let end = {
+        let top_up = top_up(shared, call, &config, control);
+        tokio::pin!(top_up);
+        let session = Box::pin(run(session, &record, control));
+        tokio::pin!(session);
+        tokio::select! {
+            end = &mut session => end,
+            // It never ends by itself before the session does.
+            () = &mut top_up => session.await,
+        }
+    };
+    let SessionEnd::Ended {
+        outcome,
+        answered_at,
+        ended_at,
+        latencies_ms,
+        transcript,
+    } = end
+    else {
+        return Ok(());
+    };
+    if record.finish().await.is_err() {
+        return Ok(());
+    }
+    let media = MediaEnd {
+        outcome,
+        answered_at,
+        ended_at,
+        latencies_ms,
+    };
+    let Some(duration) = close(shared, call, claim, &media).await? else {
+        return Ok(());
+    };
+    let summary = if media.answered_at.is_some() {
+        summary(shared, &persona, &transcript).await
+    } else {
+        String::new()
+    };
+    settle(shared, call, claim, outcome, (ended_at, duration), summary).await
+}
+
+/// Ends a claimed call that must not be dialed.
+async fn refuse(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    claim: ClaimId,
+    reason: FailureReason,
+) -> Result<(), StoreError> {
+    let outcome = CallOutcome::Failed(reason);
+    let now = shared.clock.now();
+    let media = MediaEnd {
+        outcome,
+        answered_at: None,
+        ended_at: now,
+        latencies_ms: Vec::new(),
+    };
+    if close(shared, call, claim, &media).await?.is_none() {
+        return Ok(());
+    }
+    settle(shared, call, claim, outcome, (now, 0), String::new()).await
+}
+
+fn numbers(call: &Conversation) -> Option<(E164, E164)> {
+    call.from_number.clone().zip(call.to_number.clone())
+}
+
+/// Looks at the agent and its hours once more (decision 8.4), and fills the call's variables in.
+async fn prepare(
+    shared: &Shared,
+    call: &Conversation,
+) -> Result<Result<(AgentConfig, Persona), FailureReason>, StoreError> {
+    let version = Some(call.agent_version);
+    let found = insist(|| {
+        shared
+            .store
+            .agent_with_config(call.account_id, call.agent_id, version)
+    })
+    .await?;
+    let Some((agent, Some(stored))) = found else {
+        return Ok(Err(FailureReason::AgentError));
+    };
+    if agent.status != AgentStatus::Active {
+        return Ok(Err(FailureReason::AgentError));
+    }
+    let Ok(config) = AgentConfig::from_stored(&stored) else {
+        return Ok(Err(FailureReason::AgentError));
+    };
+    if let Some(hours) = &config.conversation.calling_hours
+        && opening(hours, shared.clock.now()) != Hours::Open
+    {
+        return Ok(Err(FailureReason::Expired));
+    }
+    let Ok(metadata) = Metadata::from_stored(&call.metadata) else {
+        return Ok(Err(FailureReason::AgentError));
+    };
+    let Some(persona) = persona(&config, &metadata) else {
+        return Ok(Err(FailureReason::AgentError));
+    };
+    Ok(Ok((config, persona)))
+}
+
+fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
+    use offhook_domain::config::{Routing as R, Voicemail as V};
+    let rendered = config.rendered(metadata);
+    let (llm, turns) = (&config.llm, &config.conversation.turns);
+    let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    Some(Persona {
+        system_prompt: rendered.system_prompt,
+        first_message: rendered.first_message,
+        language: config.language.clone(),
+        llm: ModelChoice {
+            provider: llm.provider.clone()?,
+            model: llm.model.clone()?,
+            temperature: llm.temperature,
+            routing: match llm.routing {
+                R::Fixed => Routing::Fixed,
+                R::Fastest => Routing::Fastest,
+            },
+            fallback: llm
+                .fallback
+                .iter()
+                .map(|model| (model.provider.clone(), model.model.clone()))
+                .collect(),
+            endpoint: llm.endpoint.clone(),
+        },
+        max_duration: seconds(config.conversation.max_duration_s),
+        silence_timeout: seconds(turns.silence_timeout_s),
+        endpointing: Duration::from_millis(u64::try_from(turns.endpointing_ms).unwrap_or(0)),
+        interruptions: turns.interruptions,
+        voicemail: match turns.voicemail {
+            V::HangUp => Voicemail::HangUp,
+            V::LeaveMessage => Voicemail::LeaveMessage,
+            V::Ignore => Voicemail::Ignore,
+        },
+    })
+}
+
+/// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye
+/// (decision 6.9). Counted from the dialing, so never late.
+async fn top_up(shared: &Shared, call: &Conversation, config: &AgentConfig, control: &CallControl) {
+    let price = call.price();
+    let longest = config.conversation.max_duration_s;
+    let mut covered = longest.clamp(60, RESERVED_SECONDS);
+    let began = Instant::now();
+    if price.of_seconds(60) == 0 {
+        std::future::pending::<()>().await;
+    }
+    while covered < longest {
+        let until = Duration::from_secs(u64::try_from(covered).unwrap_or(0));
+        tokio::time::sleep_until(began + until.saturating_sub(TOP_UP_AHEAD)).await;
+        let next = (covered + TOP_UP_SECONDS).min(longest);
+        let credits = price.of_seconds(next) - price.of_seconds(covered);
+        match shared.store.top_up(call.id, credits).await {
+            Ok(true) | Err(_) => covered = next,
+            Ok(false) => {
+                control.end(EndRequest::OutOfCredits);
+                break;
+            }
+        }
+    }
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,177 @@
+//! The end of a call: `closing`, the summary, then the closing transaction (decision 8.6).
+
+use std::sync::Arc;
+
+use offhook_domain::{CallOutcome, ClaimId, Timestamp};
+use offhook_engine::ports::Message;
+use offhook_engine::{Persona, summarize};
+use offhook_failpoints as failpoints;
+use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, StoreError};
+
+use super::record::insist;
+use crate::{Shared, events};
+
+/// How a call's media ended.
+pub(crate) struct MediaEnd {
+    pub(crate) outcome: CallOutcome,
+    pub(crate) answered_at: Option<Timestamp>,
+    pub(crate) ended_at: Timestamp,
+    pub(crate) latencies_ms: Vec<u32>,
+}
+
+impl MediaEnd {
+    /// Started seconds from the answer to the end, 0 if never answered.
+    fn duration_seconds(&self) -> i64 {
+        self.answered_at.map_or(0, |answered| {
+            let micros = self.ended_at.since(answered).as_micros();
+            i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX)
+        })
+    }
+
+    fn latency(&self) -> Option<(i32, i32, i32)> {
+        let mut sorted = self.latencies_ms.clone();
+        sorted.sort_unstable();
+        let turns = i32::try_from(sorted.len())
+            .ok()
+            .filter(|turns| *turns > 0)?;
+        // Nearest rank.
+        let rank = |percent: usize| {
+            let at = (sorted.len() * percent).div_ceil(100).max(1) - 1;
+            sorted
+                .get(at)
+                .and_then(|ms| i32::try_from(*ms).ok())
+                .unwrap_or(i32::MAX)
+        };
+        Some((turns, rank(50), rank(95)))
+    }
+}
+
+/// `dialing | live → closing`. The duration that is fixed, or `None` if the claim is gone.
+pub(crate) async fn close(
+    shared: &Shared,
+    call: &Conversation,
+    claim: ClaimId,
+    end: &MediaEnd,
+) -> Result<Option<i64>, StoreError> {
+    failpoints::hit(failpoints::CLOSE_BEFORE_CLOSING);
+    let duration_seconds = end.duration_seconds();
+    let fenced = insist(|| {
+        let row = CallEnd {
+            outcome: end.outcome,
+            ended_at: end.ended_at,
+            duration_seconds,
+            latency: end.latency(),
+        };
+        shared.store.close_call(call.id, claim, row)
+    })
+    .await?;
+    if fenced == Fenced::Lost {
+        // A COMMIT whose answer was lost may have written it: then the state says so.
+        let view = insist(|| shared.store.conversation(call.account_id, call.id, None)).await?;
+        let closing = view.is_some_and(|view| {
+            view.conversation.claim_id == Some(claim)
+                && view.conversation.state == offhook_domain::CallState::Closing
+        });
+        if !closing {
+            return Ok(None);
+        }
+    }
+    failpoints::hit(failpoints::CLOSE_AFTER_CLOSING);
+    shared.feed.touch(call.id);
+    Ok(Some(duration_seconds))
+}
+
+/// The summary of what was said, empty if there is none in time.
+pub(crate) async fn summary(
+    shared: &Arc<Shared>,
+    persona: &Persona,
+    transcript: &[Message],
+) -> String {
+    let summary = summarize(
+        &shared.models,
+        &shared.latencies,
+        &persona.llm,
+        transcript,
+        &persona.language,
+    )
+    .await;
+    failpoints::hit(failpoints::CLOSE_AFTER_SUMMARY);
+    summary.unwrap_or_default()
+}
+
+/// The closing transaction.
+pub(crate) async fn settle(
+    shared: &Shared,
+    call: &Conversation,
+    claim: ClaimId,
+    outcome: CallOutcome,
+    (ended_at, duration_seconds): (Timestamp, i64),
+    summary: String,
+) -> Result<(), StoreError> {
+    let settlement = settlement(shared, call, outcome, (ended_at, duration_seconds), summary);
+    let key = (call.account_id, call.id, claim);
+    let settled = insist(|| shared.store.settle_call(key, settlement.clone())).await?;
+    failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
+    shared.feed.touch(call.id);
+    if settled.is_some() {
+        shared.wakes.dispatcher.notify_one();
+    }
+    // A place for the next call.
+    shared.wakes.dialer.notify_one();
+    Ok(())
+}
+
+fn settlement(
+    shared: &Shared,
+    call: &Conversation,
+    outcome: CallOutcome,
+    (ended_at, duration_seconds): (Timestamp, i64),
+    summary: String,
+) -> Settlement {
+    let at = shared.clock.now();
+    let event = events::ended(call, outcome, (ended_at, duration_seconds), &summary, at);
+    Settlement {
+        state: outcome.state(),
+        summary,
+        credits: call.price().of_seconds(duration_seconds),
+        description: format!("Call of {duration_seconds} s"),
+        at,
+        event,
+    }
+}
+
+/// What settles a call that was never answered.
+pub(crate) fn unanswered(shared: &Shared, call: &Conversation, outcome: CallOutcome) -> Settlement {
+    let at = shared.clock.now();
+    settlement(shared, call, outcome, (at, 0), String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(latencies_ms: &[u32], answered: i64, ended: i64) -> MediaEnd {
+        MediaEnd {
+            outcome: CallOutcome::Failed(offhook_domain::FailureReason::Busy),
+            answered_at: (answered >= 0).then(|| Timestamp::from_micros(answered)),
+            ended_at: Timestamp::from_micros(ended),
+            latencies_ms: latencies_ms.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_started_second_counts_and_an_unanswered_call_lasts_none() {
+        assert_eq!(end(&[], -1, 9_000_000).duration_seconds(), 0);
+        assert_eq!(end(&[], 0, 0).duration_seconds(), 0);
+        assert_eq!(end(&[], 0, 1).duration_seconds(), 1);
+        assert_eq!(end(&[], 0, 2_000_000).duration_seconds(), 2);
+    }
+
+    #[test]
+    fn latencies_are_told_by_nearest_rank() {
+        assert_eq!(end(&[], 0, 0).latency(), None);
+        assert_eq!(end(&[30], 0, 0).latency(), Some((1, 30, 30)));
+        let hundred: Vec<u32> = (1..=100).rev().collect();
+        assert_eq!(end(&hundred, 0, 0).latency(), Some((100, 50, 95)));
+    }
+}

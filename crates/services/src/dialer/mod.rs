@@ -1,0 +1,237 @@
+//! The dialer: claims queued calls, holds them, keeps their leases, and ends what others have left (decisions 8.4–8.8).
+
+mod call;
+mod closing;
+mod orphans;
+mod record;
+mod registry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::FailureReason;
+use offhook_engine::{CallControl, EndRequest};
+use offhook_failpoints as failpoints;
+use offhook_storage::{Account, StoreError};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Shared;
+use crate::calls::end_queued;
+
+pub(crate) use closing::unanswered;
+pub(crate) use registry::Registry;
+
+/// Backstop for a lost wake.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often leases are renewed (decision 8.7).
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+
+/// An owner not renewed for this long ends its calls.
+const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// How often requests to hang up are looked for: they are obeyed within 500 ms.
+const HANGUPS_EVERY: Duration = Duration::from_millis(200);
+
+/// How often overdue calls and lost leases are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// A node judges others' leases only after so long of its own successful renewals.
+const JUDGE_AFTER: Duration = Duration::from_secs(45);
+
+/// How often keys' last uses are written.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(5);
+
+/// The worker that dials. One runs in each process.
+pub struct Dialer {
+    shared: Arc<Shared>,
+    calls: TaskTracker,
+}
+
+impl Dialer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            calls: TaskTracker::new(),
+        }
+    }
+
+    /// Works until `stop`; then claims nothing more, lets live calls go on for the drain time or until `hurry`, has
+    /// the rest say goodbye (`interrupted`), and returns when every call has been reported.
+    pub async fn run(self, stop: CancellationToken, hurry: CancellationToken) {
+        let sweeping = CancellationToken::new();
+        let keeper = tokio::spawn(keep_leases(self.shared.clone(), sweeping.clone()));
+        let listener = tokio::spawn(obey_hangups(self.shared.clone(), sweeping.clone()));
+        let sweeper = tokio::spawn(orphans::sweep(
+            self.shared.clone(),
+            self.calls.clone(),
+            stop.clone(),
+        ));
+        self.claim_until(&stop).await;
+        let _ = sweeper.await;
+        self.calls.close();
+        tokio::select! {
+            () = self.calls.wait() => {}
+            () = tokio::time::sleep(self.shared.calls.drain) => {}
+            () = hurry.cancelled() => {}
+        }
+        self.shared.registry.end_all(EndRequest::Drain);
+        self.calls.wait().await;
+        sweeping.cancel();
+        let _ = tokio::join!(keeper, listener);
+        if self
+            .shared
+            .store
+            .leave_node(self.shared.node)
+            .await
+            .is_err()
+        {
+            tracing::warn!("this node could not be signed off; its lease will run out");
+        }
+    }
+
+    async fn claim_until(&self, stop: &CancellationToken) {
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut full_look = Instant::now();
+        while !stop.is_cancelled() {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.shared.wakes.dialer.notified() => {}
+                _ = look.tick() => {}
+            }
+            if let Err(error) = self.claim().await {
+                tracing::warn!(%error, "queued calls could not be claimed");
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            if full_look.elapsed() >= SWEEP_EVERY {
+                full_look = Instant::now();
+                let waiting = self.shared.store.queue_length().await.unwrap_or(0);
+                self.shared
+                    .registry
+                    .set_queue_full(waiting >= self.shared.calls.queue_at_most);
+            }
+        }
+    }
+
+    async fn claim(&self) -> Result<(), StoreError> {
+        for account in self.shared.store.waiting_accounts().await? {
+            self.claim_for(&account).await?;
+        }
+        Ok(())
+    }
+
+    async fn claim_for(&self, account: &Account) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        let room = shared
+            .calls
+            .sessions_at_most
+            .saturating_sub(shared.registry.len());
+        if room == 0 {
+            return Ok(());
+        }
+        let live_calls = shared.plans.terms(account.plan).live_calls;
+        // The deadline of the dial counts from before the claim.
+        let claimed_at = Instant::now();
+        failpoints::hit(failpoints::DIAL_BEFORE_CLAIM);
+        let claimed = shared
+            .store
+            .claim_calls(
+                account.id,
+                (live_calls, room.min(256)),
+                shared.calls.max_queue,
+                shared.node,
+                shared.clock.now(),
+            )
+            .await?;
+        for call in claimed {
+            let Some(claim) = call.claim_id else { continue };
+            shared.feed.touch(call.id);
+            let control = CallControl::new();
+            shared.registry.insert(call.id, claim, control.clone());
+            self.calls
+                .spawn(call::hold(shared.clone(), call, claim, claimed_at, control));
+        }
+        Ok(())
+    }
+}
+
+/// Renews the leases of this node and of its calls, and ends the calls when that cannot be done in time.
+async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut tick = interval(RENEW_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut renewed_at = Instant::now();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        match renew(&shared).await {
+            Ok(()) => renewed_at = Instant::now(),
+            Err(error) => {
+                tracing::warn!(%error, "leases could not be renewed");
+                tick.reset_after(Duration::from_secs(1));
+                if renewed_at.elapsed() >= RENEWED_WITHIN {
+                    // Another node may soon take them for lost: nobody must be on the line by then.
+                    shared.registry.end_all(EndRequest::Drain);
+                }
+            }
+        }
+    }
+}
+
+async fn renew(shared: &Shared) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    shared
+        .store
+        .register_node(shared.node, shared.has_redis, now)
+        .await?;
+    let held = shared.registry.renewable();
+    if held.is_empty() {
+        return Ok(());
+    }
+    let claims = held.iter().map(|(_, claim)| *claim).collect();
+    let kept: std::collections::HashSet<_> = shared
+        .store
+        .renew_claims(claims, now)
+        .await?
+        .into_iter()
+        .collect();
+    for (id, claim) in held {
+        // A call that has just been settled is not in the table's claims any more, nor in a moment here.
+        if !kept.contains(&claim) {
+            shared.registry.end(id, EndRequest::ClaimLost);
+        }
+    }
+    Ok(())
+}
+
+/// Ends calls whose hang-up was asked for on whatever node.
+async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut tick = interval(HANGUPS_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        if shared.registry.len() == 0 {
+            continue;
+        }
+        // An outage passes; the request stays in the row.
+        for id in shared.store.hangups(shared.node).await.unwrap_or_default() {
+            shared.registry.end(id, EndRequest::ApiHangup);
+        }
+    }
+}
+
+/// Ends queued calls that nobody dialed in time.
+async fn expire(shared: &Shared) -> Result<(), StoreError> {
+    let accepted_before = shared.clock.now().minus(shared.calls.max_queue);
+    for call in shared.store.overdue_calls(accepted_before).await? {
+        end_queued(shared, &call, FailureReason::Expired).await?;
+    }
+    Ok(())
+}

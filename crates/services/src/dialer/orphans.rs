@@ -1,0 +1,153 @@
+//! Calls whose owner is gone (decisions 8.6 and 8.7).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{CallHandle, CallOutcome, CallState, ClaimId, FailureReason, Timestamp};
+use offhook_engine::EndRequest;
+use offhook_storage::{Conversation, StoreError};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::closing::{MediaEnd, close, settle};
+use super::{HOUSEKEEPING_EVERY, JUDGE_AFTER, SWEEP_EVERY, expire};
+use crate::Shared;
+
+/// Orphans taken at once.
+const BATCH: i64 = 64;
+
+/// Tries to end an orphan at the carrier before it is reported all the same.
+const HANG_UP_TRIES: u32 = 3;
+
+/// Takes over what has lost its owner, expires what nobody dialed, and keeps house.
+pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: CancellationToken) {
+    let mut tick = interval(SWEEP_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The embedded database has one owner: whoever else held a claim is gone.
+    let mut all = shared.store.is_embedded();
+    let mut healthy_since = Instant::now();
+    let mut kept_house = Instant::now();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        if let Err(error) = expire(&shared).await {
+            tracing::warn!(%error, "overdue calls could not be ended");
+            healthy_since = Instant::now();
+            continue;
+        }
+        if !shared.store.is_embedded() && healthy_since.elapsed() < JUDGE_AFTER {
+            continue;
+        }
+        match take(&shared, &calls, all).await {
+            // Nothing of the dead process is left.
+            Ok(0) => all = false,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "orphaned calls could not be taken over");
+                healthy_since = Instant::now();
+            }
+        }
+        if kept_house.elapsed() >= HOUSEKEEPING_EVERY {
+            kept_house = Instant::now();
+            // What cannot be purged now is purged the next time.
+            let _ = shared.store.purge_keys(shared.clock.now()).await;
+        }
+    }
+}
+
+async fn take(shared: &Arc<Shared>, calls: &TaskTracker, all: bool) -> Result<usize, StoreError> {
+    let now = shared.clock.now();
+    let orphans = shared
+        .store
+        .take_orphans(all, BATCH, shared.node, now)
+        .await?;
+    let count = orphans.len();
+    for call in orphans {
+        let Some(claim) = call.claim_id else { continue };
+        // It may be this process's own: a carrier that never reported back.
+        shared.registry.end(call.id, EndRequest::ClaimLost);
+        let shared = shared.clone();
+        calls.spawn(async move {
+            if let Err(error) = report(&shared, &call, claim).await {
+                tracing::error!(%error, call = %call.id, "an orphaned call could not be reported");
+            }
+        });
+    }
+    Ok(count)
+}
+
+/// Reports an orphan: `closing` keeps its outcome; a dialing or live one is hung up at the carrier and was interrupted.
+async fn report(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    claim: ClaimId,
+) -> Result<(), StoreError> {
+    if call.state == CallState::Closing {
+        let outcome = match (call.termination_reason, call.failure_reason) {
+            (Some(reason), _) => CallOutcome::Completed(reason),
+            (None, Some(reason)) => CallOutcome::Failed(reason),
+            (None, None) => CallOutcome::Failed(FailureReason::Interrupted),
+        };
+        let ended_at = call.ended_at.unwrap_or(call.started_at);
+        let duration = call.duration_seconds.unwrap_or(0);
+        return settle(
+            shared,
+            call,
+            claim,
+            outcome,
+            (ended_at, duration),
+            String::new(),
+        )
+        .await;
+    }
+    hang_up(shared, call).await;
+    let outcome = CallOutcome::Failed(FailureReason::Interrupted);
+    let ended_at = last_sign(shared, call).await;
+    let media = MediaEnd {
+        outcome,
+        answered_at: call.answered_at,
+        ended_at,
+        latencies_ms: Vec::new(),
+    };
+    let Some(duration) = close(shared, call, claim, &media).await? else {
+        return Ok(());
+    };
+    settle(
+        shared,
+        call,
+        claim,
+        outcome,
+        (ended_at, duration),
+        String::new(),
+    )
+    .await
+}
+
+async fn hang_up(shared: &Shared, call: &Conversation) {
+    for attempt in 1..=HANG_UP_TRIES {
+        match shared.carrier.hang_up_orphan(CallHandle(call.id)).await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the carrier");
+                tokio::time::sleep(Duration::from_secs(u64::from(attempt))).await;
+            }
+        }
+    }
+}
+
+/// When the call is taken to have ended: nobody was there after its last moment, and nothing later is charged for.
+async fn last_sign(shared: &Shared, call: &Conversation) -> Timestamp {
+    let last = shared.store.turns(call.id, call.last_seq - 1, 1).await;
+    let last = last.ok().and_then(|turns| {
+        turns.last().map(|turn| {
+            let spoken = u64::try_from(turn.duration_ms.unwrap_or(0)).unwrap_or(0);
+            turn.at.plus(Duration::from_millis(spoken))
+        })
+    });
+    last.or(call.answered_at)
+        .unwrap_or(shared.clock.now())
+        .min(shared.clock.now())
+}

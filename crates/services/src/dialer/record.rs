@@ -1,0 +1,145 @@
+//! What a session tells, written down as it happens, in order, through outages of the database.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::{ClaimId, ConversationId, Timestamp};
+use offhook_engine::{CallSink, ClaimLost, Turn, TurnRole};
+use offhook_failpoints as failpoints;
+use offhook_storage::{Fenced, NewTurn, StoreError};
+use tokio::sync::Mutex;
+
+use crate::Shared;
+
+/// How long to wait before the database is asked again.
+const RETRY_EVERY: Duration = Duration::from_millis(500);
+
+enum Step {
+    Answered(Timestamp),
+    Turn(NewTurn),
+}
+
+/// The record of one call. Steps that cannot be written now are kept and written first the next time.
+pub(crate) struct Record {
+    shared: Arc<Shared>,
+    id: ConversationId,
+    claim: ClaimId,
+    kept: Mutex<VecDeque<Step>>,
+}
+
+impl Record {
+    pub(crate) fn new(shared: Arc<Shared>, id: ConversationId, claim: ClaimId) -> Self {
+        Self {
+            shared,
+            id,
+            claim,
+            kept: Mutex::default(),
+        }
+    }
+
+    async fn write(&self, step: Step) -> Result<(), ClaimLost> {
+        let mut kept = self.kept.lock().await;
+        kept.push_back(step);
+        // What cannot be written stays; the call goes on.
+        let _ = self.flush(&mut kept).await?;
+        Ok(())
+    }
+
+    /// Writes everything that was kept, however long the database takes to answer.
+    pub(crate) async fn finish(&self) -> Result<(), ClaimLost> {
+        let mut kept = self.kept.lock().await;
+        while !self.flush(&mut kept).await? {
+            tokio::time::sleep(RETRY_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// `true` once nothing is kept any more.
+    async fn flush(&self, kept: &mut VecDeque<Step>) -> Result<bool, ClaimLost> {
+        while let Some(step) = kept.front() {
+            let written = match step {
+                Step::Answered(at) => {
+                    self.shared
+                        .store
+                        .call_answered(self.id, self.claim, *at)
+                        .await
+                }
+                Step::Turn(turn) => {
+                    self.shared
+                        .store
+                        .append_turn(self.id, self.claim, turn.clone())
+                        .await
+                }
+            };
+            match written {
+                Ok(Fenced::Done) => {
+                    failpoints::hit(match step {
+                        Step::Answered(_) => failpoints::DIAL_AFTER_ANSWER,
+                        Step::Turn(_) => failpoints::DIAL_AFTER_TURN,
+                    });
+                    kept.pop_front();
+                    self.shared.feed.touch(self.id);
+                }
+                Ok(Fenced::Lost) => return Err(ClaimLost),
+                Err(error) if passes(&error) => return Ok(false),
+                Err(error) => {
+                    tracing::error!(%error, call = %self.id, "a step of a call cannot be written");
+                    kept.pop_front();
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether trying again later may help.
+pub(crate) fn passes(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Unavailable(_) | StoreError::UnknownCommit(_) | StoreError::Locked
+    )
+}
+
+/// Does a step until the database answers.
+pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    loop {
+        match step().await {
+            Err(error) if passes(&error) => tokio::time::sleep(RETRY_EVERY).await,
+            done => return done,
+        }
+    }
+}
+
+#[async_trait]
+impl CallSink for Record {
+    async fn carrier_reported(&self) -> Result<(), ClaimLost> {
+        failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
+        self.shared.registry.mark_alive(self.id);
+        Ok(())
+    }
+
+    async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {
+        self.write(Step::Answered(at)).await
+    }
+
+    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
+        let role = match turn.role {
+            TurnRole::Agent => "agent",
+            TurnRole::User => "user",
+            TurnRole::Tool => "tool",
+        };
+        self.write(Step::Turn(NewTurn {
+            role,
+            text: turn.text,
+            started_at: turn.started_at,
+            duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
+            interrupted: turn.interrupted,
+        }))
+        .await
+    }
+}

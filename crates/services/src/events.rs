@@ -1,0 +1,150 @@
+//! The bodies of events, frozen when they are written (interface, Events).
+
+use offhook_domain::{
+    CallHandle, CallOutcome, E164, EventId, EventType, FailureReason, TerminationReason, Timestamp,
+};
+use offhook_storage::{Conversation, NewEvent, mint};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+#[derive(Serialize)]
+struct Envelope<'a, D> {
+    id: EventId,
+    r#type: &'a str,
+    created_at: Timestamp,
+    data: D,
+}
+
+#[derive(Serialize)]
+struct Initiated<'a> {
+    id: &'a str,
+    agent_id: &'a str,
+    to: &'a str,
+    metadata: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Completed<'a> {
+    id: &'a str,
+    agent_id: &'a str,
+    status: &'a str,
+    duration_seconds: i64,
+    transcript_summary: &'a str,
+    termination_reason: &'a str,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Failed<'a> {
+    id: &'a str,
+    agent_id: &'a str,
+    status: &'a str,
+    reason: &'a str,
+}
+
+fn event<D: Serialize>(kind: EventType, at: Timestamp, data: D) -> NewEvent {
+    let id: EventId = mint(at);
+    let envelope = Envelope {
+        id,
+        r#type: kind.as_str(),
+        created_at: at,
+        data,
+    };
+    // Serialising plain structs of strings and numbers does not fail.
+    let body = serde_json::to_vec(&envelope).unwrap_or_default();
+    NewEvent { id, kind, body }
+}
+
+/// `call.initiated`, with the metadata as the client wrote it.
+pub(crate) fn initiated(
+    handle: CallHandle,
+    agent_ref: &str,
+    to: &E164,
+    metadata: &str,
+    at: Timestamp,
+) -> NewEvent {
+    let raw: Box<RawValue> = RawValue::from_string(metadata.to_owned()).unwrap_or_default();
+    let data = Initiated {
+        id: &handle.to_string(),
+        agent_id: agent_ref,
+        to: to.as_str(),
+        metadata: &raw,
+    };
+    event(EventType::CallInitiated, at, data)
+}
+
+/// `call.completed` or `call.failed`. `agent_id` is what the client sent, or the uuid where nothing was sent.
+pub(crate) fn ended(
+    call: &Conversation,
+    outcome: CallOutcome,
+    (ended_at, duration_seconds): (Timestamp, i64),
+    summary: &str,
+    at: Timestamp,
+) -> NewEvent {
+    let handle = CallHandle(call.id).to_string();
+    match outcome {
+        CallOutcome::Completed(reason) => {
+            let data = Completed {
+                id: &handle,
+                agent_id: &call.agent_ref,
+                status: "completed",
+                duration_seconds,
+                transcript_summary: summary,
+                termination_reason: reason.as_str(),
+                started_at: call.started_at,
+                ended_at,
+            };
+            event(EventType::CallCompleted, at, data)
+        }
+        CallOutcome::Failed(reason) => {
+            let data = Failed {
+                id: &handle,
+                agent_id: &call.agent_ref,
+                status: "failed",
+                reason: reason.as_str(),
+            };
+            event(EventType::CallFailed, at, data)
+        }
+    }
+}
+
+/// A test event of this type, with the handle that marks it (decision 6.4).
+pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
+    let agent = "00000000-0000-7000-8000-000000000000";
+    match kind {
+        EventType::CallInitiated => {
+            let metadata: Box<RawValue> =
+                RawValue::from_string("{}".to_owned()).unwrap_or_default();
+            let data = Initiated {
+                id: CallHandle::TEST,
+                agent_id: agent,
+                to: "+15005550100",
+                metadata: &metadata,
+            };
+            event(kind, at, data)
+        }
+        EventType::CallCompleted => {
+            let data = Completed {
+                id: CallHandle::TEST,
+                agent_id: agent,
+                status: "completed",
+                duration_seconds: 42,
+                transcript_summary: "A test event.",
+                termination_reason: TerminationReason::CustomerHangup.as_str(),
+                started_at: at.minus(std::time::Duration::from_secs(45)),
+                ended_at: at,
+            };
+            event(kind, at, data)
+        }
+        EventType::CallFailed => {
+            let data = Failed {
+                id: CallHandle::TEST,
+                agent_id: agent,
+                status: "failed",
+                reason: FailureReason::NoAnswer.as_str(),
+            };
+            event(kind, at, data)
+        }
+    }
+}

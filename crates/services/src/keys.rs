@@ -1,0 +1,224 @@
+//! API keys: made once shown, looked up by digest, revoked at once (decisions §3).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use offhook_domain::{AccountId, Credits, KeyId, PlanTerms, Scopes, Timestamp};
+use offhook_storage::{Account, ApiKey, NewApiKey, StoreError, mint};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::Shared;
+
+/// What every token begins with (interface, Authentication 2).
+const TOKEN_PREFIX: &str = "service_live_";
+
+/// Hexadecimal characters behind it.
+const TOKEN_HEX: usize = 64;
+
+/// Of these, those that are shown later.
+const SHOWN_HEX: usize = 8;
+
+/// How often a key's last use is written at most (decision 3.1).
+const LAST_USE_EVERY: Duration = Duration::from_secs(60);
+
+/// Who is asking: a key that is in force, its account, and what the account's plan grants.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The account.
+    pub account: Account,
+    /// The key.
+    pub key: ApiKey,
+    /// The plan's terms, with what the account overrides.
+    pub terms: PlanTerms,
+}
+
+/// Why a key was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// A value is wrong; the sentence names it.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Keys.
+#[derive(Clone)]
+pub struct Keys {
+    shared: Arc<Shared>,
+    used: Arc<Mutex<HashMap<KeyId, Timestamp>>>,
+}
+
+impl Keys {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            used: Arc::default(),
+        }
+    }
+
+    /// Who this token is; `None` for a malformed, unknown, expired or revoked one, all by the same path.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>, StoreError> {
+        let Some(hash) = token_digest(token) else {
+            return Ok(None);
+        };
+        let found = self.shared.store.key_by_digest(hash).await?;
+        let now = self.shared.clock.now();
+        let Some((key, account)) = found else {
+            return Ok(None);
+        };
+        let ended = key.revoked_at.is_some() || key.expires_at.is_some_and(|at| at <= now);
+        if ended {
+            return Ok(None);
+        }
+        self.note_use(&key, now);
+        let mut terms = self.shared.plans.terms(account.plan).clone();
+        if let Some(engine_module) = account.engine_module {
+            terms.engine_module = engine_module;
+        }
+        Ok(Some(Caller {
+            account,
+            key,
+            terms,
+        }))
+    }
+
+    fn note_use(&self, key: &ApiKey, now: Timestamp) {
+        let due = key
+            .last_used_at
+            .is_none_or(|at| now.since(at) >= LAST_USE_EVERY);
+        if due {
+            self.used
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(key.id, now);
+        }
+    }
+
+    /// Writes the last uses noted since the last time, off every request's path.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; what was noted is kept for the next time.
+    pub async fn write_last_uses(&self) -> Result<(), StoreError> {
+        let used = {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *used)
+        };
+        if used.is_empty() {
+            return Ok(());
+        }
+        let mut rows: Vec<(KeyId, Timestamp)> = used.into_iter().collect();
+        rows.sort_unstable();
+        let written = self.shared.store.touch_keys(rows.clone()).await;
+        if written.is_err() {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            for (id, at) in rows {
+                used.entry(id).or_insert(at);
+            }
+        }
+        written
+    }
+
+    /// Makes a key; the token is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// [`KeyError::Invalid`] for an unknown account, an empty name or no scope.
+    pub async fn create(
+        &self,
+        account: AccountId,
+        name: &str,
+        scopes: Scopes,
+        read_only: bool,
+        expires_at: Option<Timestamp>,
+        monthly_credit_budget: Option<Credits>,
+    ) -> Result<(ApiKey, String), KeyError> {
+        let name = name.trim();
+        if name.is_empty() || name.chars().count() > 120 {
+            return Err(KeyError::Invalid(
+                "--name must have 1 to 120 characters".to_owned(),
+            ));
+        }
+        if scopes.is_empty() {
+            return Err(KeyError::Invalid(
+                "--scopes must name at least one scope".to_owned(),
+            ));
+        }
+        if monthly_credit_budget.is_some_and(|budget| budget < 0) {
+            return Err(KeyError::Invalid(
+                "--monthly-credit-budget must not be negative".to_owned(),
+            ));
+        }
+        if self.shared.store.account(account).await?.is_none() {
+            return Err(KeyError::Invalid(format!(
+                "--account {account}: no such account"
+            )));
+        }
+        let mut random = [0; TOKEN_HEX / 2];
+        SystemRandom::new()
+            .fill(&mut random)
+            .map_err(|_| KeyError::Invalid("the system gives no randomness".to_owned()))?;
+        let token = format!("{TOKEN_PREFIX}{}", hex::encode(random));
+        let now = self.shared.clock.now();
+        let key = ApiKey {
+            id: mint(now),
+            account_id: account,
+            name: name.to_owned(),
+            prefix: token[..TOKEN_PREFIX.len() + SHOWN_HEX].to_owned(),
+            scopes,
+            read_only,
+            monthly_credit_budget,
+            created_at: now,
+            expires_at,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        let digest = sha256(token.as_bytes());
+        self.shared
+            .store
+            .create_key(NewApiKey {
+                key: key.clone(),
+                digest,
+            })
+            .await?;
+        Ok((key, token))
+    }
+
+    /// An account's keys, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
+        self.shared.store.keys(account).await
+    }
+
+    /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+        self.shared
+            .store
+            .revoke_key(id, self.shared.clock.now())
+            .await
+    }
+}
+
+/// The digest under which a token of the right form is kept.
+fn token_digest(token: &str) -> Option<[u8; 32]> {
+    let hex = token.strip_prefix(TOKEN_PREFIX)?;
+    let well_formed =
+        hex.len() == TOKEN_HEX && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    well_formed.then(|| sha256(token.as_bytes()))
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    out
+}

@@ -1,0 +1,209 @@
+//! Offhook's use cases: the rules that need data. HTTP, portal and command line all come through here.
+
+mod accounts;
+mod agents;
+mod calls;
+mod catalog;
+mod clock;
+mod conversations;
+mod dialer;
+mod events;
+mod feed;
+mod folding;
+mod health;
+mod keys;
+mod page;
+mod webhooks;
+
+use std::sync::Arc;
+
+use offhook_domain::{Clock, NodeId, Plans};
+use offhook_egress::Policy;
+use offhook_engine::Latencies;
+use offhook_engine::ports::{Carrier, Models};
+use offhook_storage::Store;
+use tokio::sync::Notify;
+
+pub use accounts::{AccountError, Accounts};
+pub use agents::{AgentError, AgentView, Agents};
+pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, PlacedReply};
+pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
+pub use clock::SystemClock;
+pub use conversations::Conversations;
+pub use dialer::Dialer;
+pub use health::Health;
+pub use keys::{Caller, KeyError, Keys};
+pub use offhook_storage as store;
+pub use page::{Page, PageRequest};
+pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
+
+use feed::Feed;
+
+/// What the use cases stand on.
+pub struct ServicesConfig {
+    /// The rows.
+    pub store: Store,
+    /// The present.
+    pub clock: Arc<dyn Clock>,
+    /// The terms of every plan.
+    pub plans: Plans,
+    /// The models that agents may name.
+    pub models: Arc<dyn Models>,
+    /// The phone network.
+    pub carrier: Arc<dyn Carrier>,
+    /// This process.
+    pub node: NodeId,
+    /// Whether this process shares its limits through Redis.
+    pub has_redis: bool,
+    /// What webhook URLs may point to.
+    pub webhook_policy: Policy,
+    /// How calls are placed and kept.
+    pub calls: CallSettings,
+}
+
+/// Wakes the workers of this process; each also polls, so that a lost wake costs a moment and nothing else.
+#[derive(Clone, Default)]
+pub struct Wakes {
+    /// A call has been queued, or a place has become free.
+    pub dialer: Arc<Notify>,
+    /// A delivery has become due.
+    pub dispatcher: Arc<Notify>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) plans: Plans,
+    pub(crate) catalog: Catalog,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) latencies: Latencies,
+    pub(crate) carrier: Arc<dyn Carrier>,
+    pub(crate) node: NodeId,
+    pub(crate) has_redis: bool,
+    pub(crate) webhook_policy: Policy,
+    pub(crate) calls: CallSettings,
+    pub(crate) feed: Feed,
+    pub(crate) wakes: Wakes,
+    pub(crate) registry: dialer::Registry,
+}
+
+/// Every use case, over one set of resources. Cheap to clone.
+#[derive(Clone)]
+pub struct Services {
+    shared: Arc<Shared>,
+    accounts: Accounts,
+    keys: Keys,
+    agents: Agents,
+    calls: Calls,
+    conversations: Conversations,
+    webhooks: Webhooks,
+    health: Health,
+}
+
+impl Services {
+    /// Puts the use cases together.
+    ///
+    /// # Errors
+    /// [`CatalogError`] if the shipped catalog does not hold what it should.
+    pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
+        let catalog = Catalog::load(&config.plans)?;
+        let shared = Arc::new(Shared {
+            store: config.store,
+            clock: config.clock,
+            plans: config.plans,
+            catalog,
+            models: config.models,
+            latencies: Latencies::default(),
+            carrier: config.carrier,
+            node: config.node,
+            has_redis: config.has_redis,
+            webhook_policy: config.webhook_policy,
+            calls: config.calls,
+            feed: Feed::default(),
+            wakes: Wakes::default(),
+            registry: dialer::Registry::default(),
+        });
+        Ok(Self {
+            accounts: Accounts::new(shared.clone()),
+            keys: Keys::new(shared.clone()),
+            agents: Agents::new(shared.clone()),
+            calls: Calls::new(shared.clone()),
+            conversations: Conversations::new(shared.clone()),
+            webhooks: Webhooks::new(shared.clone()),
+            health: Health::new(shared.clone()),
+            shared,
+        })
+    }
+
+    /// The present.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// The rows, for the workers that stand beside the use cases.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// What wakes this process's workers.
+    #[must_use]
+    pub fn wakes(&self) -> &Wakes {
+        &self.shared.wakes
+    }
+
+    /// Accounts.
+    #[must_use]
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Keys.
+    #[must_use]
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Agents.
+    #[must_use]
+    pub const fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Calls.
+    #[must_use]
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Conversations.
+    #[must_use]
+    pub const fn conversations(&self) -> &Conversations {
+        &self.conversations
+    }
+
+    /// Webhooks.
+    #[must_use]
+    pub const fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// The model catalog.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+
+    /// Whether this process can serve.
+    #[must_use]
+    pub const fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The worker that dials.
+    #[must_use]
+    pub fn dialer(&self) -> Dialer {
+        Dialer::new(self.shared.clone())
+    }
+}

@@ -1,0 +1,374 @@
+//! Webhook endpoints and their deliveries (decisions 6.8 and §7).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
+use offhook_egress::TargetUrl;
+use offhook_signing::SigningSecret;
+use offhook_storage::{
+    Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange, EndpointStatus,
+    EndpointView, Resent, StoreError, mint,
+};
+use ring::rand::SystemRandom;
+
+use crate::{Page, PageRequest, Shared, events};
+
+/// Endpoints of an account at most (decision 1.14).
+const ENDPOINTS_AT_MOST: i64 = 20;
+
+/// How far back `recover` reaches (platform.md W13).
+const RECOVER_AT_MOST: Duration = Duration::from_secs(14 * 86_400);
+
+/// The longest description.
+const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
+
+/// Why a webhook operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// No such endpoint or delivery of the account.
+    #[error("no such webhook")]
+    NotFound,
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The endpoint's state forbids it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An endpoint with its secret, which is shown this once.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    /// The endpoint.
+    pub view: EndpointView,
+    /// The whole secret.
+    pub secret: String,
+}
+
+/// Webhooks.
+#[derive(Clone)]
+pub struct Webhooks(Arc<Shared>);
+
+/// An example of each event type's envelope, for `GET /v1/webhooks/events`.
+#[must_use]
+pub fn event_example(kind: EventType) -> Vec<u8> {
+    // 2026-01-01T12:00:00Z, and random bytes of zero are not needed: an example's id is its own.
+    events::test(kind, Timestamp::from_micros(1_767_268_800_000_000)).body
+}
+
+impl Webhooks {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of endpoints, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        page: PageRequest<EndpointId>,
+    ) -> Result<Page<EndpointView>, StoreError> {
+        let rows = self
+            .0
+            .store
+            .endpoints(account, page.after, i64::from(page.limit))
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// An endpoint.
+    ///
+    /// # Errors
+    /// [`WebhookError::NotFound`] if the account has no such endpoint.
+    pub async fn get(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+    ) -> Result<EndpointView, WebhookError> {
+        self.0
+            .store
+            .endpoint(account, id)
+            .await?
+            .ok_or(WebhookError::NotFound)
+    }
+
+    /// Registers an endpoint: `{url, description?}`.
+    ///
+    /// # Errors
+    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::Conflict`] for the 21st endpoint.
+    pub async fn create(
+        &self,
+        account: AccountId,
+        body: &Json,
+    ) -> Result<Registered, WebhookError> {
+        let mut fields = Fields::of(body, "")?;
+        let url = fields.required_string("url", 1..=2_048)?;
+        let url = self.target(&fields, url)?;
+        let description = fields
+            .optional_string("description", DESCRIPTION)?
+            .map(str::to_owned);
+        fields.finish()?;
+        let secret = self.fresh_secret()?;
+        let at = self.0.clock.now();
+        let endpoint = Endpoint {
+            id: mint(at),
+            account_id: account,
+            url,
+            description,
+            status: EndpointStatus::Enabled,
+            disabled_reason: None,
+            created_at: at,
+            updated_at: at,
+        };
+        let (shown, prefix) = (secret.expose(), secret.prefix());
+        let made = self
+            .0
+            .store
+            .create_endpoint(endpoint.clone(), shown, prefix, ENDPOINTS_AT_MOST)
+            .await?;
+        if !made {
+            return Err(WebhookError::Conflict(format!(
+                "an account has at most {ENDPOINTS_AT_MOST} webhook endpoints: delete one first"
+            )));
+        }
+        let view = EndpointView {
+            endpoint,
+            secret_prefix: prefix.to_owned(),
+        };
+        Ok(Registered {
+            view,
+            secret: shown.to_owned(),
+        })
+    }
+
+    /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels what is due.
+    ///
+    /// # Errors
+    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint.
+    pub async fn update(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        body: &Json,
+    ) -> Result<EndpointView, WebhookError> {
+        let mut fields = Fields::of(body, "")?;
+        let mut change = EndpointChange::default();
+        if let Some(url) = fields.take("url") {
+            let url = not_null(&fields, "url", url)?
+                .as_str()
+                .ok_or_else(|| fields.fault("url", "must be a string"))?;
+            change.url = Some(self.target(&fields, url)?);
+        }
+        if matches!(body.get("description"), Some(Json::Null)) {
+            fields.take("description");
+            change.description = Some(None);
+        } else if let Some(text) = fields.optional_string("description", DESCRIPTION)? {
+            change.description = Some(Some(text.to_owned()));
+        }
+        if let Some(status) = fields.take("status") {
+            let status = not_null(&fields, "status", status)?
+                .as_str()
+                .and_then(|s| s.parse().ok());
+            change.status = Some(
+                status.ok_or_else(|| fields.fault("status", "must be `enabled` or `disabled`"))?,
+            );
+        }
+        fields.finish()?;
+        let at = self.0.clock.now();
+        self.0
+            .store
+            .change_endpoint(account, id, change, at)
+            .await?
+            .ok_or(WebhookError::NotFound)
+    }
+
+    /// Deletes an endpoint and cancels what is due.
+    ///
+    /// # Errors
+    /// [`WebhookError::NotFound`] if the account has no such endpoint.
+    pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<(), WebhookError> {
+        let at = self.0.clock.now();
+        let deleted = self.0.store.delete_endpoint(account, id, at).await?;
+        if deleted {
+            Ok(())
+        } else {
+            Err(WebhookError::NotFound)
+        }
+    }
+
+    /// Puts a new secret in force: `{overlap_hours? 0–168}`.
+    ///
+    /// # Errors
+    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint.
+    pub async fn rotate(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        body: &Json,
+    ) -> Result<Registered, WebhookError> {
+        let mut fields = Fields::of(body, "")?;
+        let hours = fields
+            .optional_integer("overlap_hours", 0..=168)?
+            .unwrap_or(0);
+        fields.finish()?;
+        let overlap = Duration::from_secs(u64::try_from(hours).unwrap_or(0) * 3_600);
+        let secret = self.fresh_secret()?;
+        let sealed = (secret.expose(), secret.prefix());
+        let now = self.0.clock.now();
+        let view = self
+            .0
+            .store
+            .rotate_secret(account, id, sealed, overlap, now)
+            .await?;
+        let view = view.ok_or(WebhookError::NotFound)?;
+        Ok(Registered {
+            view,
+            secret: secret.expose().to_owned(),
+        })
+    }
+
+    /// Sends a test event to an endpoint: `{type?}`, `call.completed` unless said.
+    ///
+    /// # Errors
+    /// [`WebhookError::Conflict`] on a disabled endpoint, [`WebhookError::NotFound`] if the account has no such one.
+    pub async fn test(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        body: &Json,
+    ) -> Result<Delivery, WebhookError> {
+        let mut fields = Fields::of(body, "")?;
+        let kind = fields.optional_choice::<EventType>("type", EventType::choices)?;
+        fields.finish()?;
+        let at = self.0.clock.now();
+        let event = events::test(kind.unwrap_or(EventType::CallCompleted), at);
+        let sent = self.0.store.send_test_event(account, id, event, at).await?;
+        self.asked(sent)
+    }
+
+    fn asked(&self, sent: Resent) -> Result<Delivery, WebhookError> {
+        match sent {
+            Resent::Asked(delivery) => {
+                self.0.wakes.dispatcher.notify_one();
+                Ok(delivery)
+            }
+            Resent::Absent => Err(WebhookError::NotFound),
+            Resent::EndpointDisabled => Err(disabled()),
+        }
+    }
+
+    /// A page of deliveries, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn deliveries(
+        &self,
+        account: AccountId,
+        filter: DeliveryFilter,
+        page: PageRequest<DeliveryId>,
+    ) -> Result<Page<Delivery>, StoreError> {
+        let limit = i64::from(page.limit);
+        let rows = self
+            .0
+            .store
+            .deliveries(account, filter, page.after, limit)
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// A delivery with its payload and attempts.
+    ///
+    /// # Errors
+    /// [`WebhookError::NotFound`] if the account has no such delivery.
+    pub async fn delivery(
+        &self,
+        account: AccountId,
+        id: DeliveryId,
+    ) -> Result<DeliveryStory, WebhookError> {
+        self.0
+            .store
+            .delivery(account, id)
+            .await?
+            .ok_or(WebhookError::NotFound)
+    }
+
+    /// Asks for one more attempt of a delivery.
+    ///
+    /// # Errors
+    /// [`WebhookError::Conflict`] if its endpoint is disabled or gone, [`WebhookError::NotFound`] if the account has
+    /// no such delivery.
+    pub async fn redeliver(
+        &self,
+        account: AccountId,
+        id: DeliveryId,
+    ) -> Result<Delivery, WebhookError> {
+        let at = self.0.clock.now();
+        let sent = self.0.store.resend_delivery(account, id, at).await?;
+        self.asked(sent)
+    }
+
+    /// Asks for one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
+    ///
+    /// # Errors
+    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::Conflict`] on a disabled endpoint,
+    /// [`WebhookError::NotFound`] if the account has no such one.
+    pub async fn recover(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        body: &Json,
+    ) -> Result<i64, WebhookError> {
+        let mut fields = Fields::of(body, "")?;
+        let since = fields.required_string("since", 1..=64)?;
+        let since = Timestamp::parse_from(since)
+            .map_err(|error| fields.fault("since", error.to_string()))?;
+        let now = self.0.clock.now();
+        if since < now.minus(RECOVER_AT_MOST) {
+            return Err(fields
+                .fault("since", "must be within the last 14 days")
+                .into());
+        }
+        if since > now {
+            return Err(fields.fault("since", "must not be in the future").into());
+        }
+        fields.finish()?;
+        let view = self.get(account, id).await?;
+        if view.endpoint.status == EndpointStatus::Disabled {
+            return Err(disabled());
+        }
+        let count = self.0.store.recover_endpoint(id, since, now).await?;
+        self.0.wakes.dispatcher.notify_one();
+        Ok(count)
+    }
+
+    /// A URL that events may go to, in its normal form.
+    fn target(&self, fields: &Fields<'_>, url: &str) -> Result<String, FieldError> {
+        TargetUrl::parse(url, self.0.webhook_policy)
+            .map(|target| target.as_str().to_owned())
+            .map_err(|error| fields.fault("url", error.to_string()))
+    }
+
+    fn fresh_secret(&self) -> Result<SigningSecret, StoreError> {
+        SigningSecret::generate(&SystemRandom::new())
+            .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))
+    }
+}
+
+fn disabled() -> WebhookError {
+    WebhookError::Conflict("the endpoint is disabled: enable it first (PATCH status)".to_owned())
+}
+
+/// In a PATCH, null clears a field that may be null; these may not (decision 1.2).
+fn not_null<'a>(fields: &Fields<'_>, name: &str, value: &'a Json) -> Result<&'a Json, FieldError> {
+    match value {
+        Json::Null => Err(fields.fault(name, "must not be null")),
+        other => Ok(other),
+    }
+}
