@@ -1,0 +1,238 @@
+//! The command line (decision 10).
+
+mod account;
+mod key;
+mod simulator;
+mod webhooks;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::demo::DemoArgs;
+use crate::settings::{Flags, Secret, Settings};
+use crate::{data_dir, demo, logging, output, parts, serve};
+
+/// What administration logs: only what is amiss, as the answer is on standard output.
+const QUIET: &str = "warn";
+
+/// What the service logs: its own steps, not those of its server.
+const SERVING: &str = "info,actix_server=warn";
+
+/// A voice and chat agent service in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "offhook", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes (decision 10.1).
+#[derive(Debug, Args)]
+struct Common {
+    /// The configuration, a TOML file (or OFFHOOK_CONFIG).
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the embedded database and the service's own files are [default: ./data].
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// A PostgreSQL database, postgres://…; without it SQLite in the data directory.
+    #[arg(long, global = true, value_name = "URL")]
+    database_url: Option<Secret>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the API and run the calls.
+    Serve(ServeArgs),
+    /// Show a call from end to end: account, key, agent, webhook, call, transcript, signed events.
+    Demo(DemoArgs),
+    /// Bring the database to this version's schema.
+    Migrate(JsonArgs),
+    /// Make and list accounts.
+    #[command(subcommand)]
+    Account(account::AccountCommand),
+    /// Make, list and revoke API keys.
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    /// Run the simulated phone network as a process of its own.
+    Simulator(simulator::SimulatorArgs),
+    /// Receive and check webhooks.
+    #[command(subcommand)]
+    Webhooks(webhooks::WebhooksCommand),
+    /// Print the OpenAPI document.
+    Openapi,
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// The address to serve on; port 0 picks one [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Redis for the limits that several nodes share.
+    #[arg(long, value_name = "URL")]
+    redis_url: Option<Secret>,
+}
+
+/// How the answer is printed.
+#[derive(Debug, Clone, Copy, Args)]
+struct JsonArgs {
+    /// Print one JSON object or array.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Cli {
+    /// Does what the command says.
+    ///
+    /// # Errors
+    /// It could not be done; the sentence says why.
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let flags = Flags {
+            config: self.common.config,
+            data_dir: self.common.data_dir,
+            database_url: self.common.database_url,
+            ..Flags::default()
+        };
+        match self.command {
+            Command::Serve(args) => {
+                let flags = Flags {
+                    listen: args.listen,
+                    redis_url: args.redis_url,
+                    ..flags
+                };
+                let settings = start(flags, SERVING)?;
+                settings.check_serving()?;
+                serve::run(settings).await
+            }
+            Command::Demo(args) => {
+                let keep_data = flags.data_dir.is_some();
+                demo::run(start(flags, QUIET)?, args, keep_data).await
+            }
+            Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
+            Command::Account(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Key(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Simulator(args) => {
+                let settings = start(flags, SERVING)?;
+                simulator::run(settings, args).await
+            }
+            Command::Webhooks(command) => {
+                start(flags, QUIET)?;
+                command.run().await
+            }
+            Command::Openapi => openapi(&start(flags, QUIET)?),
+        }
+    }
+}
+
+/// Reads the settings and starts the logs.
+fn start(flags: Flags, default_filter: &str) -> anyhow::Result<Settings> {
+    let settings = Settings::load(flags)?;
+    logging::start(settings.log_format, default_filter)?;
+    Ok(settings)
+}
+
+fn openapi(settings: &Settings) -> anyhow::Result<()> {
+    let mut document = offhook_http::openapi_document();
+    if let Some(url) = &settings.http.public_url {
+        document["servers"] = serde_json::json!([{ "url": url }]);
+    }
+    output::print(false, &document, &format!("{document:#}"))
+}
+
+async fn migrate(settings: &Settings, json: bool) -> anyhow::Result<()> {
+    if !settings.is_shared() {
+        data_dir::create(&settings.data_dir)?;
+    }
+    let applied = offhook_storage::Store::migrate(&parts::store_config(settings)?).await?;
+    let words = match applied.as_slice() {
+        [] => "the database is up to date".to_owned(),
+        names => format!("applied {}", names.join(", ")),
+    };
+    output::print(json, &serde_json::json!({ "applied": applied }), &words)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::settings::LogFormat;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_commands_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_documented_line_is_understood() {
+        let id = "01890000-0000-7000-8000-000000000000";
+        for line in [
+            "offhook serve --listen 127.0.0.1:0 --data-dir d --database-url postgres://h/d --redis-url redis://h --config f",
+            "offhook demo --exit",
+            "offhook migrate --json",
+            "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
+            "offhook account create --name N --plan free",
+            "offhook account list --json --config f",
+            &format!(
+                "offhook key create --account {id} --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json"
+            ),
+            &format!("offhook key create --account {id} --name N --scopes agents:read,calls:write"),
+            &format!("offhook key list --account {id}"),
+            &format!("offhook key revoke {id} --json"),
+            "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
+            "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+            "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",
+            "offhook --data-dir d openapi",
+        ] {
+            if let Err(error) = parse(line) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_its_flag() {
+        for (line, flag) in [
+            ("offhook account create --name N --plan gold", "--plan"),
+            ("offhook key revoke 12", "<ID>"),
+            (
+                "offhook key create --account x --name N --scopes all",
+                "--account",
+            ),
+            (
+                "offhook key create --account 01890000-0000-7000-8000-000000000000 --name N --scopes calls:eat",
+                "--scopes",
+            ),
+            ("offhook simulator --listen nowhere", "--listen"),
+            (
+                "offhook simulator --listen 127.0.0.1:0 --speed -1",
+                "--speed",
+            ),
+            ("offhook webhooks listen --secret nonsense", "--secret"),
+        ] {
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains(flag), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn secrets_on_the_command_line_do_not_show_in_debug_output() {
+        let cli = parse(
+            "offhook serve --database-url postgres://u:hunter2@h/d --redis-url redis://hunter2",
+        );
+        assert!(!format!("{cli:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn text_logs_are_the_default() {
+        let settings = Settings::from_parts(Flags::default(), []).unwrap();
+        assert_eq!(settings.log_format, LogFormat::Pretty);
+    }
+}

@@ -1,0 +1,281 @@
+//! `offhook demo`: a call from end to end, through the public interface.
+
+mod api;
+mod events;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use clap::Args;
+use offhook_domain::{Plan, Scopes};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use self::api::Api;
+use crate::receiver::{Delivered, Receiver};
+use crate::serve::{self, Running};
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+/// How fast the simulated people are: real life would take a minute, and with `--exit` nobody reads along.
+const SPEED: f64 = 1.5;
+const SPEED_WITH_EXIT: f64 = 10.0;
+
+/// How long the call may take at most.
+const CALL_LIMIT: Duration = Duration::from_secs(180);
+
+/// How long the events may take to come once the call is over.
+const EVENTS_LIMIT: Duration = Duration::from_secs(15);
+
+/// A number of the range that is kept for fiction; in the simulated network a person answers it.
+const CUSTOMER: &str = "+14155550123";
+
+const FIRST_MESSAGE: &str =
+    "Hello {{name}}, this is Eva from Harbour Hotel. Is this a good moment?";
+const SYSTEM_PROMPT: &str = "\
+You are Eva, the friendly receptionist of Harbour Hotel. You confirm tomorrow's booking of {{name}}.
+Be brief, and say goodbye when the customer has no more questions.
+say: Lovely. I am calling about your room for tomorrow. Shall we expect you at about six in the evening?
+say: Wonderful, I have noted six o'clock. Is there anything else that I can do for you?
+say: You are welcome. We look forward to seeing you tomorrow.
+say: Goodbye, and have a pleasant journey!";
+
+/// `offhook demo`'s flags.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// End when the call is over, with exit code 0 if all went well.
+    #[arg(long)]
+    exit: bool,
+    /// The loopback address to serve on; port 0 picks one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+}
+
+/// Runs the demo in the data directory of the settings if `keep_data`, else in a temporary one.
+///
+/// # Errors
+/// What did not go as it should.
+pub(crate) async fn run(
+    mut settings: Settings,
+    args: DemoArgs,
+    keep_data: bool,
+) -> anyhow::Result<()> {
+    ensure!(
+        !settings.is_shared(),
+        "the demo runs on embedded SQLite: leave `database_url` out"
+    );
+    let temporary = if keep_data {
+        None
+    } else {
+        Some(tempfile::tempdir()?)
+    };
+    if let Some(dir) = &temporary {
+        settings.data_dir = dir.path().to_owned();
+    }
+    settings.listen = args.listen;
+    settings.webhooks.allow_private_targets = true;
+    let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };
+    settings.simulator.speed.get_or_insert(speed);
+    settings.check_serving()?;
+
+    let mut signals = Signals::listen()?;
+    println!("Offhook demo: data in {}", settings.data_dir.display());
+    let running = serve::start(settings).await?;
+    let shown = tokio::select! {
+        shown = Demo::show(&running) => shown,
+        () = signals.next() => Err(anyhow::anyhow!("the demo was interrupted")),
+    };
+    let ended = match shown {
+        Ok(demo) if !args.exit => {
+            demo.go_on(&mut signals).await;
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    running.stop(&mut signals).await?;
+    ended
+}
+
+/// A demo whose call has ended well.
+struct Demo {
+    api: Api,
+    receiver: Receiver,
+    agent_id: String,
+    conversation_id: String,
+}
+
+impl Demo {
+    async fn show(running: &Running) -> anyhow::Result<Self> {
+        let base = format!("http://{}", running.address());
+        println!("  service   {base}, embedded SQLite");
+        let key = make_key(running).await?;
+        let api = Api::new(base, key)?;
+        let mut receiver = Receiver::start("127.0.0.1:0".parse()?).await?;
+        let agent_id = make_agent(&api).await?;
+        make_webhook(&api, &receiver).await?;
+
+        let body = json!({ "agent_id": agent_id, "to": CUSTOMER, "metadata": { "name": "Ana" } });
+        let placed = api
+            .post("/v1/calls", &body)
+            .await
+            .context("placing the call")?;
+        let handle = text(&placed, "id")?;
+        let conversation_id = handle.strip_prefix("call_").unwrap_or(&handle).to_owned();
+        println!("  call      {handle} to {CUSTOMER}\n");
+
+        let followed = events::follow(&api, &conversation_id);
+        let turns = timeout(CALL_LIMIT, followed)
+            .await
+            .with_context(|| format!("the call did not end within {} s", CALL_LIMIT.as_secs()))??;
+        ensure!(turns > 1, "the transcript has {turns} turns");
+        println!();
+        receive(&mut receiver).await?;
+        let call = api.get(&format!("/v1/calls/{handle}")).await?;
+        summarize(&call)?;
+        Ok(Self {
+            api,
+            receiver,
+            agent_id,
+            conversation_id,
+        })
+    }
+
+    /// Prints how to go on, and events as they come, until a signal ends the service.
+    async fn go_on(mut self, signals: &mut Signals) {
+        let base = self.api.base();
+        let (agent, conversation) = (&self.agent_id, &self.conversation_id);
+        println!("\nThe service goes on; Ctrl-C ends it. The key is shown this once:\n");
+        println!("  KEY={}", self.api.key());
+        println!("  curl -H \"Authorization: Bearer $KEY\" {base}/v1/me");
+        println!("  curl -H \"Authorization: Bearer $KEY\" {base}/v1/conversations/{conversation}");
+        println!(
+            "  curl -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n    \
+             -d '{{\"agent_id\":\"{agent}\",\"to\":\"{CUSTOMER}\",\"metadata\":{{\"name\":\"Ana\"}}}}' {base}/v1/calls"
+        );
+        println!("  curl -H \"Authorization: Bearer $KEY\" '{base}/v1/calls?limit=5'\n");
+        loop {
+            tokio::select! {
+                Some(delivered) = self.receiver.next() => show_event(&delivered),
+                () = signals.next() => return,
+            }
+        }
+    }
+}
+
+/// Accounts and keys are the operator's to make: there is no request for them.
+async fn make_key(running: &Running) -> anyhow::Result<String> {
+    let services = running.services();
+    let account = services
+        .accounts()
+        .create("Harbour Hotel", Plan::Pro, None, None, None)
+        .await?;
+    println!("  account   {} ({})", account.id, account.plan);
+    let keys = services.keys();
+    let (key, token) = keys
+        .create(account.id, "demo", Scopes::all(), false, None, None)
+        .await?;
+    println!("  key       {}…", key.prefix);
+    Ok(token)
+}
+
+async fn make_agent(api: &Api) -> anyhow::Result<String> {
+    let body = json!({
+        "name": "Eva",
+        "language": "en-US",
+        "config": {
+            "system_prompt": SYSTEM_PROMPT,
+            "first_message": FIRST_MESSAGE,
+            "llm": { "provider": "scripted", "model": "scripted" },
+            "dynamic_variables": { "name": { "default": "there" } },
+        },
+    });
+    let agent = api
+        .post("/v1/agents", &body)
+        .await
+        .context("making the agent")?;
+    let id = text(&agent, "id")?;
+    let published = api
+        .post(&format!("/v1/agents/{id}/publish"), &json!({}))
+        .await
+        .context("publishing the agent")?;
+    println!(
+        "  agent     {id} (Eva, {}, version {} published)",
+        text(&published, "status")?,
+        published["published_version"]
+    );
+    Ok(id)
+}
+
+async fn make_webhook(api: &Api, receiver: &Receiver) -> anyhow::Result<()> {
+    let body = json!({ "url": receiver.url(), "description": "The demo's receiver" });
+    let endpoint = api
+        .post("/v1/webhooks", &body)
+        .await
+        .context("making the webhook endpoint")?;
+    let secret = text(&endpoint, "secret")?;
+    receiver.trust(secret.parse()?);
+    println!(
+        "  webhook   {} at {}",
+        text(&endpoint, "id")?,
+        receiver.url()
+    );
+    Ok(())
+}
+
+/// Waits for both events of the call.
+async fn receive(receiver: &mut Receiver) -> anyhow::Result<()> {
+    let mut missing = vec!["call.initiated", "call.completed"];
+    while !missing.is_empty() {
+        let delivered = match timeout(EVENTS_LIMIT, receiver.next()).await {
+            Ok(Some(delivered)) => delivered,
+            Ok(None) | Err(_) => bail!("the receiver got no {}", missing.join(" and no ")),
+        };
+        show_event(&delivered);
+        if let Err(why) = &delivered.verdict {
+            bail!("the signature of {} is wrong: {why}", delivered.event);
+        }
+        missing.retain(|event| *event != delivered.event);
+    }
+    Ok(())
+}
+
+fn show_event(delivered: &Delivered) {
+    let verdict = match &delivered.verdict {
+        Ok(()) => "signature good",
+        Err(_) => "SIGNATURE WRONG",
+    };
+    println!(
+        "  event     {} {} ({verdict})",
+        delivered.event, delivered.event_id
+    );
+}
+
+fn summarize(call: &Value) -> anyhow::Result<()> {
+    let status = text(call, "status")?;
+    ensure!(
+        status == "completed",
+        "the call ended as {status}: {}",
+        call["failure_reason"]
+    );
+    println!(
+        "  result    {status} after {} s, {}",
+        call["duration_seconds"],
+        call["termination_reason"].as_str().unwrap_or("-")
+    );
+    println!("  summary   {}", call["summary"].as_str().unwrap_or("-"));
+    if let Some(p50) = call["latency"]["p50_ms"].as_i64() {
+        println!(
+            "  latency   p50 {p50} ms, p95 {} ms",
+            call["latency"]["p95_ms"]
+        );
+    }
+    Ok(())
+}
+
+fn text(value: &Value, name: &str) -> anyhow::Result<String> {
+    let text = value[name].as_str();
+    text.map(str::to_owned)
+        .with_context(|| format!("the answer has no `{name}`"))
+}

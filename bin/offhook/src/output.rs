@@ -1,0 +1,85 @@
+//! What commands print on standard output: words for people, or with `--json` one JSON object or array.
+
+use std::io::Write as _;
+
+use offhook_services::store::{Account, ApiKey};
+use serde_json::{Value, json};
+
+/// Prints `value` with `--json`, else `words`.
+///
+/// # Errors
+/// Standard output is closed.
+pub(crate) fn print(json: bool, value: &Value, words: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{value}")?;
+    } else {
+        writeln!(out, "{words}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// An account with the interface's field names.
+pub(crate) fn account(account: &Account) -> Value {
+    json!({
+        "id": account.id.to_string(),
+        "name": account.name,
+        "plan": account.plan.as_str(),
+        "engine_module": account.engine_module,
+        "created_at": account.created_at,
+    })
+}
+
+/// A key with the interface's field names.
+pub(crate) fn key(key: &ApiKey) -> Value {
+    json!({
+        "id": key.id.to_string(),
+        "account_id": key.account_id.to_string(),
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": key.scopes,
+        "read_only": key.read_only,
+        "monthly_credit_budget": key.monthly_credit_budget,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "last_used_at": key.last_used_at,
+        "revoked_at": key.revoked_at,
+    })
+}
+
+/// Rows under a heading, each column as wide as its widest cell.
+pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+    let mut widths = heading.map(|cell| cell.chars().count());
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: [&str; N]| {
+        let padded = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let body = rows
+        .iter()
+        .map(|row| line(row.each_ref().map(String::as_str)));
+    std::iter::once(line(heading))
+        .chain(body)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [
+            ["1".to_owned(), "á bc".to_owned()],
+            ["22".to_owned(), String::new()],
+        ];
+        assert_eq!(super::table(["id", "n"], &rows), "id  n\n1   á bc\n22");
+    }
+}

@@ -1,0 +1,135 @@
+//! What the commands are put together from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use offhook_carriers::{RemoteSimulator, Simulator};
+use offhook_domain::{Clock as _, NodeId};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::ports::Carrier;
+use offhook_providers::ModelRegistry;
+use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
+use offhook_storage::{Store, StoreConfig, mint};
+
+use crate::data_dir;
+use crate::settings::Settings;
+
+/// How long a request of a command to a service on this machine may take, streams aside.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where the rows are.
+///
+/// # Errors
+/// The database's URL is none.
+pub(crate) fn store_config(settings: &Settings) -> anyhow::Result<StoreConfig> {
+    match &settings.database_url {
+        Some(url) => StoreConfig::from_url(url.expose()).map_err(anyhow::Error::msg),
+        None => Ok(StoreConfig::sqlite(settings.database_file())),
+    }
+}
+
+/// The rows, brought to this version's schema, with the key that seals the secrets among them.
+///
+/// # Errors
+/// The data directory, the master key or the database cannot be had.
+pub(crate) async fn open_store(settings: &Settings) -> anyhow::Result<Store> {
+    if !settings.is_shared() {
+        data_dir::create(&settings.data_dir)?;
+    }
+    let key = data_dir::master_key(settings)?;
+    Ok(Store::open(&store_config(settings)?, key).await?)
+}
+
+/// The use cases over `store`, for the process `node`.
+///
+/// # Errors
+/// The carrier, a model's provider or the catalog cannot be set up.
+pub(crate) fn services(
+    settings: &Settings,
+    store: Store,
+    node: NodeId,
+) -> anyhow::Result<Services> {
+    // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
+    let custom = GuardedClient::new(Policy::default())?;
+    let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
+    let config = ServicesConfig {
+        store,
+        clock: Arc::new(SystemClock),
+        plans: settings.plans.clone(),
+        models: Arc::new(models),
+        carrier: carrier(settings)?,
+        node,
+        has_redis: false,
+        webhook_policy: webhook_policy(settings),
+        calls: CallSettings {
+            allowed_prefixes: settings.calls.allowed_prefixes.clone(),
+            max_queue: settings.calls.max_queue,
+            drain: settings.calls.drain,
+            ..CallSettings::default()
+        },
+    };
+    Services::new(config).context("the model catalog is broken")
+}
+
+/// The use cases for a command that administers, beside a service that may be running.
+///
+/// # Errors
+/// As [`open_store`] and [`services`].
+pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
+    let store = open_store(settings).await?;
+    services(settings, store, new_node())
+}
+
+/// What webhook URLs may point to.
+pub(crate) fn webhook_policy(settings: &Settings) -> Policy {
+    Policy {
+        allow_private: settings.webhooks.allow_private_targets,
+    }
+}
+
+/// A name for this process among those that share a database.
+pub(crate) fn new_node() -> NodeId {
+    mint(SystemClock.now())
+}
+
+fn carrier(settings: &Settings) -> anyhow::Result<Arc<dyn Carrier>> {
+    match &settings.simulator.url {
+        Some(url) => {
+            let remote = RemoteSimulator::new(url).context("setting `simulator.url`")?;
+            Ok(Arc::new(remote))
+        }
+        None => Ok(Arc::new(Simulator::new(
+            settings.simulator.speed.unwrap_or(1.0),
+        ))),
+    }
+}
+
+/// A client for a service on this machine: the environment's proxies have no part in that.
+///
+/// # Errors
+/// TLS cannot be set up.
+pub(crate) fn http_client() -> anyhow::Result<reqwest::Client> {
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(offhook_egress::client_config()?)
+        .no_proxy()
+        .connect_timeout(CONNECT_LIMIT);
+    Ok(client.build()?)
+}
+
+/// The worker that delivers webhooks.
+///
+/// # Errors
+/// Its client cannot be set up.
+pub(crate) fn dispatcher(settings: &Settings, services: &Services) -> anyhow::Result<Dispatcher> {
+    let _ = (settings, services);
+    Ok(Dispatcher)
+}
+
+/// Stands in until the real one is there.
+pub(crate) struct Dispatcher;
+impl Dispatcher {
+    pub(crate) async fn run(self, stop: tokio_util::sync::CancellationToken) {
+        stop.cancelled().await;
+    }
+}

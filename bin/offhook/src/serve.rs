@@ -1,0 +1,211 @@
+//! `offhook serve`: the service from its start to its graceful end.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use anyhow::Context as _;
+use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_services::Services;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::data_dir::{self, DataDirLock};
+use crate::parts;
+use crate::settings::Settings;
+use crate::signals::Signals;
+
+/// How long deliveries under way may take once all calls are reported: one attempt's deadline and its record.
+const DELIVERIES_LIMIT: Duration = Duration::from_secs(15);
+
+/// Serves until a signal, then ends gracefully (decision 8.8).
+///
+/// # Errors
+/// The service cannot start, or was ended before it was done.
+pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    let mut running = start(settings).await?;
+    let failed = tokio::select! {
+        () = signals.next() => None,
+        failed = running.failed() => Some(failed),
+    };
+    let stopped = running.stop(&mut signals).await;
+    failed.map_or(stopped, Err)
+}
+
+/// A service that serves.
+pub(crate) struct Running {
+    address: SocketAddr,
+    data_dir: PathBuf,
+    services: Services,
+    http: Http,
+    workers: Workers,
+    _lock: DataDirLock,
+}
+
+struct Http {
+    state: HttpState,
+    handle: ServerHandle,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+struct Workers {
+    dialer: JoinHandle<()>,
+    dispatcher: JoinHandle<()>,
+    /// No new calls are claimed.
+    stop: CancellationToken,
+    /// The calls that go on say goodbye.
+    hurry: CancellationToken,
+    /// No new deliveries are claimed.
+    stop_deliveries: CancellationToken,
+}
+
+/// Starts the service; when this returns, it answers.
+///
+/// # Errors
+/// The data directory, the database or the address cannot be had, or a part cannot be set up.
+pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
+    settings.check_serving()?;
+    data_dir::create(&settings.data_dir)?;
+    let lock = data_dir::lock(&settings.data_dir)?;
+    let store = parts::open_store(&settings).await?;
+    let services = parts::services(&settings, store, parts::new_node())?;
+    let listener = TcpListener::bind(settings.listen)
+        .with_context(|| format!("{} cannot be listened on", settings.listen))?;
+    let address = listener.local_addr()?;
+    let workers = Workers::start(&settings, &services)?;
+    let http = Http::start(&settings, &services, listener)?;
+    data_dir::write_listen(&settings.data_dir, address)?;
+    tracing::info!(%address, "ready");
+    Ok(Running {
+        address,
+        data_dir: settings.data_dir,
+        services,
+        http,
+        workers,
+        _lock: lock,
+    })
+}
+
+impl Running {
+    /// The address that is served.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The use cases, for what has no request.
+    pub(crate) const fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Returns only when a part of the service ends by itself, which none should.
+    async fn failed(&mut self) -> anyhow::Error {
+        let part = tokio::select! {
+            _ = &mut self.http.server => "the HTTP server",
+            _ = &mut self.workers.dialer => "the dialer",
+            _ = &mut self.workers.dispatcher => "the dispatcher",
+        };
+        anyhow::anyhow!("{part} ended unexpectedly")
+    }
+
+    /// Ends the service: no new calls, requests under way are answered, live calls go on for `calls.drain_seconds`,
+    /// then say goodbye. A second signal makes them say goodbye now, a third one ends at once.
+    ///
+    /// # Errors
+    /// It was ended before it was done.
+    pub(crate) async fn stop(self, signals: &mut Signals) -> anyhow::Result<()> {
+        tracing::info!("stopping");
+        let hurry = self.workers.hurry.clone();
+        let ended = tokio::select! {
+            () = self.drain() => Ok(()),
+            () = async {
+                signals.next().await;
+                tracing::info!("live calls are ended");
+                hurry.cancel();
+                signals.next().await;
+            } => Err(anyhow::anyhow!("ended before it was done: what was left is settled at the next start")),
+        };
+        tracing::info!("stopped");
+        ended
+    }
+
+    async fn drain(self) {
+        self.services.health().stop();
+        self.workers.stop.cancel();
+        tokio::join!(self.http.stop(), finish(self.workers.dialer));
+        // What the last calls had to report is on its way; the rest keeps until the next start.
+        self.workers.stop_deliveries.cancel();
+        if timeout(DELIVERIES_LIMIT, finish(self.workers.dispatcher))
+            .await
+            .is_err()
+        {
+            tracing::warn!("deliveries under way were left");
+        }
+        data_dir::remove_listen(&self.data_dir);
+    }
+}
+
+impl Http {
+    fn start(
+        settings: &Settings,
+        services: &Services,
+        listener: TcpListener,
+    ) -> anyhow::Result<Self> {
+        let limits = RateLimits::new(LimitSettings {
+            ip_per_minute: settings.limits.ip_per_minute,
+            call_ip_per_minute: settings.limits.call_ip_per_minute,
+            trusted_proxies: settings.http.trusted_proxies.clone(),
+            enabled: settings.limits.enabled,
+        });
+        let config = HttpConfig {
+            cors_origins: settings.http.cors_origins.clone(),
+        };
+        let state = HttpState::new(services.clone(), limits, config);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let server = offhook_http::serve(listener, state.clone(), threads)?;
+        let handle = server.handle();
+        Ok(Self {
+            state,
+            handle,
+            server: tokio::spawn(server),
+        })
+    }
+
+    /// Takes no new requests and answers those under way.
+    async fn stop(self) {
+        self.state.end_streams();
+        self.handle.stop(true).await;
+        if !self.server.is_finished() {
+            let _ = self.server.await;
+        }
+    }
+}
+
+impl Workers {
+    fn start(settings: &Settings, services: &Services) -> anyhow::Result<Self> {
+        let (stop, hurry, stop_deliveries) = (
+            CancellationToken::new(),
+            CancellationToken::new(),
+            CancellationToken::new(),
+        );
+        let dialer = services.dialer().run(stop.clone(), hurry.clone());
+        let dispatcher = parts::dispatcher(settings, services)?.run(stop_deliveries.clone());
+        Ok(Self {
+            dialer: tokio::spawn(dialer),
+            dispatcher: tokio::spawn(dispatcher),
+            stop,
+            hurry,
+            stop_deliveries,
+        })
+    }
+}
+
+/// Waits for a worker; one that panicked has ended too.
+async fn finish(worker: JoinHandle<()>) {
+    // The end of a finished one may have been seen already, and is not to be asked for twice.
+    if !worker.is_finished() && worker.await.is_err() {
+        tracing::error!("a worker panicked");
+    }
+}

@@ -1,0 +1,303 @@
+//! What the file, the environment and the flags say, before it is understood.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+
+use super::SettingsError;
+
+/// What every variable of ours begins with.
+const PREFIX: &str = "OFFHOOK_";
+
+/// The variable that stands for `--config`.
+pub(super) const CONFIG_VARIABLE: &str = "OFFHOOK_CONFIG";
+
+/// Variables that are no settings: Kubernetes injects the first two for a service called "offhook" (decision 10.3);
+/// the others steer tests.
+const IGNORED: [&str; 5] = [
+    "OFFHOOK_PORT",
+    "OFFHOOK_SERVICE_",
+    "OFFHOOK_TEST_",
+    "OFFHOOK_FAILPOINT",
+    "OFFHOOK_BIN",
+];
+
+/// A name at least this alike is offered in place of an unknown one.
+const ALIKE: f64 = 0.8;
+
+/// Where a setting was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// In the configuration file.
+    File(PathBuf),
+    /// In this environment variable.
+    Variable(String),
+    /// As this flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "in {}", path.display()),
+            Self::Variable(name) => write!(f, "from {name}"),
+            Self::Flag(name) => write!(f, "from {name}"),
+        }
+    }
+}
+
+struct Entry {
+    value: Value,
+    origin: Origin,
+}
+
+/// Settings by their dotted key. Each is taken out when it is read, so what is left in the end is unknown.
+#[derive(Default)]
+pub(super) struct Given {
+    entries: BTreeMap<String, Entry>,
+    known: Vec<String>,
+}
+
+impl Given {
+    /// Takes over a file's settings.
+    pub(super) fn file(&mut self, path: &Path) -> Result<(), SettingsError> {
+        let fault = |what: String| SettingsError(format!("{}: {what}", path.display()));
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| fault(format!("cannot be read: {error}")))?;
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            // The parser's own rendering quotes the line, which may hold a secret.
+            let line = error.span().map_or(0, |span| {
+                text[..span.start.min(text.len())].lines().count().max(1)
+            });
+            fault(format!("line {line} is no TOML: {}", error.message()))
+        })?;
+        self.table(None, table, path);
+        Ok(())
+    }
+
+    fn table(&mut self, section: Option<&str>, table: toml::Table, path: &Path) {
+        for (name, value) in table {
+            let key = section.map_or_else(|| name.clone(), |section| format!("{section}.{name}"));
+            match value {
+                Value::Table(inner) if !inner.is_empty() => self.table(Some(&key), inner, path),
+                value => self.put(key, value, Origin::File(path.to_owned())),
+            }
+        }
+    }
+
+    /// Takes over the environment's settings, which win over the file's.
+    pub(super) fn environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<(), SettingsError> {
+        for (name, value) in variables {
+            let Some(name) = name.to_str().filter(|name| is_ours(name)) else {
+                continue;
+            };
+            let value = value
+                .into_string()
+                .map_err(|_| SettingsError(format!("{name} is no UTF-8 text")))?;
+            let key = key_of(name);
+            self.put(key, Value::String(value), Origin::Variable(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Takes over a flag's value, which wins over all.
+    pub(super) fn flag(&mut self, flag: &'static str, value: Option<String>) {
+        if let Some(value) = value {
+            let key = flag.trim_start_matches('-').replace('-', "_");
+            self.put(key, Value::String(value), Origin::Flag(flag));
+        }
+    }
+
+    fn put(&mut self, key: String, value: Value, origin: Origin) {
+        self.entries.insert(key, Entry { value, origin });
+    }
+
+    /// The names in a section, such as the providers in `models`.
+    pub(super) fn names_in(&self, section: &str) -> Vec<String> {
+        let inside = self.entries.keys().filter_map(|key| {
+            let rest = key.strip_prefix(section)?.strip_prefix('.')?;
+            Some(rest.split('.').next().unwrap_or(rest).to_owned())
+        });
+        let mut names: Vec<String> = inside.collect();
+        names.dedup();
+        names
+    }
+
+    /// Reads a setting, if it is given. `read` says what is wrong with a value, as a sentence that follows the key.
+    pub(super) fn read<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(Raw) -> Result<T, String>,
+    ) -> Result<Option<T>, SettingsError> {
+        self.known.push(key.to_owned());
+        let Some(Entry { value, origin }) = self.entries.remove(key) else {
+            return Ok(None);
+        };
+        let typed = !matches!(origin, Origin::File(_));
+        read(Raw { value, typed })
+            .map(Some)
+            .map_err(|fault| SettingsError(format!("setting `{key}` ({origin}) {fault}")))
+    }
+
+    /// Refuses a setting whose feature does not exist yet, rather than ignore it.
+    pub(super) fn unavailable(&mut self, key: &str, remedy: &str) -> Result<(), SettingsError> {
+        self.read(key, |_| -> Result<(), String> {
+            Err(format!("is not available yet: {remedy}"))
+        })
+        .map(|_| ())
+    }
+
+    /// Refuses what nobody read.
+    pub(super) fn finish(self) -> Result<(), SettingsError> {
+        let is_known_section = |key: &str, value: &Value| {
+            let section = format!("{key}.");
+            value.as_table().is_some_and(toml::Table::is_empty)
+                && self.known.iter().any(|known| known.starts_with(&section))
+        };
+        let unknown = self
+            .entries
+            .iter()
+            .find(|(key, entry)| !is_known_section(key, &entry.value));
+        let Some((key, Entry { origin, .. })) = unknown else {
+            return Ok(());
+        };
+        // A single underscore where two belong is the likeliest slip in a variable.
+        let plain = |key: &str| key.replace(['.', '-'], "_");
+        let nearest = self
+            .known
+            .iter()
+            .map(|known| (strsim::jaro_winkler(&plain(known), &plain(key)), known))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(alike, _)| *alike >= ALIKE);
+        let remedy = match (nearest, origin) {
+            (Some((_, known)), Origin::Variable(_)) => {
+                format!("did you mean {}?", variable_of(known))
+            }
+            (Some((_, known)), _) => format!("did you mean `{known}`?"),
+            (None, _) => "remove it".to_owned(),
+        };
+        let name = match origin {
+            Origin::Variable(name) => name,
+            Origin::File(_) | Origin::Flag(_) => key,
+        };
+        let place = match origin {
+            Origin::Variable(_) => "the environment".to_owned(),
+            other => other.to_string().trim_start_matches("in ").to_owned(),
+        };
+        Err(SettingsError(format!(
+            "unknown setting `{name}` in {place}: {remedy}"
+        )))
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with(PREFIX)
+        && name != CONFIG_VARIABLE
+        && !IGNORED.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// `OFFHOOK_WEBHOOKS__ALLOW_PRIVATE_TARGETS` → `webhooks.allow_private_targets`. A name that is not in capitals stays
+/// as it is, which no setting is called.
+fn key_of(variable: &str) -> String {
+    if variable.chars().any(|c| c.is_ascii_lowercase()) {
+        return variable.to_owned();
+    }
+    variable[PREFIX.len()..]
+        .replace("__", ".")
+        .to_ascii_lowercase()
+}
+
+/// The variable of a key.
+pub(super) fn variable_of(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "__").to_ascii_uppercase())
+}
+
+/// One setting's value. A variable or a flag is text, whatever it stands for; a file has types.
+pub(super) struct Raw {
+    value: Value,
+    typed: bool,
+}
+
+impl Raw {
+    fn as_typed(&self) -> Option<&str> {
+        self.value.as_str().filter(|_| self.typed)
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(self) -> Result<String, String> {
+        match self.value {
+            Value::String(text) if !text.is_empty() => Ok(text),
+            Value::String(_) => Err("is empty: remove it or give a value".to_owned()),
+            _ => Err("must be a text in quotes".to_owned()),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn bool(self) -> Result<bool, String> {
+        let value = match self.as_typed() {
+            Some(text) => text.parse().ok(),
+            None => self.value.as_bool(),
+        };
+        value.ok_or_else(|| "must be true or false".to_owned())
+    }
+
+    /// A whole number from `min` to `max`.
+    pub(super) fn integer(self, min: u32, max: u32) -> Result<u32, String> {
+        let value = match self.as_typed() {
+            Some(text) => text.parse().ok(),
+            None => self.value.as_integer(),
+        };
+        value
+            .and_then(|value| u32::try_from(value).ok())
+            .filter(|value| (min..=max).contains(value))
+            .ok_or_else(|| format!("must be a whole number from {min} to {max}"))
+    }
+
+    /// A whole number, or `"none"`.
+    pub(super) fn integer_or_none(self, min: u32, max: u32) -> Result<Option<u32>, String> {
+        if self.value.as_str() == Some("none") {
+            return Ok(None);
+        }
+        self.integer(min, max)
+            .map(Some)
+            .map_err(|fault| format!("{fault}, or \"none\""))
+    }
+
+    /// A number above 0, at most `max`.
+    pub(super) fn positive(self, max: f64) -> Result<f64, String> {
+        let value = match self.as_typed() {
+            Some(text) => text.parse().ok(),
+            #[expect(clippy::cast_precision_loss, reason = "such numbers are beyond `max`")]
+            None => (self.value.as_float()).or_else(|| self.value.as_integer().map(|i| i as f64)),
+        };
+        value
+            .filter(|value| *value > 0.0 && *value <= max)
+            .ok_or_else(|| format!("must be a number above 0, at most {max}"))
+    }
+
+    /// A list of texts; in a variable they are separated by commas.
+    pub(super) fn list(self) -> Result<Vec<String>, String> {
+        if let Some(text) = self.as_typed() {
+            let items = text.split(',').map(str::trim);
+            return Ok(items
+                .filter(|item| !item.is_empty())
+                .map(str::to_owned)
+                .collect());
+        }
+        let wrong = || "must be a list of texts, such as [\"a\", \"b\"]".to_owned();
+        let Value::Array(items) = self.value else {
+            return Err(wrong());
+        };
+        let texts = items.into_iter().map(|item| match item {
+            Value::String(text) => Ok(text),
+            _ => Err(wrong()),
+        });
+        texts.collect()
+    }
+}

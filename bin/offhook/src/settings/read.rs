@@ -1,0 +1,332 @@
+//! Every setting, its default and what it may be.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use offhook_domain::{Plan, PlanTerms, Plans};
+use offhook_providers::ProviderSettings;
+use url::{Position, Url};
+
+use super::given::{Given, Raw};
+use super::{
+    CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
+    SimulatorSettings, WebhookSettings,
+};
+
+const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// "Per-IP rate: 300 requests/min" and "Per-IP rate for calls: 10 requests/min" (interface, Limits).
+const IP_PER_MINUTE: u32 = 300;
+const CALL_IP_PER_MINUTE: u32 = 10;
+
+const MAX_PER_MINUTE: u32 = offhook_ratelimit::MAX_PER_MINUTE;
+const MAX_DAYS: u32 = 36_500;
+const MAX_AMOUNT: u32 = 1_000_000_000;
+const MAX_LIVE_CALLS: u32 = 1_000_000;
+const MAX_SPEED: f64 = 10_000.0;
+
+/// A queued call is never dialed after this long (decision 8.4).
+const MAX_QUEUE_SECONDS: u32 = 120;
+const DRAIN_SECONDS: u32 = 600;
+const DAY_SECONDS: u32 = 86_400;
+
+/// "Attempt 2: 5 minutes, 3: 30 minutes, 4: 2 hours" (interface, Retries).
+const RETRY_OFFSETS: [Duration; 3] = [
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(30 * 60),
+    Duration::from_secs(2 * 60 * 60),
+];
+
+/// Providers that are built in.
+const BUILT_IN: [&str; 2] = ["scripted", "custom"];
+
+pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
+    given.unavailable("redis_url", "remove it, and serve from one process")?;
+    given.unavailable("metrics.listen", "remove it")?;
+    given.unavailable("storage.objects", "remove it")?;
+    Ok(Settings {
+        listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
+        data_dir: given
+            .read("data_dir", path)?
+            .unwrap_or_else(|| "data".into()),
+        database_url: given.read("database_url", database_url)?,
+        master_key_file: given.read("master_key_file", path)?,
+        http: http(given)?,
+        limits: LimitSettings {
+            ip_per_minute: per_minute(given, "limits.ip_per_minute", IP_PER_MINUTE)?,
+            call_ip_per_minute: per_minute(given, "limits.call_ip_per_minute", CALL_IP_PER_MINUTE)?,
+            enabled: given.read("limits.enabled", Raw::bool)?.unwrap_or(true),
+        },
+        plans: plans(given)?,
+        webhooks: webhooks(given)?,
+        calls: calls(given)?,
+        simulator: SimulatorSettings {
+            speed: given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?,
+            url: given.read("simulator.url", Raw::text)?,
+        },
+        models: models(given)?,
+        log_format: given
+            .read("log.format", log_format)?
+            .unwrap_or(LogFormat::Pretty),
+    })
+}
+
+fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
+    for key in ["http.tls_cert", "http.tls_key"] {
+        let remedy = "let a proxy in front end TLS, and set `http.behind_tls_proxy`";
+        given.unavailable(key, remedy)?;
+    }
+    Ok(HttpSettings {
+        public_url: given.read("http.public_url", origin)?,
+        behind_tls_proxy: given
+            .read("http.behind_tls_proxy", Raw::bool)?
+            .unwrap_or(false),
+        trusted_proxies: given
+            .read("http.trusted_proxies", networks)?
+            .unwrap_or_default(),
+        cors_origins: given
+            .read("http.cors_origins", origins)?
+            .unwrap_or_default(),
+    })
+}
+
+fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
+    Ok(WebhookSettings {
+        allow_private_targets: given
+            .read("webhooks.allow_private_targets", Raw::bool)?
+            .unwrap_or(false),
+        retry_offsets: given
+            .read("webhooks.retry_offsets", offsets)?
+            .unwrap_or(RETRY_OFFSETS),
+        auto_disable: given
+            .read("webhooks.auto_disable", Raw::bool)?
+            .unwrap_or(false),
+    })
+}
+
+fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
+    given.read("calls.carrier", carrier)?;
+    let mut seconds = |key, min, default| {
+        given
+            .read(key, |raw| raw.integer(min, DAY_SECONDS))
+            .map(|seconds| Duration::from_secs(u64::from(seconds.unwrap_or(default))))
+    };
+    Ok(CallSettings {
+        max_queue: seconds("calls.max_queue_seconds", 1, MAX_QUEUE_SECONDS)?,
+        drain: seconds("calls.drain_seconds", 0, DRAIN_SECONDS)?,
+        allowed_prefixes: given
+            .read("calls.allowed_prefixes", prefixes)?
+            .unwrap_or_default(),
+    })
+}
+
+fn plans(given: &mut Given) -> Result<Plans, SettingsError> {
+    let mut plans = Plans::default();
+    for plan in Plan::ALL {
+        let terms = terms(given, plan.as_str(), plans.terms(plan))?;
+        *plans.terms_mut(plan) = terms;
+    }
+    Ok(plans)
+}
+
+fn terms(given: &mut Given, plan: &str, default: &PlanTerms) -> Result<PlanTerms, SettingsError> {
+    let mut terms = default.clone();
+    let key = |name: &str| format!("plans.{plan}.{name}");
+    terms.requests_per_minute = per_minute(
+        given,
+        &key("requests_per_minute"),
+        terms.requests_per_minute,
+    )?;
+    let bounded = [
+        ("retention_days", 1, MAX_DAYS, &mut terms.retention_days),
+        ("seats_max", 1, MAX_AMOUNT, &mut terms.seats_max),
+        ("usd_per_month", 0, MAX_AMOUNT, &mut terms.usd_per_month),
+        (
+            "credits_per_month",
+            0,
+            MAX_AMOUNT,
+            &mut terms.credits_per_month,
+        ),
+    ];
+    for (name, min, max, term) in bounded {
+        if let Some(value) = given.read(&key(name), |raw| raw.integer_or_none(min, max))? {
+            *term = value;
+        }
+    }
+    if let Some(value) = given.read(&key("engine_module"), Raw::bool)? {
+        terms.engine_module = value;
+    }
+    if let Some(value) = given.read(&key("live_calls"), |raw| raw.integer(0, MAX_LIVE_CALLS))? {
+        terms.live_calls = value;
+    }
+    Ok(terms)
+}
+
+fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>, SettingsError> {
+    let mut models = BTreeMap::new();
+    for provider in given.names_in("models") {
+        let key = |name: &str| format!("models.{provider}.{name}");
+        if BUILT_IN.contains(&provider.as_str()) {
+            let fault = format!(
+                "section `models.{provider}`: this provider is built in and takes no settings"
+            );
+            return Err(SettingsError(fault));
+        }
+        let base_url = given.read(&key("base_url"), base_url)?;
+        let api_key = given.read(&key("api_key"), Raw::text)?;
+        let base_url = base_url.ok_or_else(|| {
+            let key = key("base_url");
+            SettingsError(format!(
+                "setting `{key}` is missing: give the URL that the service's paths follow"
+            ))
+        })?;
+        models.insert(provider, ProviderSettings { base_url, api_key });
+    }
+    // Named so that an unknown setting can be told what was meant.
+    given.read("models.<provider>.base_url", Raw::text)?;
+    given.read("models.<provider>.api_key", Raw::text)?;
+    Ok(models)
+}
+
+fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, SettingsError> {
+    let value = given.read(key, |raw| raw.integer(1, MAX_PER_MINUTE))?;
+    Ok(value.unwrap_or(default))
+}
+
+fn path(raw: Raw) -> Result<PathBuf, String> {
+    raw.text().map(PathBuf::from)
+}
+
+fn address(raw: Raw) -> Result<SocketAddr, String> {
+    let wrong = || "must be an IP address and a port, such as 127.0.0.1:8080".to_owned();
+    raw.text()?.parse().map_err(|_| wrong())
+}
+
+fn database_url(raw: Raw) -> Result<Secret, String> {
+    let text = raw.text()?;
+    match text.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => Ok(Secret(text)),
+        _ => Err(
+            "must begin with postgres://; for the embedded SQLite remove it and set `data_dir`"
+                .to_owned(),
+        ),
+    }
+}
+
+fn log_format(raw: Raw) -> Result<LogFormat, String> {
+    match raw.text()?.as_str() {
+        "pretty" => Ok(LogFormat::Pretty),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("must be pretty or json".to_owned()),
+    }
+}
+
+fn carrier(raw: Raw) -> Result<(), String> {
+    match raw.text()?.as_str() {
+        "simulator" => Ok(()),
+        "sip" | "twilio" => {
+            Err("names a carrier that is not available yet: use simulator".to_owned())
+        }
+        _ => Err("must be simulator".to_owned()),
+    }
+}
+
+/// Scheme and host, with a port perhaps; a slash at the end is dropped.
+fn origin(raw: Raw) -> Result<String, String> {
+    let text = raw.text()?;
+    as_origin(&text).ok_or_else(|| {
+        "must be an http or https address without a path, such as https://voice.example.com"
+            .to_owned()
+    })
+}
+
+fn as_origin(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    let is_bare = matches!(&url[Position::BeforePath..], "" | "/")
+        && url.username().is_empty()
+        && url.password().is_none();
+    (matches!(url.scheme(), "http" | "https") && is_bare)
+        .then(|| url.origin().ascii_serialization())
+}
+
+fn origins(raw: Raw) -> Result<Vec<String>, String> {
+    let wrong = || {
+        "must be a list of origins, such as [\"https://app.example.com\"], or [\"*\"] for any"
+            .to_owned()
+    };
+    let read = |text: String| match text.as_str() {
+        "*" => Ok(text),
+        _ => as_origin(&text).ok_or_else(wrong),
+    };
+    raw.list()?.into_iter().map(read).collect()
+}
+
+fn networks(raw: Raw) -> Result<Vec<ipnet::IpNet>, String> {
+    let wrong = || "must be a list of networks, such as [\"10.0.0.0/8\"]".to_owned();
+    let read = |text: String| {
+        let network = text.parse().ok();
+        network
+            .or_else(|| text.parse::<std::net::IpAddr>().ok().map(Into::into))
+            .ok_or_else(wrong)
+    };
+    raw.list()?.into_iter().map(read).collect()
+}
+
+fn prefixes(raw: Raw) -> Result<Vec<String>, String> {
+    let is_prefix = |text: &String| {
+        let digits = text.strip_prefix('+').unwrap_or_default();
+        (1..=15).contains(&digits.len())
+            && !digits.starts_with('0')
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let list = raw.list()?;
+    if list.iter().all(is_prefix) {
+        Ok(list)
+    } else {
+        Err("must be a list of beginnings of numbers, such as [\"+52\", \"+1500\"]".to_owned())
+    }
+}
+
+fn offsets(raw: Raw) -> Result<[Duration; 3], String> {
+    let wrong = || "must be three times, such as [\"5m\", \"30m\", \"2h\"]".to_owned();
+    let times: Option<Vec<Duration>> = raw.list()?.iter().map(|text| duration(text)).collect();
+    times
+        .and_then(|times| times.try_into().ok())
+        .ok_or_else(wrong)
+}
+
+/// `500ms`, `30s`, `5m`, `2h` or `1d`; at most 30 days.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    let duration = Duration::from_millis(number.checked_mul(millis)?);
+    (duration <= Duration::from_secs(30 * 86_400)).then_some(duration)
+}
+
+fn base_url(raw: Raw) -> Result<String, String> {
+    let text = raw.text()?;
+    let url = Url::parse(&text).ok();
+    let is_good = url.is_some_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+    });
+    if is_good {
+        Ok(text)
+    } else {
+        Err("must be a whole http or https URL without user name and password, such as https://api.openai.com/v1".to_owned())
+    }
+}

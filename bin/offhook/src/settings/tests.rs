@@ -1,0 +1,373 @@
+use std::ffi::OsString;
+use std::time::Duration;
+
+use offhook_domain::Plan;
+
+use super::{Flags, LogFormat, Settings};
+
+/// Settings of a file, variables and flags.
+fn load(file: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Settings, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("offhook.toml");
+    std::fs::write(&path, file).unwrap();
+    let flags = Flags {
+        config: Some(path),
+        ..flags
+    };
+    let variables = variables
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    Settings::from_parts(flags, variables)
+        .map_err(|error| error.0.replace(dir.path().to_str().unwrap(), "DIR"))
+}
+
+fn file(text: &str) -> Result<Settings, String> {
+    load(text, &[], Flags::default())
+}
+
+fn variable(name: &str, value: &str) -> Result<Settings, String> {
+    load("", &[(name, value)], Flags::default())
+}
+
+fn refusal(result: Result<Settings, String>) -> String {
+    match result {
+        Err(sentence) => sentence,
+        Ok(settings) => panic!("accepted: {settings:?}"),
+    }
+}
+
+#[test]
+fn without_anything_the_documented_defaults_hold() {
+    let settings = Settings::from_parts(Flags::default(), []).unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.database_file().to_str(), Some("data/offhook.db"));
+    assert_eq!(settings.limits.ip_per_minute, 300);
+    assert_eq!(settings.limits.call_ip_per_minute, 10);
+    assert_eq!(settings.calls.max_queue, Duration::from_secs(120));
+    assert_eq!(settings.calls.drain, Duration::from_secs(600));
+    let offsets = settings
+        .webhooks
+        .retry_offsets
+        .map(|offset| offset.as_secs());
+    assert_eq!(offsets, [300, 1_800, 7_200]);
+    assert_eq!(settings.plans, offhook_domain::Plans::default());
+    assert!(!settings.webhooks.allow_private_targets && !settings.webhooks.auto_disable);
+    assert!(settings.check_serving().is_ok());
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
+    let text = "listen = \"127.0.0.1:1\"\ndata_dir = \"file\"\n[limits]\nip_per_minute = 7\n";
+    let variables = [
+        ("OFFHOOK_LISTEN", "127.0.0.1:2"),
+        ("OFFHOOK_DATA_DIR", "variable"),
+    ];
+    let flags = Flags {
+        listen: Some("127.0.0.1:3".to_owned()),
+        ..Flags::default()
+    };
+    let settings = load(text, &variables, flags).unwrap();
+    assert_eq!(settings.listen.port(), 3);
+    assert_eq!(settings.data_dir.to_str(), Some("variable"));
+    assert_eq!(settings.limits.ip_per_minute, 7);
+}
+
+#[test]
+fn every_key_is_a_variable_too() {
+    let variables = [
+        ("OFFHOOK_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true"),
+        ("OFFHOOK_WEBHOOKS__RETRY_OFFSETS", "1s, 200ms,1d"),
+        (
+            "OFFHOOK_HTTP__CORS_ORIGINS",
+            "https://a.example.com/,https://b.example.com:8443",
+        ),
+        (
+            "OFFHOOK_HTTP__TRUSTED_PROXIES",
+            "10.0.0.0/8,192.0.2.1,fd00::/8",
+        ),
+        ("OFFHOOK_PLANS__PRO__LIVE_CALLS", "3"),
+        ("OFFHOOK_PLANS__STARTER__RETENTION_DAYS", "none"),
+        ("OFFHOOK_SIMULATOR__SPEED", "2.5"),
+        ("OFFHOOK_CALLS__CARRIER", "simulator"),
+        ("OFFHOOK_CALLS__ALLOWED_PREFIXES", "+52,+1500"),
+        (
+            "OFFHOOK_MODELS__OLLAMA__BASE_URL",
+            "http://127.0.0.1:11434/v1",
+        ),
+        ("OFFHOOK_LOG__FORMAT", "json"),
+        ("OFFHOOK_DATABASE_URL", "postgres://h/123"),
+        ("OFFHOOK_MASTER_KEY_FILE", "7"),
+    ];
+    let settings = load("", &variables, Flags::default()).unwrap();
+    assert!(settings.webhooks.allow_private_targets);
+    let offsets = settings
+        .webhooks
+        .retry_offsets
+        .map(|offset| offset.as_millis());
+    assert_eq!(offsets, [1_000, 200, 86_400_000]);
+    let origins = ["https://a.example.com", "https://b.example.com:8443"];
+    assert_eq!(settings.http.cors_origins, origins);
+    let networks: Vec<_> = settings
+        .http
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(networks, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"]);
+    assert_eq!(settings.plans.terms(Plan::Pro).live_calls, 3);
+    assert_eq!(settings.plans.terms(Plan::Starter).retention_days, None);
+    assert_eq!(settings.simulator.speed, Some(2.5));
+    assert_eq!(settings.calls.allowed_prefixes, ["+52", "+1500"]);
+    assert_eq!(settings.models["ollama"].api_key, None);
+    assert_eq!(settings.log_format, LogFormat::Json);
+    assert!(settings.is_shared());
+    assert_eq!(settings.master_key_file.unwrap().to_str(), Some("7"));
+}
+
+#[test]
+fn a_file_holds_every_section() {
+    let text = r#"
+        listen = "0.0.0.0:8443"
+        [http]
+        public_url = "https://voice.example.com/"
+        behind_tls_proxy = true
+        trusted_proxies = ["10.0.0.0/8"]
+        [plans.enterprise]
+        requests_per_minute = 600
+        retention_days = 730
+        seats_max = "none"
+        engine_module = false
+        live_calls = 2000
+        usd_per_month = 5000
+        credits_per_month = "none"
+        [webhooks]
+        retry_offsets = ["5m", "30m", "2h"]
+        auto_disable = true
+        [simulator]
+        speed = 20
+        url = "http://127.0.0.1:8090"
+        [models.openai]
+        base_url = "https://api.openai.com/v1"
+        api_key = "sk-secret"
+    "#;
+    let settings = file(text).unwrap();
+    settings.check_serving().unwrap();
+    assert_eq!(
+        settings.http.public_url.as_deref(),
+        Some("https://voice.example.com")
+    );
+    let terms = settings.plans.terms(Plan::Enterprise);
+    assert_eq!(terms.retention_days, Some(730));
+    assert_eq!((terms.seats_max, terms.credits_per_month), (None, None));
+    assert_eq!(
+        (terms.usd_per_month, terms.engine_module),
+        (Some(5_000), false)
+    );
+    assert_eq!(settings.simulator.speed, Some(20.0));
+    assert_eq!(
+        settings.models["openai"].api_key.as_deref(),
+        Some("sk-secret")
+    );
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_likely_one() {
+    for (sentence, result) in [
+        (
+            "unknown setting `webhooks.auto_disabled` in DIR/offhook.toml: did you mean `webhooks.auto_disable`?",
+            file("[webhooks]\nauto_disabled = true"),
+        ),
+        (
+            "unknown setting `OFFHOOK_HTTP_PUBLIC_URL` in the environment: did you mean OFFHOOK_HTTP__PUBLIC_URL?",
+            variable("OFFHOOK_HTTP_PUBLIC_URL", "https://x.example.com"),
+        ),
+        (
+            "unknown setting `zebra` in DIR/offhook.toml: remove it",
+            file("zebra = 1"),
+        ),
+        (
+            "unknown setting `zoo` in DIR/offhook.toml: remove it",
+            file("[zoo]"),
+        ),
+        (
+            "unknown setting `plans.gold.live_calls` in DIR/offhook.toml: did you mean `plans.pro.live_calls`?",
+            file("[plans.gold]\nlive_calls = 3"),
+        ),
+    ] {
+        assert_eq!(refusal(result), sentence);
+    }
+    assert!(
+        refusal(variable("OFFHOOK_Listen", "x")).starts_with("unknown setting `OFFHOOK_Listen`")
+    );
+}
+
+#[test]
+fn an_empty_section_that_exists_is_no_unknown_key() {
+    file("[http]\n[plans.pro]\n[models]").unwrap();
+}
+
+#[test]
+fn what_kubernetes_and_tests_put_into_the_environment_is_ignored() {
+    let variables = [
+        ("OFFHOOK_PORT", "tcp://10.0.0.1:80"),
+        ("OFFHOOK_PORT_80_TCP_ADDR", "10.0.0.1"),
+        ("OFFHOOK_SERVICE_HOST", "10.0.0.1"),
+        ("OFFHOOK_FAILPOINT", "place.before_commit:2"),
+        ("OFFHOOK_BIN", "/bin/true"),
+        ("OFFHOOK_TEST_POSTGRES", "postgres://h"),
+        ("OFFHOOKING", "1"),
+        ("PATH", "/bin"),
+    ];
+    load("", &variables, Flags::default()).unwrap();
+}
+
+#[test]
+fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
+    for (sentence, result) in [
+        (
+            "setting `listen` (from --listen) must be an IP address and a port, such as 127.0.0.1:8080",
+            load(
+                "",
+                &[],
+                Flags {
+                    listen: Some("localhost".to_owned()),
+                    ..Flags::default()
+                },
+            ),
+        ),
+        (
+            "setting `calls.max_queue_seconds` (in DIR/offhook.toml) must be a whole number from 1 to 86400",
+            file("[calls]\nmax_queue_seconds = \"120\""),
+        ),
+        (
+            "setting `calls.drain_seconds` (from OFFHOOK_CALLS__DRAIN_SECONDS) must be a whole number from 0 to 86400",
+            variable("OFFHOOK_CALLS__DRAIN_SECONDS", "ten"),
+        ),
+        (
+            "setting `webhooks.auto_disable` (from OFFHOOK_WEBHOOKS__AUTO_DISABLE) must be true or false",
+            variable("OFFHOOK_WEBHOOKS__AUTO_DISABLE", "yes"),
+        ),
+        (
+            "setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value",
+            variable("OFFHOOK_DATA_DIR", ""),
+        ),
+        (
+            "setting `calls.carrier` (in DIR/offhook.toml) names a carrier that is not available yet: use simulator",
+            file("calls.carrier = \"twilio\""),
+        ),
+        (
+            "setting `metrics.listen` (in DIR/offhook.toml) is not available yet: remove it",
+            file("metrics.listen = \"127.0.0.1:9090\""),
+        ),
+        (
+            "setting `redis_url` (from OFFHOOK_REDIS_URL) is not available yet: remove it, and serve from one process",
+            variable("OFFHOOK_REDIS_URL", "redis://127.0.0.1"),
+        ),
+        (
+            "setting `webhooks.retry_offsets` (in DIR/offhook.toml) must be three times, such as [\"5m\", \"30m\", \"2h\"]",
+            file("webhooks.retry_offsets = [\"5m\", \"30m\"]"),
+        ),
+        (
+            "setting `plans.pro.seats_max` (in DIR/offhook.toml) must be a whole number from 1 to 1000000000, or \"none\"",
+            file("plans.pro.seats_max = 0"),
+        ),
+        (
+            "setting `models.mine.base_url` is missing: give the URL that the service's paths follow",
+            file("models.mine.api_key = \"x\""),
+        ),
+        (
+            "setting `http.tls_cert` (in DIR/offhook.toml) is not available yet: let a proxy in front end TLS, and set \
+             `http.behind_tls_proxy`",
+            file("http.tls_cert = \"cert.pem\""),
+        ),
+    ] {
+        assert_eq!(refusal(result), sentence);
+    }
+    for text in [
+        "limits.ip_per_minute = 0",
+        "simulator.speed = 0",
+        "simulator.speed = nan",
+        "http.public_url = \"https://example.com/path\"",
+        "http.cors_origins = [\"example.com\"]",
+        "http.trusted_proxies = [\"10.0.0.0/33\"]",
+        "calls.allowed_prefixes = [\"52\"]",
+        "webhooks.retry_offsets = [\"5m\", \"30m\", \"31d\"]",
+        "webhooks.retry_offsets = [\"5m\", \"30m\", \"99999999999999999d\"]",
+        "models.scripted.base_url = \"http://127.0.0.1\"",
+        "models.mine.base_url = \"ftp://127.0.0.1\"",
+        "log.format = \"loud\"",
+        "listen = 8080",
+    ] {
+        refusal(file(text));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let flags = Flags {
+        config: Some("/nowhere/offhook.toml".into()),
+        ..Flags::default()
+    };
+    let refused = Settings::from_parts(flags, []).unwrap_err().0;
+    assert!(
+        refused.starts_with("/nowhere/offhook.toml: cannot be read"),
+        "{refused}"
+    );
+    let refused = refusal(file(
+        "listen = \"127.0.0.1:1\"\ndatabase_url = \"postgres://hunter2\" x",
+    ));
+    assert!(
+        refused.starts_with("DIR/offhook.toml: line 2 is no TOML"),
+        "{refused}"
+    );
+    assert!(!refused.contains("hunter2"), "{refused}");
+}
+
+#[test]
+fn the_file_may_be_named_by_a_variable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    std::fs::write(&path, "limits.ip_per_minute = 5").unwrap();
+    let variables = [(OsString::from("OFFHOOK_CONFIG"), path.into_os_string())];
+    let settings = Settings::from_parts(Flags::default(), variables).unwrap();
+    assert_eq!(settings.limits.ip_per_minute, 5);
+}
+
+#[test]
+fn private_webhook_targets_need_a_loopback_listener() {
+    let text = "listen = \"0.0.0.0:80\"\nhttp.behind_tls_proxy = true\nwebhooks.allow_private_targets = true";
+    let refused = file(text).unwrap().check_serving().unwrap_err().0;
+    assert!(
+        refused.starts_with("setting `webhooks.allow_private_targets` needs a loopback listener")
+    );
+}
+
+#[test]
+fn a_plain_listener_that_others_can_reach_is_refused() {
+    let refused = file("listen = \"[::]:80\"")
+        .unwrap()
+        .check_serving()
+        .unwrap_err()
+        .0;
+    assert!(refused.contains("`http.behind_tls_proxy`"), "{refused}");
+    let behind = file("listen = \"[::]:80\"\nhttp.behind_tls_proxy = true").unwrap();
+    behind.check_serving().unwrap();
+}
+
+#[test]
+fn only_postgresql_is_a_database_url_and_the_sentence_does_not_repeat_it() {
+    for url in ["postgre://u:hunter2@h/d", "sqlite://hunter2", "hunter2"] {
+        let refused = refusal(variable("OFFHOOK_DATABASE_URL", url));
+        assert!(refused.contains("must begin with postgres://"), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+}
+
+#[test]
+fn secrets_do_not_show_in_debug_output() {
+    let text = "database_url = \"postgres://u:hunter2@h/d\"\n[models.openai]\n\
+                base_url = \"https://api.openai.com/v1\"\napi_key = \"hunter2\"";
+    let shown = format!("{:?}", file(text).unwrap());
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("api.openai.com"), "{shown}");
+}

@@ -1,0 +1,316 @@
+//! Who may send next: one lane per endpoint, with bounds that keep a slow or dead one from delaying the others
+//! (decision 7.7, platform.md W6).
+//!
+//! A lane holds what is claimed for its endpoint and not begun, and counts what is under way. Nothing here waits or
+//! reads a clock.
+
+mod lane;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use offhook_domain::{AccountId, EndpointId, Timestamp};
+use offhook_storage::ClaimedAttempt;
+use tokio::time::Instant;
+
+use lane::Lane;
+
+/// The most attempts that one process has under way for one account (platform.md W6).
+const ACCOUNT_WINDOW: usize = 64;
+
+/// A claimed attempt that has not been begun for so long is given back (platform.md W3): with the 10 s that an attempt
+/// may take, it ends well within the lease of 45 s.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A lane without work is forgotten after so long, and what it knew of its endpoint with it.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
+/// What kind of attempt it is: each has its own part of the slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The first of its delivery. A quarter of all slots is kept for these.
+    First,
+    /// After a failed one.
+    Retry,
+    /// Asked for by hand: it has a quarter of the slots at most, and is begun when nothing else can be.
+    Resend,
+}
+
+impl Kind {
+    fn of(attempt: &ClaimedAttempt) -> Self {
+        match attempt.number {
+            0 => Self::Resend,
+            1 => Self::First,
+            _ => Self::Retry,
+        }
+    }
+
+    /// How many of `slots` this kind may have.
+    fn part(self, slots: usize) -> usize {
+        match self {
+            Self::First => slots,
+            Self::Retry => slots * 3 / 4,
+            Self::Resend => (slots / 4).max(1),
+        }
+    }
+}
+
+/// A claimed attempt that waits for a slot.
+#[derive(Debug)]
+struct Job {
+    attempt: ClaimedAttempt,
+    claimed: Instant,
+}
+
+/// An attempt that has a slot, until [`Lanes::ended`] or [`Lanes::broken`].
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) attempt: ClaimedAttempt,
+    pub(crate) slot: Slot,
+}
+
+/// The slot of one attempt under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) endpoint: EndpointId,
+    account: AccountId,
+    kind: Kind,
+    troubled: bool,
+}
+
+/// Attempts under way.
+#[derive(Debug, Default, Clone, Copy)]
+struct Running {
+    all: usize,
+    retries: usize,
+    resends: usize,
+    /// Of lanes that were troubled when they began.
+    troubled: usize,
+}
+
+impl Running {
+    fn add(&mut self, slot: &Slot) {
+        self.all += 1;
+        self.retries += usize::from(slot.kind == Kind::Retry);
+        self.resends += usize::from(slot.kind == Kind::Resend);
+        self.troubled += usize::from(slot.troubled);
+    }
+
+    fn remove(&mut self, slot: &Slot) {
+        self.all -= 1;
+        self.retries -= usize::from(slot.kind == Kind::Retry);
+        self.resends -= usize::from(slot.kind == Kind::Resend);
+        self.troubled -= usize::from(slot.troubled);
+    }
+
+    fn of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::First => self.all,
+            Kind::Retry => self.retries,
+            Kind::Resend => self.resends,
+        }
+    }
+
+    /// Whether one more fits into `slots`. Lanes whose endpoint is slow, dead or unknown share half of them; the first
+    /// attempt of such a lane may take from another quarter, so that many of them do not starve each other.
+    fn has_room(&self, slots: usize, kind: Kind, lane: &Lane) -> bool {
+        let for_troubled = if lane.running.all == 0 {
+            slots * 3 / 4
+        } else {
+            slots / 2
+        };
+        self.all < slots
+            && self.of(kind) < kind.part(slots)
+            && (!lane.is_troubled() || self.troubled < for_troubled)
+    }
+}
+
+/// All lanes.
+pub(crate) struct Lanes {
+    /// The most attempts under way in this process.
+    most: usize,
+    lanes: HashMap<EndpointId, Lane>,
+    accounts: HashMap<AccountId, Running>,
+    running: Running,
+    /// Claimed and not begun.
+    queued: usize,
+    /// Lanes with something queued, in the order of their turns.
+    ready: VecDeque<EndpointId>,
+    /// Queued for longer than [`PATIENCE`], or left over at the end.
+    returned: Vec<ClaimedAttempt>,
+    stopped: bool,
+}
+
+impl Lanes {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most: most.max(1),
+            lanes: HashMap::new(),
+            accounts: HashMap::new(),
+            running: Running::default(),
+            queued: 0,
+            ready: VecDeque::new(),
+            returned: Vec::new(),
+            stopped: false,
+        }
+    }
+
+    /// Takes in what the database says is due, the only thing that lanes know of the future.
+    pub(crate) fn look(
+        &mut self,
+        due: Vec<(EndpointId, Timestamp)>,
+        resends: Vec<EndpointId>,
+        at: Instant,
+    ) {
+        for lane in self.lanes.values_mut() {
+            lane.due = None;
+            lane.has_more = false;
+            lane.has_resends = false;
+        }
+        for (endpoint, due) in due {
+            self.lane(endpoint, at).due = Some(due);
+        }
+        for endpoint in resends {
+            self.lane(endpoint, at).has_resends = true;
+        }
+    }
+
+    fn lane(&mut self, endpoint: EndpointId, at: Instant) -> &mut Lane {
+        self.lanes.entry(endpoint).or_insert_with(|| Lane::new(at))
+    }
+
+    /// The attempt that is to be begun now, if there is one: preferably of the endpoint whose attempt has just ended,
+    /// as its connection is warm, unless others are waiting for the slot.
+    pub(crate) fn next(&mut self, preferred: Option<EndpointId>, at: Instant) -> Option<Started> {
+        if self.stopped {
+            return None;
+        }
+        if let Some(endpoint) = preferred
+            && !self.is_contended(endpoint)
+            && let Some(started) = self.start(endpoint, at)
+        {
+            return Some(started);
+        }
+        for _ in 0..self.ready.len() {
+            let endpoint = self.ready.pop_front()?;
+            let started = self.start(endpoint, at);
+            if let Some(lane) = self.lanes.get_mut(&endpoint) {
+                if lane.queued() > 0 {
+                    self.ready.push_back(endpoint);
+                } else {
+                    lane.is_ready = false;
+                }
+            }
+            if started.is_some() {
+                return started;
+            }
+        }
+        None
+    }
+
+    /// Whether the slot that `endpoint` has just left may be what another lane waits for.
+    fn is_contended(&self, endpoint: EndpointId) -> bool {
+        let account = self.lanes.get(&endpoint).and_then(|lane| lane.account);
+        self.running.all + 1 >= self.most || self.account(account).all + 1 >= ACCOUNT_WINDOW
+    }
+
+    fn account(&self, account: Option<AccountId>) -> Running {
+        account
+            .and_then(|account| self.accounts.get(&account))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn start(&mut self, endpoint: EndpointId, at: Instant) -> Option<Started> {
+        let account = self.account(self.lanes.get(&endpoint)?.account);
+        let lane = self.lanes.get_mut(&endpoint)?;
+        for kind in [Kind::Retry, Kind::First, Kind::Resend] {
+            let queue = lane.queue(kind);
+            while let Some(job) = queue.pop_front_if(|job| at - job.claimed >= PATIENCE) {
+                self.queued -= 1;
+                self.returned.push(job.attempt);
+            }
+            let fits = lane.has_room(kind)
+                && account.has_room(ACCOUNT_WINDOW, kind, lane)
+                && self.running.has_room(self.most, kind, lane);
+            if fits && let Some(job) = lane.queue(kind).pop_front() {
+                self.queued -= 1;
+                let slot = Slot {
+                    endpoint,
+                    account: job.attempt.account_id,
+                    kind,
+                    troubled: lane.is_troubled(),
+                };
+                lane.used = at;
+                lane.running.add(&slot);
+                self.running.add(&slot);
+                self.accounts.entry(slot.account).or_default().add(&slot);
+                return Some(Started {
+                    attempt: job.attempt,
+                    slot,
+                });
+            }
+        }
+        None
+    }
+
+    /// Takes a slot back from an attempt that has ended. `true` if it is time to plan: more could be claimed, or a
+    /// grown window lets more begin at once.
+    pub(crate) fn ended(&mut self, slot: &Slot, success: bool, took: Duration) -> bool {
+        self.free(slot);
+        self.lanes.get_mut(&slot.endpoint).is_some_and(|lane| {
+            lane.learn(success, took);
+            lane.running.all + 1 < lane.window || lane.queued() < lane.ahead().div_ceil(2).max(1)
+        })
+    }
+
+    /// Takes a slot back from an attempt that has come to nothing.
+    pub(crate) fn broken(&mut self, slot: &Slot) {
+        self.free(slot);
+    }
+
+    fn free(&mut self, slot: &Slot) {
+        self.running.remove(slot);
+        if let Some(account) = self.accounts.get_mut(&slot.account) {
+            account.remove(slot);
+            if account.all == 0 {
+                self.accounts.remove(&slot.account);
+            }
+        }
+        if let Some(lane) = self.lanes.get_mut(&slot.endpoint) {
+            lane.running.remove(slot);
+        }
+    }
+
+    /// What is to be given back: all that has waited too long.
+    pub(crate) fn take_returned(&mut self, at: Instant) -> Vec<ClaimedAttempt> {
+        for lane in self.lanes.values_mut() {
+            for kind in [Kind::Retry, Kind::First, Kind::Resend] {
+                while let Some(job) = lane
+                    .queue(kind)
+                    .pop_front_if(|job| self.stopped || at - job.claimed >= PATIENCE)
+                {
+                    self.queued -= 1;
+                    self.returned.push(job.attempt);
+                }
+            }
+        }
+        self.lanes.retain(|_, lane| {
+            lane.running.all > 0
+                || lane.queued() > 0
+                || lane.due.is_some()
+                || at - lane.used < FORGOTTEN_AFTER
+        });
+        let lanes = &self.lanes;
+        self.ready.retain(|endpoint| lanes.contains_key(endpoint));
+        std::mem::take(&mut self.returned)
+    }
+
+    /// Begins nothing any more: what waits is to be given back.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+    }
+}

@@ -1,0 +1,186 @@
+//! What to claim next.
+
+use std::collections::HashMap;
+
+use offhook_domain::{AccountId, EndpointId, Timestamp};
+use offhook_storage::{ClaimSlots, ClaimedAttempt};
+use tokio::time::Instant;
+
+use super::lane::Lane;
+use super::{ACCOUNT_WINDOW, Job, Kind, Lanes, Running};
+
+/// The most attempts that one claim asks for: it is one short transaction.
+const CLAIM_AT_MOST: usize = 512;
+
+/// The most endpoints that one claim asks for.
+const ENDPOINTS_AT_MOST: usize = 128;
+
+/// The fewest attempts that an endpoint is granted where memory is short.
+const GRANT_AT_LEAST: usize = 4;
+
+/// A claim to be made.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Whose work to claim, and how much.
+    pub(crate) slots: Vec<ClaimSlots>,
+    /// When the next attempt of all falls due that is not due yet.
+    pub(crate) next_due: Option<Timestamp>,
+}
+
+impl Plan {
+    /// How many attempts it asks for.
+    pub(crate) fn size(&self) -> usize {
+        self.slots.iter().map(|s| s.scheduled + s.resends).sum()
+    }
+}
+
+impl Lanes {
+    /// What to claim at `now`: of healthy endpoints a little ahead, of the others what can begin at once. Those that
+    /// hold least come first, and those that have waited longest among them.
+    pub(crate) fn plan(&self, now: Timestamp) -> Plan {
+        let mut plan = Plan::default();
+        if self.stopped {
+            return plan;
+        }
+        let mut wanting: Vec<(&EndpointId, &Lane)> = Vec::new();
+        for (endpoint, lane) in &self.lanes {
+            let is_due = lane.has_more || lane.due.is_some_and(|due| due <= now);
+            if is_due || lane.has_resends {
+                wanting.push((endpoint, lane));
+            }
+            if let Some(due) = lane.due.filter(|due| *due > now) {
+                plan.next_due = Some(plan.next_due.map_or(due, |next| next.min(due)));
+            }
+        }
+        wanting.sort_by_key(|(_, lane)| {
+            let is_failing = lane.is_troubled() && !lane.is_unknown();
+            (is_failing, lane.held(), lane.used)
+        });
+        let mut budget = (self.most * 2).saturating_sub(self.queued);
+        let mut shares = Shares::default();
+        let mut asked = 0;
+        for (n, (endpoint, lane)) in wanting.iter().enumerate() {
+            if asked >= CLAIM_AT_MOST || plan.slots.len() >= ENDPOINTS_AT_MOST {
+                break;
+            }
+            let fair = (budget / (wanting.len() - n)).max(GRANT_AT_LEAST);
+            let slots = self.grant(**endpoint, lane, fair, &mut shares, now);
+            if slots.scheduled + slots.resends > 0 {
+                asked += slots.scheduled + slots.resends;
+                budget = budget.saturating_sub(slots.scheduled + slots.resends);
+                plan.slots.push(slots);
+            }
+        }
+        plan
+    }
+
+    fn grant(
+        &self,
+        endpoint: EndpointId,
+        lane: &Lane,
+        fair: usize,
+        shares: &mut Shares,
+        now: Timestamp,
+    ) -> ClaimSlots {
+        let (mut scheduled, mut retries) = match lane.has_more || lane.due.is_some_and(|d| d <= now)
+        {
+            true => lane.room(),
+            false => (0, 0),
+        };
+        scheduled = scheduled.min(fair);
+        if lane.is_troubled() {
+            scheduled = scheduled.min(shares.troubled(self, lane));
+        }
+        retries = retries.min(scheduled);
+        let mut resends = 0;
+        if lane.has_resends {
+            let free = Kind::Resend
+                .part(self.most)
+                .saturating_sub(self.running.resends + shares.resends);
+            resends = lane.room_for_resends().min(free);
+        }
+        shares.take(lane, scheduled, resends);
+        ClaimSlots {
+            endpoint,
+            scheduled,
+            retries,
+            resends,
+        }
+    }
+
+    /// Takes in what a claim brought.
+    pub(crate) fn claimed(&mut self, plan: &Plan, attempts: Vec<ClaimedAttempt>, at: Instant) {
+        let mut got: HashMap<EndpointId, (usize, usize)> = HashMap::new();
+        for attempt in attempts {
+            let kind = Kind::of(&attempt);
+            let endpoint = attempt.endpoint_id;
+            let got = got.entry(endpoint).or_default();
+            match kind {
+                Kind::First | Kind::Retry => got.0 += 1,
+                Kind::Resend => got.1 += 1,
+            }
+            let account = attempt.account_id;
+            let lane = self.lane(endpoint, at);
+            lane.account = Some(account);
+            lane.queue(kind).push_back(Job {
+                attempt,
+                claimed: at,
+            });
+            let was_ready = std::mem::replace(&mut lane.is_ready, true);
+            if !was_ready {
+                self.ready.push_back(endpoint);
+            }
+            self.queued += 1;
+        }
+        for slots in &plan.slots {
+            let (scheduled, resends) = got.get(&slots.endpoint).copied().unwrap_or_default();
+            if let Some(lane) = self.lanes.get_mut(&slots.endpoint) {
+                if slots.scheduled > 0 {
+                    lane.has_more = scheduled >= slots.scheduled;
+                    lane.due = None;
+                }
+                if slots.resends > 0 {
+                    lane.has_resends = resends >= slots.resends;
+                }
+            }
+        }
+    }
+}
+
+/// What a plan has already given out.
+#[derive(Default)]
+struct Shares {
+    /// To troubled lanes of each account, and of all.
+    accounts: HashMap<AccountId, usize>,
+    troubled: usize,
+    resends: usize,
+}
+
+impl Shares {
+    /// How many attempts of a troubled lane could begin at once.
+    fn troubled(&self, lanes: &Lanes, lane: &Lane) -> usize {
+        let is_first = lane.held() == 0;
+        let free = |slots: usize, running: Running, given: usize| {
+            let taken = running.troubled + given;
+            let half = (slots / 2).saturating_sub(taken);
+            let first = usize::from(is_first && taken < slots * 3 / 4);
+            half.max(first).min(slots.saturating_sub(running.all))
+        };
+        let given = lane.account.and_then(|a| self.accounts.get(&a)).copied();
+        free(lanes.most, lanes.running, self.troubled).min(free(
+            ACCOUNT_WINDOW,
+            lanes.account(lane.account),
+            given.unwrap_or(0),
+        ))
+    }
+
+    fn take(&mut self, lane: &Lane, scheduled: usize, resends: usize) {
+        self.resends += resends;
+        if lane.is_troubled() {
+            self.troubled += scheduled;
+            if let Some(account) = lane.account {
+                *self.accounts.entry(account).or_default() += scheduled;
+            }
+        }
+    }
+}

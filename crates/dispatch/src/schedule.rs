@@ -1,0 +1,85 @@
+//! When a failed delivery is attempted again.
+
+use std::time::Duration;
+
+use offhook_domain::{AttemptId, Timestamp};
+
+/// The part of an offset that jitter may add (platform.md W8).
+const JITTER_PART: f64 = 0.1;
+
+/// What jitter leaves of its tenth for finding the delivery due, so that no attempt is more than 10 % late (decision
+/// 7.3).
+const JITTER_MARGIN: Duration = Duration::from_secs(1);
+
+/// The waits between attempts.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    /// The waits after the 1st, 2nd, … failure. One failure more than there are waits ends the delivery.
+    pub(crate) offsets: Vec<Duration>,
+    /// Whether waits are up to a tenth longer, so that what failed together does not return together.
+    pub(crate) jitter: bool,
+}
+
+impl Schedule {
+    /// When to attempt again after attempt `number` has failed and ended at `ended`; `None` after the last, and after
+    /// one that was asked for by hand (number 0).
+    pub(crate) fn next(&self, number: i32, ended: Timestamp, id: AttemptId) -> Option<Timestamp> {
+        let failures = usize::try_from(number).ok()?;
+        let offset = *self.offsets.get(failures.checked_sub(1)?)?;
+        let mut wait = offset;
+        if self.jitter {
+            let room = offset.mul_f64(JITTER_PART).saturating_sub(JITTER_MARGIN);
+            wait += room.mul_f64(unit(id));
+        }
+        Some(ended.plus(wait))
+    }
+}
+
+/// A number in [0, 1) from the random part of an id.
+fn unit(id: AttemptId) -> f64 {
+    let random = id.uuid().as_u128() & u128::from(u32::MAX);
+    f64::from(u32::try_from(random).unwrap_or(0)) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFSETS: [Duration; 3] = [
+        Duration::from_secs(5 * 60),
+        Duration::from_secs(30 * 60),
+        Duration::from_secs(2 * 60 * 60),
+    ];
+
+    fn schedule(jitter: bool) -> Schedule {
+        Schedule {
+            offsets: OFFSETS.to_vec(),
+            jitter,
+        }
+    }
+
+    #[test]
+    fn the_waits_count_from_the_end_of_the_failed_attempt_and_the_fourth_failure_is_the_last() {
+        let ended = Timestamp::from_micros(1_777_000_000_000_000);
+        let id = AttemptId::mint(ended, [7; 10]);
+        for (number, offset) in (1..).zip(OFFSETS) {
+            let next = schedule(false).next(number, ended, id);
+            assert_eq!(next, Some(ended.plus(offset)));
+        }
+        assert_eq!(schedule(false).next(4, ended, id), None);
+        assert_eq!(schedule(false).next(0, ended, id), None);
+    }
+
+    #[test]
+    fn jitter_only_delays_and_by_less_than_a_tenth() {
+        let ended = Timestamp::from_micros(1_777_000_000_000_000);
+        for random in [0, 1, 128, 255] {
+            let id = AttemptId::mint(ended, [random; 10]);
+            for (number, offset) in (1..).zip(OFFSETS) {
+                let next = schedule(true).next(number, ended, id).unwrap();
+                assert!(next >= ended.plus(offset));
+                assert!(next.plus(JITTER_MARGIN) <= ended.plus(offset.mul_f64(1.1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The one extractor of handlers. Actix asks the extractors of a handler at the same time; the order of checks is part
+//! of the interface (decision 1.6), so everything that a handler takes is read by this one, step by step.
+
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::{FromRequest, HttpRequest, web};
+use futures_util::future::LocalBoxFuture;
+use offhook_domain::{
+    AccountId, AgentId, CallHandle, ConversationId, DeliveryId, EndpointId, Scope,
+};
+use offhook_services::{Caller, Services};
+
+use crate::body::FromBody;
+use crate::edge::Exchange;
+use crate::query::{FromQuery, QueryReader};
+use crate::{ApiError, Code, HttpState, limits};
+
+/// What a key must be allowed to do.
+pub(crate) trait Permission {
+    /// The one scope that is needed; `None`: any valid key of any plan will do.
+    const SCOPE: Option<Scope>;
+}
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $name:ident => $scope:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        impl Permission for $name {
+            const SCOPE: Option<Scope> = $scope;
+        }
+    )*};
+}
+
+permissions! {
+    /// GET /v1/me needs only a valid key.
+    AnyKey => None;
+    /// `agents:read`.
+    AgentsRead => Some(Scope::AgentsRead);
+    /// `agents:write`.
+    AgentsWrite => Some(Scope::AgentsWrite);
+    /// `calls:read`.
+    CallsRead => Some(Scope::CallsRead);
+    /// `calls:write`.
+    CallsWrite => Some(Scope::CallsWrite);
+    /// `conversations:read`.
+    ConversationsRead => Some(Scope::ConversationsRead);
+    /// `webhooks:read`.
+    WebhooksRead => Some(Scope::WebhooksRead);
+    /// `webhooks:write`.
+    WebhooksWrite => Some(Scope::WebhooksWrite);
+}
+
+/// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
+/// every later check runs as it does for a row that does not exist (decision 1.5).
+pub(crate) trait FromPath: Sized {
+    /// Reads it.
+    fn read(id: &str) -> Self;
+}
+
+impl FromPath for () {
+    fn read(_: &str) -> Self {}
+}
+
+macro_rules! path_ids {
+    ($($id:ident)*) => {$(
+        impl FromPath for $id {
+            fn read(id: &str) -> Self {
+                id.parse().unwrap_or_else(|_| Self::nil())
+            }
+        }
+    )*};
+}
+
+path_ids! { AgentId ConversationId EndpointId DeliveryId }
+
+impl FromPath for CallHandle {
+    fn read(id: &str) -> Self {
+        id.parse().unwrap_or_else(|_| Self(ConversationId::nil()))
+    }
+}
+
+/// A permitted request: who asks, and path, query and body as values that cannot be wrong.
+pub(crate) struct Ask<P, Id = (), Q = (), B = ()> {
+    pub(crate) caller: Caller,
+    pub(crate) id: Id,
+    pub(crate) query: Q,
+    pub(crate) body: B,
+    pub(crate) state: web::Data<HttpState>,
+    pub(crate) exchange: Rc<Exchange>,
+    permission: PhantomData<P>,
+}
+
+impl<P, Id, Q, B> Ask<P, Id, Q, B> {
+    /// Whose data is asked for.
+    pub(crate) const fn account(&self) -> AccountId {
+        self.caller.account.id
+    }
+
+    /// Where the rules are.
+    pub(crate) fn services(&self) -> &Services {
+        &self.state.services
+    }
+}
+
+impl<P, Id, Q, B> FromRequest for Ask<P, Id, Q, B>
+where
+    P: Permission + 'static,
+    Id: FromPath + 'static,
+    Q: FromQuery + 'static,
+    B: FromBody + 'static,
+{
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        let payload = payload.take();
+        Box::pin(async move {
+            let state = state(&req)?;
+            let exchange = Exchange::of(&req)?;
+            let caller = authenticate(&state, req.headers()).await?;
+            admit(&state, &exchange, &caller)?;
+            permit(&caller, P::SCOPE)?;
+            let id = Id::read(req.match_info().get("id").unwrap_or_default());
+            let query = read_query(&req)?;
+            let body = B::read(req.headers(), payload).await?;
+            Ok(Self {
+                caller,
+                id,
+                query,
+                body,
+                state,
+                exchange,
+                permission: PhantomData,
+            })
+        })
+    }
+}
+
+/// A request without a key: GET /v1/models.
+pub(crate) struct Open<Q> {
+    pub(crate) query: Q,
+    pub(crate) state: web::Data<HttpState>,
+}
+
+impl<Q: FromQuery> FromRequest for Open<Q> {
+    type Error = ApiError;
+    type Future = std::future::Ready<Result<Self, ApiError>>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let read = || {
+            Ok(Self {
+                state: state(req)?,
+                query: read_query(req)?,
+            })
+        };
+        std::future::ready(read())
+    }
+}
+
+fn state(req: &HttpRequest) -> Result<web::Data<HttpState>, ApiError> {
+    req.app_data::<web::Data<HttpState>>()
+        .cloned()
+        .ok_or_else(|| ApiError::internal("the application has no state"))
+}
+
+async fn authenticate(state: &HttpState, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let token = bearer_token(headers).ok_or_else(ApiError::unauthorized)?;
+    let caller = state.services.keys().authenticate(token).await?;
+    caller.ok_or_else(ApiError::unauthorized)
+}
+
+/// The token of exactly one `Authorization: Bearer` header; the scheme is matched without regard to case.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(AUTHORIZATION);
+    let (line, None) = (lines.next()?, lines.next()) else {
+        return None;
+    };
+    let (scheme, token) = line.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim_matches(' '))
+}
+
+/// The account's bucket: it counts every request with a valid key.
+fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), ApiError> {
+    let per_minute = caller.terms.requests_per_minute;
+    // Not the time that the request came: it may have waited for the database.
+    let now = state.services.clock().now();
+    let Some(decision) = state.limits.take_account(caller.account.id, per_minute, now) else {
+        return Ok(());
+    };
+    exchange.account.set(Some(decision));
+    if decision.allowed {
+        Ok(())
+    } else {
+        Err(limits::account_exceeded(&decision, now))
+    }
+}
+
+/// Read-only, then scope, then plan.
+fn permit(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
+    let Some(scope) = scope else {
+        return Ok(());
+    };
+    if caller.key.read_only && scope.writes() {
+        return Err(ApiError::new(Code::Forbidden, "This key is read-only."));
+    }
+    if !caller.key.scopes.contains(scope) {
+        return Err(ApiError::new(
+            Code::InsufficientScope,
+            format!("This key lacks the scope {scope}."),
+        ));
+    }
+    if !caller.terms.api {
+        return Err(ApiError::new(
+            Code::PlanLimit,
+            "The API is available from the Starter plan upward.",
+        ));
+    }
+    Ok(())
+}
+
+fn read_query<Q: FromQuery>(req: &HttpRequest) -> Result<Q, ApiError> {
+    let mut reader = QueryReader::new(req.path(), req.query_string());
+    let read = Q::read(&mut reader).and_then(|query| reader.finish().map(|()| query));
+    read.map_err(|fault| ApiError::new(Code::InvalidQuery, fault.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn token(lines: &[&'static str]) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(AUTHORIZATION, HeaderValue::from_static(line));
+        }
+        bearer_token(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn one_bearer_token_is_read_whatever_the_case_of_its_scheme() {
+        for line in ["Bearer t", "bearer t", "BEARER  t"] {
+            assert_eq!(token(&[line]).as_deref(), Some("t"), "{line}");
+        }
+        for lines in [
+            &[][..],
+            &["t"],
+            &["Basic t"],
+            &["Bearert"],
+            &["Bearer t", "Bearer t"],
+        ] {
+            assert_eq!(token(lines), None, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_id_that_is_none_names_no_row() {
+        assert_eq!(AgentId::read("x"), AgentId::nil());
+        assert_eq!(CallHandle::read("x").0, ConversationId::nil());
+        let id = "0190163d-8694-739b-aea5-966c26f8ad91";
+        assert_eq!(AgentId::read(id).to_string(), id);
+        assert_eq!(CallHandle::read(&format!("call_{id}")).0.to_string(), id);
+        assert_eq!(CallHandle::read(id).0, ConversationId::nil());
+    }
+}

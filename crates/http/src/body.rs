@@ -1,0 +1,157 @@
+//! Reading JSON bodies (decision 1.4).
+
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use futures_util::StreamExt;
+use offhook_domain::json::Fields;
+use offhook_domain::{Json, JsonError};
+
+use crate::{ApiError, Code};
+
+/// Decision 1.4.
+pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// A body that has not come by then never will.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What an endpoint takes from the body.
+pub(crate) trait FromBody: Sized {
+    /// Reads it.
+    fn read(
+        headers: &HeaderMap,
+        payload: Payload,
+    ) -> impl Future<Output = Result<Self, ApiError>>;
+}
+
+/// Not looked at: GET and DELETE.
+impl FromBody for () {
+    async fn read(_: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
+        Ok(())
+    }
+}
+
+/// A body with required fields.
+impl FromBody for Json {
+    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+        let bytes = bytes(headers, payload).await?;
+        parse(headers, &bytes)
+    }
+}
+
+/// A body without required fields: an empty one is `{}`.
+#[derive(Debug)]
+pub(crate) struct Optional(pub(crate) Json);
+
+impl FromBody for Optional {
+    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+        let bytes = bytes(headers, payload).await?;
+        if bytes.is_empty() {
+            return Ok(Self(Json::Object(Vec::new())));
+        }
+        parse(headers, &bytes).map(Self)
+    }
+}
+
+/// A body that has nothing to say: empty, or `{}`.
+#[derive(Debug)]
+pub(crate) struct Nothing;
+
+impl FromBody for Nothing {
+    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+        let Optional(json) = Optional::read(headers, payload).await?;
+        Fields::of(&json, "").and_then(Fields::finish)?;
+        Ok(Self)
+    }
+}
+
+fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, ApiError> {
+    if !is_json(headers) {
+        return Err(invalid_json("The Content-Type must be application/json."));
+    }
+    Json::parse(bytes).map_err(|error| match error {
+        JsonError::NotJson => invalid_json("The body is not JSON."),
+        JsonError::Field(fault) => fault.into(),
+    })
+}
+
+fn invalid_json(message: &'static str) -> ApiError {
+    ApiError::new(Code::InvalidJson, message)
+}
+
+/// Exactly one `Content-Type`, of this media type, with any parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(CONTENT_TYPE);
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    line.to_str().is_ok_and(|text| {
+        let media_type = text.split(';').next().unwrap_or_default().trim();
+        media_type.eq_ignore_ascii_case("application/json")
+    })
+}
+
+/// Refuses by the announced length before it reads, and by the real one while it does.
+async fn bytes(headers: &HeaderMap, payload: Payload) -> Result<Vec<u8>, ApiError> {
+    if announced(headers) > MAX_BODY_BYTES as u64 {
+        return Err(too_large());
+    }
+    tokio::time::timeout(BODY_TIMEOUT, collect(payload))
+        .await
+        .unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
+}
+
+fn announced(headers: &HeaderMap) -> u64 {
+    let length = headers.get(CONTENT_LENGTH);
+    length
+        .and_then(|value| value.to_str().ok()?.parse().ok())
+        .unwrap_or(0)
+}
+
+async fn collect(mut payload: Payload) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| invalid_json("The body broke off."))?;
+        if body.len() + chunk.len() > MAX_BODY_BYTES {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn too_large() -> ApiError {
+    ApiError::new(Code::PayloadTooLarge, "The body is larger than 1 MiB.")
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    fn typed(lines: &[&'static str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(CONTENT_TYPE, HeaderValue::from_static(line));
+        }
+        headers
+    }
+
+    #[test]
+    fn only_application_json_is_read_with_any_parameters() {
+        for good in [
+            "application/json",
+            "Application/JSON; charset=latin1",
+            "application/json ;x=y",
+        ] {
+            assert!(is_json(&typed(&[good])), "{good}");
+        }
+        for bad in ["", "text/plain", "application/json+x", "application/jsonp"] {
+            assert!(!is_json(&typed(&[bad])), "{bad}");
+        }
+        assert!(!is_json(&typed(&[])));
+        assert!(!is_json(&typed(&["application/json", "application/json"])));
+    }
+}

@@ -1,0 +1,104 @@
+//! The opaque `cursor` of lists (decision 1.8): version, endpoint, hash of the filters, the last row's sort key.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use offhook_domain::Timestamp;
+use ring::digest::{SHA256, digest};
+use uuid::Uuid;
+
+const VERSION: u8 = 1;
+const LENGTH: usize = 1 + 4 + 8 + 8 + 16 + 4;
+
+/// The sort key of a row: its time and id. Lists that are not sorted by time count their rows in the time.
+pub(crate) type SortKey = (Timestamp, Uuid);
+
+/// A cursor that was ours and this endpoint's; its filters are still to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    filters: [u8; 8],
+    key: SortKey,
+}
+
+impl Cursor {
+    /// The cursor behind the row with `key`.
+    pub(crate) fn write(path: &str, filters: &str, key: SortKey) -> String {
+        let mut bytes = Vec::with_capacity(LENGTH);
+        bytes.push(VERSION);
+        bytes.extend(hash::<4>(path.as_bytes()));
+        bytes.extend(hash::<8>(filters.as_bytes()));
+        bytes.extend(key.0.micros().to_be_bytes());
+        bytes.extend(key.1.as_bytes());
+        bytes.extend(hash::<4>(&bytes));
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads a cursor; `None` if it is not ours, or of another endpoint.
+    pub(crate) fn read(path: &str, text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (content, check) = bytes.split_last_chunk::<4>()?;
+        if bytes.len() != LENGTH || hash::<4>(content) != *check {
+            return None;
+        }
+        let (version, rest) = content.split_first()?;
+        let (endpoint, rest) = rest.split_first_chunk::<4>()?;
+        let (filters, rest) = rest.split_first_chunk::<8>()?;
+        let (micros, id) = rest.split_first_chunk::<8>()?;
+        let ours = *version == VERSION && *endpoint == hash::<4>(path.as_bytes());
+        ours.then_some(Self {
+            filters: *filters,
+            key: (
+                Timestamp::from_micros(i64::from_be_bytes(*micros)),
+                Uuid::from_slice(id).ok()?,
+            ),
+        })
+    }
+
+    /// Where the page begins; `None` if the filters are others than those of the page before.
+    pub(crate) fn key(self, filters: &str) -> Option<SortKey> {
+        (self.filters == hash::<8>(filters.as_bytes())).then_some(self.key)
+    }
+}
+
+fn hash<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let digest = digest(&SHA256, bytes);
+    std::array::from_fn(|at| digest.as_ref()[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: SortKey = (
+        Timestamp::from_micros(1_777_550_400_123_456),
+        Uuid::from_u128(0x0190_163d_8694_739b_aea5_966c_26f8_ad91),
+    );
+
+    #[test]
+    fn a_cursor_brings_its_sort_key_back_to_the_microsecond() {
+        let text = Cursor::write("/v1/calls", "status=failed", KEY);
+        let cursor = Cursor::read("/v1/calls", &text).unwrap();
+        assert_eq!(cursor.key("status=failed"), Some(KEY));
+        assert_eq!(cursor.key("status=completed"), None);
+        assert_eq!(cursor.key(""), None);
+    }
+
+    #[test]
+    fn a_cursor_of_another_endpoint_or_from_elsewhere_is_refused() {
+        let text = Cursor::write("/v1/calls", "", KEY);
+        assert_eq!(Cursor::read("/v1/conversations", &text), None);
+        for foreign in ["", "x", "eyJpZCI6MX0", "====", &text[1..], &format!("{text}=")] {
+            assert_eq!(Cursor::read("/v1/calls", foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_with_any_character_changed_is_refused() {
+        let text = Cursor::write("/v1/calls", "", KEY);
+        for at in 0..text.len() {
+            let other = if text.as_bytes()[at] == b'A' { "B" } else { "A" };
+            let mut garbled = text.clone();
+            garbled.replace_range(at..=at, other);
+            assert_eq!(Cursor::read("/v1/calls", &garbled), None, "{at}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The edge: what every request passes on its way in, and every answer on its way out.
+
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::time::Instant;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
+use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+use futures_util::FutureExt;
+use offhook_domain::{RequestId, Timestamp};
+use offhook_ratelimit::Decision;
+use offhook_services::store::mint;
+use serde::Serialize;
+use tracing::Instrument;
+
+use crate::{ApiError, HttpState};
+
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+const CORS_METHODS: &str = "GET, POST, PATCH, DELETE";
+const CORS_REQUEST_HEADERS: &str = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID";
+const CORS_ANSWER_HEADERS: &str = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
+                                   Retry-After, Location, Idempotent-Replayed";
+/// Seconds that a browser may remember the answer to a preflight.
+const CORS_MAX_AGE_S: &str = "600";
+
+/// One request and its answer, as the edge and the extractor share it.
+pub(crate) struct Exchange {
+    pub(crate) id: RequestId,
+    /// When the request came, for everything in it that asks the time.
+    pub(crate) at: Timestamp,
+    /// What the account's bucket said; set once the key is known.
+    pub(crate) account: Cell<Option<Decision>>,
+    began: Instant,
+    /// The origin that may read the answer.
+    origin: Option<HeaderValue>,
+    cors: bool,
+    no_store: bool,
+}
+
+/// Everything under /v1 and beside it passes here.
+pub(crate) async fn edge(
+    req: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let Some(state) = req.app_data::<web::Data<HttpState>>().cloned() else {
+        return Err(ApiError::internal("the application has no state").into());
+    };
+    let exchange = Rc::new(Exchange::begin(&state, &req));
+    let span = tracing::info_span!("request", request_id = %exchange.id, method = %req.method());
+    pass(&state, exchange, req, next).instrument(span).await
+}
+
+async fn pass(
+    state: &HttpState,
+    exchange: Rc<Exchange>,
+    req: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    if exchange.origin.is_some() && is_preflight(&req) {
+        return Ok(req.into_response(exchange.finish(preflight())));
+    }
+    if let Err(refusal) = admit(state, &exchange, &req) {
+        let answer = HttpResponse::from_error(refusal);
+        return Ok(req.into_response(exchange.finish(answer)));
+    }
+    req.extensions_mut().insert(exchange.clone());
+    // The request moves into the service and is lost if a handler panics, so that answer goes out as an error that
+    // carries its whole response.
+    let served = AssertUnwindSafe(async move { next.call(req).await });
+    match served.catch_unwind().await {
+        Ok(Ok(answer)) => {
+            let (req, answer) = answer.into_parts();
+            let answer = exchange.finish(answer);
+            exchange.log(&req, answer.status());
+            Ok(ServiceResponse::new(req, answer))
+        }
+        Ok(Err(error)) => Err(whole(exchange.finish(HttpResponse::from_error(error)))),
+        Err(panic) => {
+            let error = ApiError::internal(format_args!("panicked: {}", panic_text(&*panic)));
+            Err(whole(exchange.finish(HttpResponse::from_error(error))))
+        }
+    }
+}
+
+fn whole(answer: HttpResponse) -> actix_web::Error {
+    InternalError::from_response("answered at the edge", answer).into()
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&'static str>().copied())
+        .unwrap_or("without a message")
+}
+
+/// The per-IP limits, of every /v1 path but for OPTIONS.
+fn admit(state: &HttpState, exchange: &Exchange, req: &ServiceRequest) -> Result<(), ApiError> {
+    let path = routed_path(req);
+    if !is_v1(path) || req.method() == Method::OPTIONS {
+        return Ok(());
+    }
+    let places_call = req.method() == Method::POST && path == "/v1/calls";
+    let peer = req.peer_addr().map(|peer| peer.ip());
+    let address = state.limits.client(peer, req.headers());
+    state.limits.admit_address(address, places_call, exchange.at)
+}
+
+/// The path as the router reads it: `/v1/%63alls` is `/v1/calls`.
+fn routed_path(req: &ServiceRequest) -> &str {
+    req.match_info().as_str()
+}
+
+fn is_v1(path: &str) -> bool {
+    path.strip_prefix("/v1")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn is_preflight(req: &ServiceRequest) -> bool {
+    req.method() == Method::OPTIONS
+        && req
+            .headers()
+            .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn preflight() -> HttpResponse {
+    HttpResponse::NoContent()
+        .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, CORS_METHODS))
+        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, CORS_REQUEST_HEADERS))
+        .insert_header((header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE_S))
+        .finish()
+}
+
+impl Exchange {
+    /// What the edge has noted about a request. There is always one behind the edge.
+    pub(crate) fn of(req: &HttpRequest) -> Result<Rc<Self>, ApiError> {
+        req.extensions()
+            .get::<Rc<Self>>()
+            .cloned()
+            .ok_or_else(|| ApiError::internal("the request did not pass the edge"))
+    }
+
+    fn begin(state: &HttpState, req: &ServiceRequest) -> Self {
+        let at = state.services.clock().now();
+        let path = routed_path(req);
+        let v1 = is_v1(path);
+        let cors = v1 && !state.config.cors_origins.is_empty();
+        let keyed = path != "/v1/models" || req.headers().contains_key(header::AUTHORIZATION);
+        Self {
+            id: mint(at),
+            at,
+            account: Cell::new(None),
+            began: Instant::now(),
+            origin: if cors { allowed_origin(state, req) } else { None },
+            cors,
+            no_store: v1 && keyed,
+        }
+    }
+
+    /// Puts an error into its envelope, logs a 5xx, and adds what every answer carries.
+    fn finish(&self, answer: HttpResponse) -> HttpResponse {
+        let mut answer = match answer.error() {
+            Some(error) => match error.as_error::<ApiError>() {
+                Some(error) => self.envelope(error),
+                None => self.envelope(&ApiError::internal(error)),
+            },
+            None => answer,
+        };
+        self.add_headers(answer.headers_mut());
+        answer
+    }
+
+    fn envelope(&self, error: &ApiError) -> HttpResponse {
+        let status = error.code.status();
+        if status.is_server_error() {
+            let cause = error.cause.as_deref().unwrap_or("");
+            tracing::error!(request_id = %self.id, code = error.code.as_str(), cause, "answered with {status}");
+        }
+        let mut answer = HttpResponse::build(status);
+        if let Some(seconds) = error.retry_after_s {
+            answer.insert_header((header::RETRY_AFTER, seconds));
+        }
+        if let Some(allow) = &error.allow {
+            answer.insert_header((header::ALLOW, allow.as_str()));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        answer.json(Envelope {
+            error: error.code.as_str(),
+            message: &error.message,
+            request_id: self.id,
+        })
+    }
+
+    fn add_headers(&self, headers: &mut HeaderMap) {
+        if let Ok(id) = HeaderValue::from_str(&self.id.to_string()) {
+            headers.insert(REQUEST_ID, id);
+        }
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        if self.no_store {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        if let Some(decision) = self.account.get() {
+            headers.insert(LIMIT, decision.limit.into());
+            headers.insert(REMAINING, decision.remaining.into());
+            headers.insert(RESET, decision.reset_unix_seconds().into());
+        }
+        if self.cors {
+            headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = &self.origin {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(
+                header::ACCESS_CONTROL_EXPOSE_HEADERS,
+                HeaderValue::from_static(CORS_ANSWER_HEADERS),
+            );
+        }
+    }
+
+    /// The path is logged as its pattern: what a client writes in its place may be a phone number.
+    fn log(&self, req: &HttpRequest, status: StatusCode) {
+        tracing::info!(
+            status = status.as_u16(),
+            path = req.match_pattern().as_deref().unwrap_or("-"),
+            duration_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            "answered"
+        );
+    }
+}
+
+fn allowed_origin(state: &HttpState, req: &ServiceRequest) -> Option<HeaderValue> {
+    let origin = req.headers().get(header::ORIGIN)?;
+    let listed = |allowed: &String| allowed == "*" || allowed.as_bytes() == origin.as_bytes();
+    state
+        .config
+        .cors_origins
+        .iter()
+        .any(listed)
+        .then(|| origin.clone())
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'static str,
+    message: &'a str,
+    request_id: RequestId,
+}

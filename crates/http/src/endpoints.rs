@@ -1,0 +1,9 @@
+//! The operations. Each handler is caller, path, query and body in, one use case, a wire type out.
+
+pub(crate) mod account;
+pub(crate) mod agents;
+pub(crate) mod calls;
+pub(crate) mod conversations;
+pub(crate) mod models;
+pub(crate) mod process;
+pub(crate) mod webhooks;

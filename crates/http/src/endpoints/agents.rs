@@ -1,0 +1,67 @@
+//! `/v1/agents` (decision 6.2).
+
+use offhook_domain::{AgentId, AgentStatus, FieldError, Json, Runtime};
+use offhook_services::store::AgentFilter;
+
+use crate::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::body::Optional;
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::{self, Reply};
+use crate::wire::agent::AgentBody;
+
+/// The longest search text; the same as for voices (interface, Limits).
+const MAX_Q_CHARS: usize = 100;
+
+impl FromQuery for AgentFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        Ok(Self {
+            runtime: query.choice("runtime", Runtime::choices)?,
+            status: query.choice("status", AgentStatus::choices)?,
+            q: query.text("q", MAX_Q_CHARS)?,
+        })
+    }
+}
+
+/// `GET /v1/agents`
+pub(crate) async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
+    let page = ask.query.page_request(AgentId::from_uuid);
+    let filter = ask.query.filters.clone();
+    let agents = ask
+        .services()
+        .agents()
+        .list(ask.account(), filter, page)
+        .await?;
+    ask.query.answer(
+        &agents,
+        |agent| (agent.created_at, agent.id.uuid()),
+        AgentBody::from,
+    )
+}
+
+/// `POST /v1/agents`
+pub(crate) async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
+    let agents = ask.services().agents();
+    let view = agents.create(ask.account(), &ask.body).await?;
+    reply::created(&AgentBody::from(&view))
+}
+
+/// `GET /v1/agents/{id}`
+pub(crate) async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
+    let view = ask.services().agents().get(ask.account(), ask.id).await?;
+    reply::ok(&AgentBody::from(&view))
+}
+
+/// `PATCH /v1/agents/{id}`
+pub(crate) async fn update(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
+    let agents = ask.services().agents();
+    let view = agents.update(ask.account(), ask.id, &ask.body.0).await?;
+    reply::ok(&AgentBody::from(&view))
+}
+
+/// `POST /v1/agents/{id}/publish`
+pub(crate) async fn publish(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
+    let agents = ask.services().agents();
+    let view = agents.publish(ask.account(), ask.id, &ask.body.0).await?;
+    reply::ok(&AgentBody::from(&view))
+}

@@ -1,0 +1,97 @@
+//! `/v1/calls` (interface; decisions 6.4 and §8).
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use offhook_domain::{
+    AgentId, CallHandle, Channel, ConversationId, ConversationStatus, FieldError,
+};
+use offhook_services::PlaceCall;
+use offhook_services::store::ConversationFilter;
+
+use crate::ApiError;
+use crate::ask::{Ask, CallsRead, CallsWrite};
+use crate::body::Nothing;
+use crate::edge::IDEMPOTENT_REPLAYED;
+use crate::idempotency::Repeatable;
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::{self, Reply};
+use crate::wire::conversation::{Detail, HangUpBody, Item};
+
+/// The filters of conversations, with channels of voice alone.
+pub(crate) struct VoiceFilter(ConversationFilter);
+
+impl FromQuery for VoiceFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        let channels = [Channel::Phone, Channel::WidgetVoice, Channel::Unknown];
+        conversation_filter(query, &channels).map(|filter| {
+            Self(ConversationFilter {
+                voice_only: true,
+                ..filter
+            })
+        })
+    }
+}
+
+/// The filters of both lists, in the interface's order.
+pub(super) fn conversation_filter(
+    query: &mut QueryReader,
+    channels: &[Channel],
+) -> Result<ConversationFilter, FieldError> {
+    let (since, until) = query.period()?;
+    Ok(ConversationFilter {
+        voice_only: false,
+        since,
+        until,
+        agent: query.id::<AgentId>("agent_id")?,
+        status: query.choice("status", ConversationStatus::choices)?,
+        channel: query.one_of("channel", channels)?,
+        phone: query.phone("phone")?,
+    })
+}
+
+/// `GET /v1/calls`
+pub(crate) async fn list(ask: Ask<CallsRead, (), Listing<VoiceFilter>>) -> Reply {
+    let page = ask.query.page_request(ConversationId::from_uuid);
+    let filter = ask.query.filters.0.clone();
+    let conversations = ask.services().conversations();
+    let calls = conversations.list(&ask.caller, filter, page).await?;
+    ask.query.answer(
+        &calls,
+        |view| (view.conversation.started_at, view.conversation.id.uuid()),
+        Item::call,
+    )
+}
+
+/// `POST /v1/calls`
+pub(crate) async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
+    let request = PlaceCall {
+        caller: &ask.caller,
+        idempotency_key: ask.body.key.clone(),
+        body: ask.body.json.clone(),
+    };
+    let placed = ask.services().calls().place(request).await?;
+    let status = StatusCode::from_u16(placed.status).map_err(ApiError::internal)?;
+    let mut answer = HttpResponse::build(status);
+    answer.content_type("application/json");
+    answer.insert_header((LOCATION, placed.location));
+    if placed.replayed {
+        answer.insert_header((IDEMPOTENT_REPLAYED, "true"));
+    }
+    Ok(answer.body(placed.body))
+}
+
+/// `GET /v1/calls/{id}`
+pub(crate) async fn get(ask: Ask<CallsRead, CallHandle>) -> Reply {
+    let conversations = ask.services().conversations();
+    let view = conversations.get(&ask.caller, ask.id.0, true).await?;
+    reply::ok(&Detail::call(&view.ok_or_else(ApiError::not_found)?)?)
+}
+
+/// `POST /v1/calls/{id}/hangup`
+pub(crate) async fn hang_up(ask: Ask<CallsWrite, CallHandle, (), Nothing>) -> Reply {
+    let calls = ask.services().calls();
+    let status = calls.hang_up(ask.account(), ask.id).await?;
+    reply::accepted(&HangUpBody { id: ask.id, status })
+}

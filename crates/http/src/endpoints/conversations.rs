@@ -1,0 +1,64 @@
+//! `/v1/conversations` (interface; decision 6.4).
+
+use offhook_domain::{Channel, ConversationId, FieldError, Timestamp};
+use offhook_services::store::ConversationFilter;
+use uuid::Uuid;
+
+use super::calls::conversation_filter;
+use crate::ApiError;
+use crate::ask::{Ask, ConversationsRead};
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::{self, Reply};
+use crate::streams::{self, Resume};
+use crate::wire::conversation::{ConversationBody, Item, TurnBody};
+
+impl FromQuery for ConversationFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        conversation_filter(query, Channel::ALL)
+    }
+}
+
+/// `GET /v1/conversations`
+pub(crate) async fn list(ask: Ask<ConversationsRead, (), Listing<ConversationFilter>>) -> Reply {
+    let page = ask.query.page_request(ConversationId::from_uuid);
+    let filter = ask.query.filters.clone();
+    let conversations = ask.services().conversations();
+    let page = conversations.list(&ask.caller, filter, page).await?;
+    ask.query.answer(
+        &page,
+        |view| (view.conversation.started_at, view.conversation.id.uuid()),
+        Item::conversation,
+    )
+}
+
+/// `GET /v1/conversations/{id}`
+pub(crate) async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
+    let conversations = ask.services().conversations();
+    let found = conversations.transcript(&ask.caller, ask.id).await?;
+    let (view, turns) = found.ok_or_else(ApiError::not_found)?;
+    reply::ok(&ConversationBody::new(&view, &turns)?)
+}
+
+/// `GET /v1/conversations/{id}/turns`: the oldest first; the sort key is the number of the moment.
+pub(crate) async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Reply {
+    let after = ask.query.after.map_or(0, |(seq, _)| seq.micros());
+    let after = i32::try_from(after).unwrap_or(i32::MAX);
+    let conversations = ask.services().conversations();
+    let turns = conversations
+        .turns(&ask.caller, ask.id, after, ask.query.limit)
+        .await?;
+    ask.query.answer(
+        &turns.ok_or_else(ApiError::not_found)?,
+        |turn| (Timestamp::from_micros(i64::from(turn.seq)), Uuid::nil()),
+        TurnBody::from,
+    )
+}
+
+/// `GET /v1/conversations/{id}/events`
+pub(crate) async fn events(ask: Ask<ConversationsRead, ConversationId, (), Resume>) -> Reply {
+    let conversations = ask.services().conversations();
+    let found = conversations.get(&ask.caller, ask.id, false).await?;
+    found.ok_or_else(ApiError::not_found)?;
+    streams::open(&ask.state, &ask.caller, ask.id, &ask.body)
+}

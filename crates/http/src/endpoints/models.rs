@@ -1,0 +1,52 @@
+//! `GET /v1/models`: public, so only the address is counted.
+
+use offhook_domain::FieldError;
+use offhook_services::ModelKind;
+
+use crate::ask::Open;
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::Reply;
+use crate::wire::model::ModelBody;
+
+/// Which models to list.
+pub(crate) struct Filters {
+    kind: Option<Kind>,
+    provider: Option<String>,
+}
+
+struct Kind(ModelKind);
+
+impl std::str::FromStr for Kind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut kinds = ModelKind::ALL.into_iter();
+        kinds.find(|kind| kind.as_str() == text).map(Self).ok_or(())
+    }
+}
+
+impl FromQuery for Filters {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        Ok(Self {
+            kind: query.choice("kind", || "`llm`, `stt` or `tts`".to_owned())?,
+            provider: query.text("provider", 100)?,
+        })
+    }
+}
+
+/// The model catalog with its prices.
+pub(crate) async fn list(open: Open<Listing<Filters>>) -> Reply {
+    let Filters { kind, provider } = &open.query.filters;
+    let models: Vec<ModelBody<'_>> = open
+        .state
+        .services
+        .catalog()
+        .models()
+        .iter()
+        .filter(|model| kind.as_ref().is_none_or(|kind| model.kind == kind.0))
+        .filter(|model| provider.as_ref().is_none_or(|name| model.provider == *name))
+        .map(ModelBody::from)
+        .collect();
+    open.query.answer_from(&models)
+}

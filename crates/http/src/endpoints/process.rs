@@ -1,0 +1,41 @@
+//! What is asked of the process itself, outside the interface: `/healthz`, `/readyz`, `/openapi.json`.
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use crate::reply::{self, Reply};
+use crate::{HttpState, openapi};
+
+#[derive(Serialize)]
+struct Status<'a> {
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// The process answers.
+pub(crate) async fn healthz() -> Reply {
+    reply::ok(&Status {
+        status: "ok",
+        reason: None,
+    })
+}
+
+/// The process can serve; if not, 503 says why.
+pub(crate) async fn readyz(state: web::Data<HttpState>) -> Reply {
+    match state.services.health().ready().await {
+        Ok(()) => reply::ok(&Status {
+            status: "ready",
+            reason: None,
+        }),
+        Err(reason) => Ok(HttpResponse::ServiceUnavailable().json(Status {
+            status: "unavailable",
+            reason: Some(&reason),
+        })),
+    }
+}
+
+/// The interface as an OpenAPI document.
+pub(crate) async fn openapi() -> Reply {
+    reply::ok(&openapi::document())
+}

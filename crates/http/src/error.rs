@@ -1,0 +1,216 @@
+//! The closed table of error codes, and the error that every handler answers with.
+
+mod convert;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
+
+/// Seconds after which a client may try again while the database is out of reach.
+pub(crate) const STORE_RETRY_AFTER_S: u64 = 5;
+
+macro_rules! error_codes {
+    ($($variant:ident => $text:literal, $status:ident;)*) => {
+        /// Every error code of the interface (Errors, and decisions §2). Clients branch on its text.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "each is named by its text in the interface's table")]
+        pub enum Code { $($variant,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable text.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// The HTTP status that it always has.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    Unauthorized          => "unauthorized",            UNAUTHORIZED;
+    Forbidden             => "forbidden",               FORBIDDEN;
+    InsufficientScope     => "insufficient_scope",      FORBIDDEN;
+    RateLimitExceeded     => "rate_limit_exceeded",     TOO_MANY_REQUESTS;
+    RateLimitUnavailable  => "rate_limit_unavailable",  SERVICE_UNAVAILABLE;
+    InvalidJson           => "invalid_json",            BAD_REQUEST;
+    InvalidBody           => "invalid_body",            BAD_REQUEST;
+    InvalidQuery          => "invalid_query",           BAD_REQUEST;
+    NotFound              => "not_found",               NOT_FOUND;
+    PlanLimit             => "plan_limit",              FORBIDDEN;
+    Conflict              => "conflict",                CONFLICT;
+    UnsupportedRuntime    => "unsupported_runtime",     UNPROCESSABLE_ENTITY;
+    PaymentRequired       => "payment_required",        PAYMENT_REQUIRED;
+    UpstreamError         => "upstream_error",          BAD_GATEWAY;
+    InternalError         => "internal_error",          INTERNAL_SERVER_ERROR;
+    AgentNotFound         => "agent_not_found",         FORBIDDEN;
+    IdempotencyConflict   => "idempotency_conflict",    CONFLICT;
+    AgentDisabled         => "agent_disabled",          FORBIDDEN;
+    InvalidIdempotencyKey => "invalid_idempotency_key", BAD_REQUEST;
+    KeyBudgetExhausted    => "key_budget_exhausted",    PAYMENT_REQUIRED;
+    UpstreamUnreachable   => "upstream_unreachable",    BAD_GATEWAY;
+    ServiceUnavailable    => "service_unavailable",     SERVICE_UNAVAILABLE;
+    PayloadTooLarge       => "payload_too_large",       PAYLOAD_TOO_LARGE;
+    MethodNotAllowed      => "method_not_allowed",      METHOD_NOT_ALLOWED;
+}
+
+/// What a client is told, and for the log, why. The envelope around it is made at the edge, where the request id is.
+#[derive(Debug)]
+pub struct ApiError {
+    pub(crate) code: Code,
+    pub(crate) message: Cow<'static, str>,
+    pub(crate) retry_after_s: Option<u64>,
+    pub(crate) allow: Option<String>,
+    pub(crate) cause: Option<String>,
+}
+
+impl ApiError {
+    /// The error `code` with a sentence for people.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retry_after_s: None,
+            allow: None,
+            cause: None,
+        }
+    }
+
+    /// With `Retry-After`.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// With the reason for the log; the client never sees it.
+    #[must_use]
+    pub fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What does not exist, or belongs to another account, or is no path of this service: one message for all.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::new(Code::NotFound, "There is nothing here with this address.")
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(
+            Code::Unauthorized,
+            "Send a valid API key as `Authorization: Bearer <API_KEY>`.",
+        )
+    }
+
+    pub(crate) fn method_not_allowed(allow: &str) -> Self {
+        Self {
+            allow: Some(allow.to_owned()),
+            ..Self::new(
+                Code::MethodNotAllowed,
+                format!("This address answers {allow} only."),
+            )
+        }
+    }
+
+    pub(crate) fn internal(cause: impl fmt::Display) -> Self {
+        Self::new(
+            Code::InternalError,
+            "Something went wrong on our side. The request id tells us what.",
+        )
+        .because(cause)
+    }
+
+    pub(crate) fn database_unavailable(cause: impl fmt::Display) -> Self {
+        Self::new(
+            Code::ServiceUnavailable,
+            "The service cannot reach its database at the moment. Try again shortly.",
+        )
+        .retry_after(STORE_RETRY_AFTER_S)
+        .because(cause)
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// Bare: the edge puts the envelope around it.
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.code.status())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// interface.md, Errors, with the statuses of decisions §2.
+    const DOCUMENTED: [(&str, u16); 24] = [
+        ("unauthorized", 401),
+        ("forbidden", 403),
+        ("insufficient_scope", 403),
+        ("rate_limit_exceeded", 429),
+        ("rate_limit_unavailable", 503),
+        ("invalid_json", 400),
+        ("invalid_body", 400),
+        ("invalid_query", 400),
+        ("not_found", 404),
+        ("plan_limit", 403),
+        ("conflict", 409),
+        ("unsupported_runtime", 422),
+        ("payment_required", 402),
+        ("upstream_error", 502),
+        ("internal_error", 500),
+        ("agent_not_found", 403),
+        ("idempotency_conflict", 409),
+        ("agent_disabled", 403),
+        ("invalid_idempotency_key", 400),
+        ("key_budget_exhausted", 402),
+        ("upstream_unreachable", 502),
+        ("service_unavailable", 503),
+        ("payload_too_large", 413),
+        ("method_not_allowed", 405),
+    ];
+
+    #[test]
+    fn the_table_is_the_documented_one() {
+        let table: Vec<_> = Code::ALL
+            .iter()
+            .map(|code| (code.as_str(), code.status().as_u16()))
+            .collect();
+        assert_eq!(table, DOCUMENTED);
+    }
+
+    #[test]
+    fn the_reason_of_an_internal_error_is_not_in_its_message() {
+        let error = ApiError::internal("SELECT failed at /var/lib");
+        assert!(!error.message.contains("SELECT"));
+        assert_eq!(error.cause.as_deref(), Some("SELECT failed at /var/lib"));
+    }
+}

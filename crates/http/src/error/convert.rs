@@ -1,0 +1,171 @@
+//! What the use cases refuse, in the interface's codes. Every conversion is exhaustive.
+
+use offhook_domain::FieldError;
+use offhook_services::store::StoreError;
+use offhook_services::{AgentError, HangUpError, PlaceCallError, WebhookError};
+
+use super::{ApiError, Code, STORE_RETRY_AFTER_S};
+
+/// Seconds after which another request may find what this one was too early for.
+const SOON_S: u64 = 1;
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) | StoreError::Locked => Self::database_unavailable(error),
+            StoreError::UnknownCommit(_) => Self::new(
+                Code::ServiceUnavailable,
+                "The change may have been made: the connection to the database broke while it was being written.",
+            )
+            .retry_after(STORE_RETRY_AFTER_S)
+            .because(error),
+            StoreError::Conflict(_) | StoreError::Corrupt(_) | StoreError::Internal(_) => {
+                Self::internal(error)
+            }
+        }
+    }
+}
+
+/// A fault in a body.
+impl From<FieldError> for ApiError {
+    fn from(fault: FieldError) -> Self {
+        Self::new(Code::InvalidBody, fault.to_string())
+    }
+}
+
+impl From<AgentError> for ApiError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::NotFound => Self::not_found(),
+            AgentError::Invalid(fault) => fault.into(),
+            AgentError::Conflict(message) => conflict(message),
+            AgentError::UnsupportedRuntime(message) => unsupported(message),
+            AgentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<WebhookError> for ApiError {
+    fn from(error: WebhookError) -> Self {
+        match error {
+            WebhookError::NotFound => Self::not_found(),
+            WebhookError::Invalid(fault) => fault.into(),
+            WebhookError::Conflict(message) => conflict(message),
+            WebhookError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<HangUpError> for ApiError {
+    fn from(error: HangUpError) -> Self {
+        match error {
+            HangUpError::NotFound => Self::not_found(),
+            HangUpError::Ended => conflict("the call has ended"),
+            HangUpError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PlaceCallError> for ApiError {
+    fn from(error: PlaceCallError) -> Self {
+        match error {
+            PlaceCallError::Invalid(fault) => fault.into(),
+            PlaceCallError::AgentNotFound => Self::new(
+                Code::AgentNotFound,
+                "`agent_id`: no agent of this account has this id",
+            ),
+            PlaceCallError::AgentDisabled(message) => {
+                Self::new(Code::AgentDisabled, sentence(message))
+            }
+            PlaceCallError::IdempotencyConflict => Self::new(
+                Code::IdempotencyConflict,
+                "This Idempotency-Key was used with another body in the last 24 hours.",
+            ),
+            PlaceCallError::InFlight => {
+                conflict("the first request with this Idempotency-Key is still being answered")
+                    .retry_after(SOON_S)
+            }
+            PlaceCallError::Conflict { message, retry_after_s } => {
+                let conflict = conflict(message);
+                match retry_after_s {
+                    Some(seconds) => conflict.retry_after(seconds),
+                    None => conflict,
+                }
+            }
+            PlaceCallError::PaymentRequired => Self::new(
+                Code::PaymentRequired,
+                "The account's credits do not cover this call.",
+            ),
+            PlaceCallError::KeyBudgetExhausted => Self::new(
+                Code::KeyBudgetExhausted,
+                "The monthly credit budget of this key does not cover this call.",
+            ),
+            PlaceCallError::UpstreamUnreachable => Self::new(
+                Code::UpstreamUnreachable,
+                "The phone network cannot be reached at the moment. Nothing was dialed.",
+            )
+            .because("the carrier is known to be down"),
+            PlaceCallError::QueueFull => Self::new(
+                Code::ServiceUnavailable,
+                "Too many calls wait to be dialed. Nothing was placed; try again shortly.",
+            )
+            .retry_after(SOON_S)
+            .because("the dial queue is full"),
+            PlaceCallError::UnsupportedRuntime(message) => unsupported(message),
+            PlaceCallError::UnknownCommit => Self::new(
+                Code::ServiceUnavailable,
+                "The call may have been placed: a retry with the same Idempotency-Key tells.",
+            )
+            .retry_after(SOON_S)
+            .because("the outcome of a commit is unknown"),
+            PlaceCallError::Store(error) => error.into(),
+        }
+    }
+}
+
+fn conflict(message: impl Into<String>) -> ApiError {
+    ApiError::new(Code::Conflict, sentence(message.into()))
+}
+
+fn unsupported(message: String) -> ApiError {
+    ApiError::new(Code::UnsupportedRuntime, sentence(message))
+}
+
+/// The rules speak in clauses; a message that begins with a field's path stays as it is.
+fn sentence(clause: String) -> String {
+    let mut letters = clause.chars();
+    let Some(first) = letters.next().filter(|first| first.is_lowercase()) else {
+        return clause;
+    };
+    let stop = if clause.ends_with('.') { "" } else { "." };
+    format!("{}{}{stop}", first.to_uppercase(), letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_is_503_with_retry_after_and_a_fault_of_ours_is_500() {
+        let outage = ApiError::from(StoreError::Unavailable("gone".to_owned()));
+        assert_eq!(outage.code(), Code::ServiceUnavailable);
+        assert_eq!(outage.retry_after_s, Some(STORE_RETRY_AFTER_S));
+        let fault = ApiError::from(StoreError::Corrupt("row 7".to_owned()));
+        assert_eq!(fault.code(), Code::InternalError);
+        assert!(!fault.message.contains("row 7"));
+        assert!(fault.cause.is_some_and(|cause| cause.contains("row 7")));
+    }
+
+    #[test]
+    fn a_conflict_carries_retry_after_exactly_when_waiting_cures_it() {
+        let closed = PlaceCallError::Conflict {
+            message: "outside calling hours".to_owned(),
+            retry_after_s: Some(3_600),
+        };
+        let closed = ApiError::from(closed);
+        assert_eq!(closed.retry_after_s, Some(3_600));
+        assert_eq!(closed.message, "Outside calling hours.");
+        assert_eq!(ApiError::from(PlaceCallError::InFlight).retry_after_s, Some(1));
+        assert_eq!(ApiError::from(HangUpError::Ended).retry_after_s, None);
+    }
+}

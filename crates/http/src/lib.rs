@@ -1,0 +1,30 @@
+//! Offhook's REST adapter: routes, extractors, wire types, error table, OpenAPI.
+//!
+//! A request passes, in this order (decision 1.6): request id, per-IP limit, route, then one [`Ask`](ask::Ask)
+//! extractor: key, account limit, read-only, scope, plan, path, query, body. What the handler asks is written in its
+//! signature; what it answers is a wire type. Everything that goes wrong is an [`ApiError`] of the closed table
+//! [`Code`], and leaves in the envelope.
+
+mod ask;
+mod body;
+mod cursor;
+mod edge;
+mod endpoints;
+mod error;
+mod idempotency;
+mod limits;
+mod list;
+mod openapi;
+mod query;
+mod reply;
+mod routes;
+mod server;
+mod state;
+mod streams;
+mod wire;
+
+pub use error::{ApiError, Code};
+pub use limits::{LimitSettings, RateLimits};
+pub use openapi::document as openapi_document;
+pub use server::{app, serve};
+pub use state::{HttpConfig, HttpState};

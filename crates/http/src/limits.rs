@@ -1,0 +1,234 @@
+//! Rate limits as HTTP applies them (decisions §4): per address before anything else, per account after the key.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use actix_web::http::header::HeaderMap;
+use ipnet::IpNet;
+use offhook_domain::{AccountId, Timestamp};
+use offhook_ratelimit::{
+    Decision, IPV6_PREFIX_BITS, Key, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota, client_ip,
+};
+
+use crate::{ApiError, Code};
+
+/// Limits that are the operator's to set.
+#[derive(Debug, Clone)]
+pub struct LimitSettings {
+    /// `limits.ip_per_minute`: requests a minute of one address, a token bucket. 0 counts as 1.
+    pub ip_per_minute: u32,
+    /// `limits.call_ip_per_minute`: POST /v1/calls a minute of one address, a fixed window.
+    pub call_ip_per_minute: u32,
+    /// `http.trusted_proxies`: networks whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whether anything is limited; off only to measure what the limits cost.
+    pub enabled: bool,
+}
+
+impl Default for LimitSettings {
+    /// The interface's values (Limits).
+    fn default() -> Self {
+        Self {
+            ip_per_minute: 300,
+            call_ip_per_minute: 10,
+            trusted_proxies: Vec::new(),
+            enabled: true,
+        }
+    }
+}
+
+/// Counts addresses and accounts, in the memory of this process.
+#[derive(Debug)]
+pub struct RateLimits {
+    store: MemoryStore,
+    ip_quota: Quota,
+    settings: LimitSettings,
+    warned_of_proxy: AtomicBool,
+    overflow_minute: AtomicI64,
+}
+
+impl RateLimits {
+    /// Begins to count with these limits.
+    #[must_use]
+    pub fn new(settings: LimitSettings) -> Self {
+        Self {
+            store: MemoryStore::new(),
+            ip_quota: quota(settings.ip_per_minute),
+            settings,
+            warned_of_proxy: AtomicBool::new(false),
+            overflow_minute: AtomicI64::new(0),
+        }
+    }
+
+    /// Counts a request of this address; one that places a call passes the calls window in the same step.
+    ///
+    /// # Errors
+    /// `rate_limit_exceeded`.
+    pub(crate) fn admit_address(
+        &self,
+        address: IpAddr,
+        places_call: bool,
+        now: Timestamp,
+    ) -> Result<(), ApiError> {
+        if !self.settings.enabled {
+            return Ok(());
+        }
+        let key = Key::address(address, IPV6_PREFIX_BITS);
+        let now_us = now.micros();
+        self.report_overflow(now_us);
+        let retry_after = if places_call {
+            let window = self.settings.call_ip_per_minute;
+            let both = self
+                .store
+                .take_bucket_and_window(key, self.ip_quota, window, now_us);
+            (!both.allowed()).then(|| both.retry_after_seconds(now_us))
+        } else {
+            let bucket = self.store.take(key, self.ip_quota, now_us);
+            (!bucket.allowed).then(|| bucket.retry_after_seconds(now_us))
+        };
+        retry_after.map_or(Ok(()), |seconds| {
+            Err(exceeded("Too many requests from this address.", seconds))
+        })
+    }
+
+    /// Takes a token from the account's bucket, which is as large as its plan says now. `None` while limits are off.
+    pub(crate) fn take_account(
+        &self,
+        account: AccountId,
+        requests_per_minute: u32,
+        now: Timestamp,
+    ) -> Option<Decision> {
+        self.settings.enabled.then(|| {
+            let key = Key::account(account.uuid().into_bytes());
+            self.store
+                .take(key, quota(requests_per_minute), now.micros())
+        })
+    }
+
+    /// The address that a request is counted by (decision 4.1).
+    pub(crate) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> IpAddr {
+        let trusted = &self.settings.trusted_proxies;
+        if trusted.is_empty() {
+            self.warn_of_proxy(peer, headers);
+            return client_ip::client_key(peer, &[], trusted);
+        }
+        let lines: Vec<&[u8]> = headers
+            .get_all("x-forwarded-for")
+            .map(|line| line.as_bytes())
+            .collect();
+        client_ip::client_key(peer, &lines, trusted)
+    }
+
+    fn warn_of_proxy(&self, peer: Option<IpAddr>, headers: &HeaderMap) {
+        let forwarded = headers.contains_key("x-forwarded-for");
+        if forwarded
+            && peer.is_some_and(is_private)
+            && !self.warned_of_proxy.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                "requests come through a proxy that is not trusted, so all its clients share one limit: \
+                 name its network in `http.trusted_proxies`"
+            );
+        }
+    }
+
+    /// Once a minute, as asking locks every part of the store.
+    fn report_overflow(&self, now_us: i64) {
+        let minute = now_us.div_euclid(MINUTE_US);
+        if self.overflow_minute.load(Ordering::Relaxed) == minute
+            || self.overflow_minute.swap(minute, Ordering::Relaxed) == minute
+        {
+            return;
+        }
+        let overflowed = self.store.overflowed();
+        if overflowed > 0 {
+            tracing::warn!(
+                overflowed,
+                "more addresses than can be counted exactly: some may be refused early"
+            );
+        }
+    }
+}
+
+/// The refusal of an account whose bucket is empty.
+pub(crate) fn account_exceeded(decision: &Decision, now: Timestamp) -> ApiError {
+    exceeded(
+        "The account's requests per minute are used up.",
+        decision.retry_after_seconds(now.micros()),
+    )
+}
+
+fn exceeded(message: &'static str, seconds: u64) -> ApiError {
+    ApiError::new(Code::RateLimitExceeded, message).retry_after(seconds)
+}
+
+fn quota(per_minute: u32) -> Quota {
+    Quota::per_minute(per_minute.clamp(1, MAX_PER_MINUTE))
+}
+
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_micros(1_777_550_400_000_000);
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([203, 0, 113, last])
+    }
+
+    #[test]
+    fn placing_calls_has_its_own_window_beside_the_bucket() {
+        let limits = RateLimits::new(LimitSettings {
+            call_ip_per_minute: 2,
+            ..LimitSettings::default()
+        });
+        for _ in 0..2 {
+            assert!(limits.admit_address(address(1), true, NOON).is_ok());
+        }
+        let refused = limits.admit_address(address(1), true, NOON).unwrap_err();
+        assert_eq!(refused.code(), Code::RateLimitExceeded);
+        assert_eq!(refused.retry_after_s, Some(60));
+        assert!(limits.admit_address(address(1), false, NOON).is_ok());
+        assert!(limits.admit_address(address(2), true, NOON).is_ok());
+    }
+
+    #[test]
+    fn switched_off_limits_refuse_nothing_and_tell_nothing() {
+        let limits = RateLimits::new(LimitSettings {
+            ip_per_minute: 1,
+            enabled: false,
+            ..LimitSettings::default()
+        });
+        for _ in 0..5 {
+            assert!(limits.admit_address(address(1), false, NOON).is_ok());
+        }
+        assert!(limits.take_account(AccountId::nil(), 1, NOON).is_none());
+    }
+
+    #[test]
+    fn a_header_of_an_untrusted_peer_changes_nothing() {
+        use actix_web::http::header::{HeaderName, HeaderValue};
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            HeaderName::from_static("x-forwarded-for"),
+            HeaderValue::from_static("198.51.100.7"),
+        );
+        let limits = RateLimits::new(LimitSettings::default());
+        assert_eq!(limits.client(Some(address(9)), &headers), address(9));
+        let behind = RateLimits::new(LimitSettings {
+            trusted_proxies: vec!["203.0.113.0/24".parse().unwrap()],
+            ..LimitSettings::default()
+        });
+        assert_eq!(
+            behind.client(Some(address(9)), &headers),
+            IpAddr::from([198, 51, 100, 7])
+        );
+    }
+}

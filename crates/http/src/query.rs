@@ -1,0 +1,360 @@
+//! Reading a query string parameter by parameter, in documented order, so that of several faults the first is
+//! reported (decision 1.3).
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use offhook_domain::json::member_path;
+use offhook_domain::{E164, FieldError, Timestamp};
+
+/// What a client may add to a value whose `+` became a space.
+const PLUS_LOST: &str = "the `+` arrived as a space: write it as %2B in a URL";
+
+/// The parameters that are still to be read.
+#[derive(Debug)]
+pub(crate) struct QueryReader {
+    parameters: Vec<Parameter>,
+    path: String,
+    /// What the filters were read from, in documented order: a cursor is good for these alone.
+    filters: String,
+}
+
+#[derive(Debug)]
+struct Parameter {
+    name: String,
+    /// `None`: not UTF-8 behind its percent signs.
+    value: Option<String>,
+    taken: bool,
+}
+
+/// What an endpoint takes from the query string.
+pub(crate) trait FromQuery: Sized {
+    /// Reads it.
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError>;
+}
+
+/// No parameter at all.
+impl FromQuery for () {
+    fn read(_: &mut QueryReader) -> Result<Self, FieldError> {
+        Ok(())
+    }
+}
+
+impl QueryReader {
+    /// Splits the query string of a request to `path`.
+    pub(crate) fn new(path: &str, query: &str) -> Self {
+        let parameters = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                Parameter {
+                    name: String::from_utf8_lossy(&decode(name).0).into_owned(),
+                    value: match decode(value) {
+                        (bytes, true) => String::from_utf8(bytes.into_owned()).ok(),
+                        (_, false) => None,
+                    },
+                    taken: false,
+                }
+            })
+            .collect();
+        Self {
+            parameters,
+            path: path.to_owned(),
+            filters: String::new(),
+        }
+    }
+
+    /// The path that was asked.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What the filters read so far were.
+    pub(crate) fn filters(&self) -> &str {
+        &self.filters
+    }
+
+    /// A parameter that says which part of a list is asked for, not which list.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, FieldError> {
+        let mut found = None;
+        for parameter in &mut self.parameters {
+            if parameter.name == name {
+                parameter.taken = true;
+                if found.is_some() {
+                    return Err(FieldError::new(name, "is given more than once"));
+                }
+                found = Some(parameter.value.take());
+            }
+        }
+        match found {
+            None => Ok(None),
+            Some(None) => Err(FieldError::new(name, "is not percent-encoded UTF-8")),
+            Some(Some(value)) if value.contains('\0') => {
+                Err(FieldError::new(name, "must not contain U+0000"))
+            }
+            Some(Some(value)) => Ok(Some(value)),
+        }
+    }
+
+    fn filter<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, FieldError> {
+        let Some(value) = self.take(name)? else {
+            return Ok(None);
+        };
+        self.filters.push_str(name);
+        self.filters.push('=');
+        self.filters.push_str(&value);
+        self.filters.push('\0');
+        match read(&value) {
+            Ok(value) => Ok(Some(value)),
+            Err(message) => Err(FieldError::new(name, message)),
+        }
+    }
+
+    /// A filter that is one of few words; `choices` lists them for the message.
+    pub(crate) fn choice<T: FromStr>(
+        &mut self,
+        name: &str,
+        choices: impl FnOnce() -> String,
+    ) -> Result<Option<T>, FieldError> {
+        self.filter(name, |text| {
+            text.parse().map_err(|_| format!("must be {}", choices()))
+        })
+    }
+
+    /// A filter that is one of these values, by what they print.
+    pub(crate) fn one_of<T: Copy + Display>(
+        &mut self,
+        name: &str,
+        values: &[T],
+    ) -> Result<Option<T>, FieldError> {
+        self.filter(name, |text| {
+            let found = values.iter().find(|value| value.to_string() == text);
+            found.copied().ok_or_else(|| format!("must be {}", choices(values)))
+        })
+    }
+
+    /// A filter by an id.
+    pub(crate) fn id<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, FieldError> {
+        self.filter(name, |text| {
+            text.parse().map_err(|_| "must be a UUID".to_owned())
+        })
+    }
+
+    /// A filter by a phone number.
+    pub(crate) fn phone(&mut self, name: &str) -> Result<Option<E164>, FieldError> {
+        self.filter(name, |text| {
+            text.parse()
+                .map_err(|error: offhook_domain::E164Error| error.to_string())
+        })
+    }
+
+    /// A filter by text of at most so many characters.
+    pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, FieldError> {
+        self.filter(name, |text| {
+            if text.chars().count() > most {
+                return Err(format!("longer than {most} characters"));
+            }
+            Ok(text.to_owned())
+        })
+    }
+
+    /// The filters `from` and `to` (decision 1.9).
+    pub(crate) fn period(&mut self) -> Result<Period, FieldError> {
+        let from = self.filter("from", |text| instant(text, Timestamp::parse_from))?;
+        let to = self.filter("to", |text| instant(text, Timestamp::parse_to))?;
+        if let (Some(from), Some(to)) = (from, to)
+            && from > to
+        {
+            return Err(FieldError::new("from", "must not be after `to`"));
+        }
+        Ok((from, to))
+    }
+
+    /// Ends the reading: what nobody asked for is a fault.
+    pub(crate) fn finish(self) -> Result<(), FieldError> {
+        match self.parameters.iter().find(|parameter| !parameter.taken) {
+            Some(unknown) => Err(FieldError::new(
+                member_path("", &unknown.name),
+                "unknown parameter",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn choices<T: Display>(values: &[T]) -> String {
+    let names: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// The first and the last instant asked for.
+pub(crate) type Period = (Option<Timestamp>, Option<Timestamp>);
+
+fn instant<E: ToString>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<Timestamp, E>,
+) -> Result<Timestamp, String> {
+    parse(text).map_err(|error| {
+        // `2026-04-30T18:32:11+02:00` with its `+` lost: would it be right with one?
+        match text.rsplit_once(' ') {
+            Some((moment, offset)) if parse(&format!("{moment}+{offset}")).is_ok() => {
+                PLUS_LOST.to_owned()
+            }
+            _ => error.to_string(),
+        }
+    })
+}
+
+/// Undoes percent-encoding and `+` for space; the flag says whether every percent sign had its two digits.
+fn decode(text: &str) -> (Cow<'_, [u8]>, bool) {
+    if !text.contains(['%', '+']) {
+        return (Cow::Borrowed(text.as_bytes()), true);
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    let mut whole = true;
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = bytes.hex_ahead();
+                match digits {
+                    Some(value) => {
+                        bytes.nth(1);
+                        value
+                    }
+                    None => {
+                        whole = false;
+                        b'%'
+                    }
+                }
+            }
+            other => other,
+        });
+    }
+    (Cow::Owned(decoded), whole)
+}
+
+trait TwoDigits {
+    /// The value of the next two hexadecimal digits, without moving on.
+    fn hex_ahead(&self) -> Option<u8>;
+}
+
+impl TwoDigits for std::str::Bytes<'_> {
+    fn hex_ahead(&self) -> Option<u8> {
+        let mut ahead = self.clone();
+        let mut digit = || char::from(ahead.next()?).to_digit(16);
+        let value = digit()? * 16 + digit()?;
+        u8::try_from(value).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::{AgentId, ConversationStatus};
+
+    use super::*;
+
+    fn reader(query: &str) -> QueryReader {
+        QueryReader::new("/v1/things", query)
+    }
+
+    fn said<T>(result: Result<T, FieldError>) -> String {
+        result.err().map(|fault| fault.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn values_are_decoded_once() {
+        let mut query = reader("q=a%20b+c%2Bd%25zz&empty&&x=");
+        assert_eq!(query.text("q", 100), Ok(Some("a b c+d%zz".to_owned())));
+        assert_eq!(query.take("empty"), Ok(Some(String::new())));
+        assert_eq!(query.take("x"), Ok(Some(String::new())));
+        assert_eq!(query.finish(), Ok(()));
+        assert_eq!(reader("").finish(), Ok(()));
+    }
+
+    #[test]
+    fn broken_escapes_and_nul_are_faults_of_their_parameter() {
+        for broken in ["q=%", "q=%4", "q=%zz", "q=%ff", "q=%c3"] {
+            assert_eq!(
+                said(reader(broken).text("q", 9)),
+                "`q`: is not percent-encoded UTF-8",
+                "{broken}"
+            );
+        }
+        assert_eq!(
+            said(reader("q=a%00").text("q", 9)),
+            "`q`: must not contain U+0000"
+        );
+    }
+
+    #[test]
+    fn repeated_and_unknown_parameters_are_faults() {
+        assert_eq!(
+            said(reader("q=a&q=a").text("q", 9)),
+            "`q`: is given more than once"
+        );
+        assert_eq!(said(reader("b=1&a=2").finish()), "`b`: unknown parameter");
+        assert_eq!(said(reader("Q=1").finish()), "`Q`: unknown parameter");
+    }
+
+    #[test]
+    fn a_plus_that_became_a_space_is_explained() {
+        assert_eq!(
+            said(reader("phone=+15005550100").phone("phone")),
+            "`phone`: the `+` arrived as a space: write it as %2B in a URL"
+        );
+        assert_eq!(
+            said(reader("from=2026-04-30T18:32:11+02:00").period()),
+            "`from`: the `+` arrived as a space: write it as %2B in a URL"
+        );
+        assert_eq!(
+            said(reader("to=2026-04-30+18:32").period()),
+            "`to`: must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z"
+        );
+    }
+
+    #[test]
+    fn a_period_must_not_end_before_it_begins() {
+        assert!(reader("from=2026-04-30&to=2026-04-30").period().is_ok());
+        assert_eq!(
+            said(reader("to=2026-04-29&from=2026-04-30").period()),
+            "`from`: must not be after `to`"
+        );
+    }
+
+    #[test]
+    fn words_and_ids_name_what_they_may_be() {
+        let choices = ConversationStatus::choices;
+        let status = reader("status=done").choice::<ConversationStatus>("status", choices);
+        assert_eq!(
+            said(status),
+            "`status`: must be `completed`, `failed` or `unknown`"
+        );
+        assert_eq!(
+            said(reader("agent_id=x").id::<AgentId>("agent_id")),
+            "`agent_id`: must be a UUID"
+        );
+    }
+
+    #[test]
+    fn the_order_of_parameters_does_not_change_what_the_filters_are() {
+        let read = |text: &str| {
+            let mut query = reader(text);
+            query.period().unwrap();
+            query.text("q", 9).unwrap();
+            query.filters().to_owned()
+        };
+        assert_eq!(read("q=a&from=2026-04-30"), read("from=2026-04-30&q=a"));
+        assert_ne!(read("q=a"), read("q=b"));
+    }
+}

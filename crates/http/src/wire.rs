@@ -1,0 +1,16 @@
+//! What answers look like: fields in the interface's order, null where one does not apply (decision 1.2).
+
+pub(crate) mod account;
+pub(crate) mod agent;
+pub(crate) mod conversation;
+pub(crate) mod model;
+pub(crate) mod webhook;
+
+use serde_json::value::RawValue;
+
+use crate::ApiError;
+
+/// JSON text of ours or of the client's, to be printed as it is.
+pub(crate) fn raw(text: &str) -> Result<&RawValue, ApiError> {
+    serde_json::from_str(text).map_err(|_| ApiError::internal("stored JSON text is not JSON"))
+}

@@ -1,0 +1,58 @@
+//! The Agent object (interface).
+
+use offhook_domain::{AgentId, AgentStatus, Json, Runtime, Timestamp};
+use offhook_services::AgentView;
+use offhook_services::store::Agent;
+use serde::Serialize;
+
+/// An agent. The outer `Option`s are the fields that come and go with the runtime or in lists.
+#[derive(Serialize)]
+pub(crate) struct AgentBody<'a> {
+    id: AgentId,
+    runtime: Runtime,
+    name: &'a str,
+    status: AgentStatus,
+    language: &'a str,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    phone_numbers: [(); 0],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<Option<&'a Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider_agent_id: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_version: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published_version: Option<i32>,
+}
+
+/// As lists show it: without `config`.
+impl<'a> From<&'a Agent> for AgentBody<'a> {
+    fn from(agent: &'a Agent) -> Self {
+        let engine = agent.runtime == Runtime::Engine;
+        Self {
+            id: agent.id,
+            runtime: agent.runtime,
+            name: &agent.name,
+            status: agent.status,
+            language: &agent.language,
+            created_at: agent.created_at,
+            updated_at: agent.updated_at,
+            phone_numbers: [],
+            config: None,
+            provider_agent_id: (!engine).then_some(agent.provider_agent_id.as_deref()),
+            current_version: engine.then_some(agent.head_version),
+            published_version: engine.then_some(agent.published_version),
+        }
+    }
+}
+
+/// As a read by id shows it.
+impl<'a> From<&'a AgentView> for AgentBody<'a> {
+    fn from(view: &'a AgentView) -> Self {
+        Self {
+            config: Some(view.config.as_ref()),
+            ..Self::from(&view.agent)
+        }
+    }
+}

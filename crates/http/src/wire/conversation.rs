@@ -1,0 +1,180 @@
+//! Conversations and calls (interface, Conversation item and call item; decision 6.4).
+
+use offhook_domain::{
+    AgentId, CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime,
+    TerminationReason, Timestamp,
+};
+use offhook_services::store::{Conversation, ConversationView, Moment};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::raw;
+use crate::ApiError;
+
+/// The call item; with `messages_count` it is the conversation item.
+#[derive(Serialize)]
+pub(crate) struct Item<'a> {
+    id: ConversationId,
+    call_id: CallHandle,
+    runtime: Runtime,
+    channel: Channel,
+    agent: AgentRef<'a>,
+    status: &'static str,
+    from: Option<&'a E164>,
+    to: Option<&'a E164>,
+    customer_phone: Option<&'a E164>,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    duration_seconds: Option<i64>,
+    credits: Option<Credits>,
+    summary: Option<&'a str>,
+    has_audio: bool,
+    termination_reason: Option<TerminationReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages_count: Option<i32>,
+}
+
+#[derive(Serialize)]
+struct AgentRef<'a> {
+    id: AgentId,
+    name: &'a str,
+}
+
+impl<'a> Item<'a> {
+    /// As GET /v1/calls lists it.
+    pub(crate) fn call(view: &'a ConversationView) -> Self {
+        let conversation = &view.conversation;
+        // While it lasts, what its end will decide is open, whatever the row holds already.
+        let ended = conversation.state.is_terminal();
+        Self {
+            id: conversation.id,
+            call_id: CallHandle(conversation.id),
+            runtime: conversation.runtime,
+            channel: conversation.channel.unwrap_or(Channel::Unknown),
+            agent: AgentRef {
+                id: conversation.agent_id,
+                name: &view.agent_name,
+            },
+            status: conversation.status.as_str(),
+            from: conversation.from_number.as_ref(),
+            to: conversation.to_number.as_ref(),
+            customer_phone: conversation.customer_phone.as_ref(),
+            started_at: conversation.started_at,
+            ended_at: conversation.ended_at.filter(|_| ended),
+            duration_seconds: conversation.duration_seconds.filter(|_| ended),
+            credits: conversation.credits.filter(|_| ended),
+            summary: conversation.summary.as_deref(),
+            has_audio: conversation.has_audio,
+            termination_reason: conversation.termination_reason.filter(|_| ended),
+            messages_count: None,
+        }
+    }
+
+    /// As GET /v1/conversations lists it.
+    pub(crate) fn conversation(view: &'a ConversationView) -> Self {
+        Self {
+            messages_count: Some(view.conversation.messages_count),
+            ..Self::call(view)
+        }
+    }
+
+    fn in_detail(self, conversation: &'a Conversation) -> Result<Detail<'a>, ApiError> {
+        let latency = conversation.latency_turns.map(|turns| Latency {
+            turns,
+            p50_ms: conversation.latency_p50_ms,
+            p95_ms: conversation.latency_p95_ms,
+        });
+        let ended = conversation.state.is_terminal();
+        Ok(Detail {
+            item: Self {
+                status: conversation.state.detail_status(),
+                ..self
+            },
+            metadata: raw(&conversation.metadata)?,
+            failure_reason: conversation.failure_reason.filter(|_| ended),
+            conversation_id: conversation.id,
+            latency,
+        })
+    }
+}
+
+/// What a read by id adds to an item.
+#[derive(Serialize)]
+pub(crate) struct Detail<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    metadata: &'a RawValue,
+    failure_reason: Option<FailureReason>,
+    conversation_id: ConversationId,
+    latency: Option<Latency>,
+}
+
+#[derive(Serialize)]
+struct Latency {
+    turns: i32,
+    p50_ms: Option<i32>,
+    p95_ms: Option<i32>,
+}
+
+impl<'a> Detail<'a> {
+    /// As GET /v1/calls/{handle} answers it.
+    pub(crate) fn call(view: &'a ConversationView) -> Result<Self, ApiError> {
+        Item::call(view).in_detail(&view.conversation)
+    }
+}
+
+/// As GET /v1/conversations/{id} answers it.
+#[derive(Serialize)]
+pub(crate) struct ConversationBody<'a> {
+    #[serde(flatten)]
+    detail: Detail<'a>,
+    recording_url: Option<&'a str>,
+    transcript: Vec<TurnBody<'a>>,
+}
+
+impl<'a> ConversationBody<'a> {
+    /// A conversation with its first turns.
+    pub(crate) fn new(view: &'a ConversationView, turns: &'a [Moment]) -> Result<Self, ApiError> {
+        Ok(Self {
+            detail: Item::conversation(view).in_detail(&view.conversation)?,
+            recording_url: None,
+            transcript: turns.iter().map(TurnBody::from).collect(),
+        })
+    }
+}
+
+/// A turn.
+#[derive(Serialize)]
+pub(crate) struct TurnBody<'a> {
+    role: Option<&'a str>,
+    text: Option<&'a str>,
+    started_at: Timestamp,
+    duration_ms: Option<i32>,
+    interrupted: bool,
+}
+
+impl<'a> From<&'a Moment> for TurnBody<'a> {
+    fn from(moment: &'a Moment) -> Self {
+        Self {
+            role: moment.role.as_deref(),
+            text: moment.content.as_deref(),
+            started_at: moment.at,
+            duration_ms: moment.duration_ms,
+            interrupted: moment.interrupted.unwrap_or(false),
+        }
+    }
+}
+
+/// A change of state, in event streams.
+#[derive(Serialize)]
+pub(crate) struct StateBody {
+    pub(crate) state: &'static str,
+    pub(crate) at: Timestamp,
+}
+
+/// The answer to a hang-up.
+#[derive(Serialize)]
+pub(crate) struct HangUpBody {
+    pub(crate) id: CallHandle,
+    pub(crate) status: &'static str,
+}

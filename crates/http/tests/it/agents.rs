@@ -1,0 +1,91 @@
+//! `/v1/agents` (interface; decision 6.2).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::app::{TestApp, members, text};
+
+const LISTED: [&str; 10] = [
+    "id",
+    "runtime",
+    "name",
+    "status",
+    "language",
+    "created_at",
+    "updated_at",
+    "phone_numbers",
+    "current_version",
+    "published_version",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_drafted_changed_and_published() {
+    let app = TestApp::start().await;
+    let body = json!({"name": "Sofía", "language": "es-MX"});
+    let drafted = app.post("/v1/agents", body).send().await.assert(201);
+    let mut with_config = LISTED.to_vec();
+    with_config.insert(8, "config");
+    assert_eq!(members(&drafted), with_config);
+    assert_eq!(drafted["config"], json!(null));
+    assert_eq!(drafted["phone_numbers"], json!([]));
+    assert_eq!(
+        (&drafted["runtime"], &drafted["status"], &drafted["current_version"]),
+        (&json!("engine"), &json!("draft"), &json!(0))
+    );
+    let target = format!("/v1/agents/{}", text(&drafted["id"]));
+    assert_eq!(app.get(&target).send().await.assert(200), drafted);
+
+    let config = json!({"config": {
+        "system_prompt": "You are brief.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+    }});
+    let changed = app.request("PATCH", &target).json(config).send().await.assert(200);
+    assert_eq!(changed["current_version"], 1);
+    assert_eq!(members(&changed["config"])[0], "version");
+    let published = app.post(&format!("{target}/publish"), "{}").send().await.assert(200);
+    assert_eq!(
+        (&published["status"], &published["published_version"]),
+        (&json!("active"), &json!(1))
+    );
+    let stale = json!({"name": "Ana", "expected_version": 7});
+    let stale = app.request("PATCH", &target).json(stale).send().await;
+    stale.assert_error(409, "conflict");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_listed_newest_first_by_the_filters() {
+    let app = TestApp::start().await;
+    for name in ["Ana", "Bea", "Änne"] {
+        let body = json!({"name": name, "language": "en"});
+        app.post("/v1/agents", body).send().await.assert(201);
+        app.clock.advance(Duration::from_millis(1));
+    }
+    let list = app.get("/v1/agents").send().await.assert(200);
+    assert_eq!(members(&list), ["data", "has_more", "next_cursor"]);
+    assert_eq!(members(&list["data"][0]), LISTED);
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        let items = list["data"].as_array().into_iter().flatten();
+        items.map(|agent| text(&agent["name"])).collect()
+    };
+    assert_eq!(names(&list), ["Änne", "Bea", "Ana"]);
+    let filtered = app.get("/v1/agents?q=%C3%84N&status=draft&runtime=engine").send().await;
+    assert_eq!(names(&filtered.assert(200)), ["Änne"]);
+    let none = app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+    assert_eq!(none, json!({"data": [], "has_more": false, "next_cursor": null}));
+    let cases = [
+        ("runtime=x", "`runtime`"),
+        ("status=x", "`status`"),
+        ("status=", "`status`"),
+        ("q=%00", "`q`"),
+        ("q=a&q=b", "`q`"),
+        ("page=2", "`page`"),
+    ];
+    for (query, field) in cases {
+        let answer = app.get(&format!("/v1/agents?{query}")).send().await;
+        let message = answer.assert_error(400, "invalid_query");
+        assert!(message.starts_with(field), "{query}: {message}");
+    }
+    app.close().await;
+}

@@ -1,0 +1,226 @@
+//! The whole service on a temporary database, with a clock to turn, the scripted model and the simulated network.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use offhook_carriers::Simulator;
+use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
+use offhook_egress::Policy;
+use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_providers::ModelRegistry;
+use offhook_services::store::mint;
+use offhook_services::{CallSettings, Services, ServicesConfig};
+use offhook_testkit::{ManualClock, TestDatabase};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Request, must};
+
+/// How many times faster than people the simulated ones are.
+const SPEED: f64 = 2_000.0;
+
+/// A number that answers and talks.
+pub(crate) const CUSTOMER: &str = "+5215512345678";
+
+/// A running service.
+pub(crate) struct TestApp {
+    pub(crate) clock: ManualClock,
+    pub(crate) services: Services,
+    pub(crate) state: HttpState,
+    pub(crate) address: SocketAddr,
+    pub(crate) carrier: Simulator,
+    /// An account on the Scale plan.
+    pub(crate) account: AccountId,
+    /// A key of it with every scope.
+    pub(crate) token: String,
+    server: ServerHandle,
+    stop: CancellationToken,
+    _database: TestDatabase,
+}
+
+/// What a test may want otherwise.
+pub(crate) struct Setup {
+    pub(crate) limits: LimitSettings,
+    pub(crate) config: HttpConfig,
+    pub(crate) plan: Plan,
+    pub(crate) credits: i64,
+}
+
+impl Default for Setup {
+    /// Limits that no test runs into by chance: the clock stands still, so nothing refills.
+    fn default() -> Self {
+        Self {
+            limits: LimitSettings {
+                ip_per_minute: 100_000,
+                call_ip_per_minute: 10_000,
+                ..LimitSettings::default()
+            },
+            config: HttpConfig::default(),
+            plan: Plan::Scale,
+            credits: 100_000,
+        }
+    }
+}
+
+impl TestApp {
+    pub(crate) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let database = TestDatabase::sqlite();
+        let clock = ManualClock::default();
+        let carrier = Simulator::new(SPEED);
+        let services = must(Services::new(ServicesConfig {
+            store: database.open().await,
+            clock: Arc::new(clock.clone()),
+            plans: plans(),
+            models: Arc::new(must(ModelRegistry::new([]))),
+            carrier: Arc::new(carrier.clone()),
+            node: mint(clock.now()),
+            has_redis: false,
+            webhook_policy: Policy::default(),
+            calls: CallSettings::default(),
+        }));
+        let state = HttpState::new(
+            services.clone(),
+            RateLimits::new(setup.limits),
+            setup.config,
+        );
+        let listener = must(TcpListener::bind("127.0.0.1:0"));
+        let address = must(listener.local_addr());
+        let server = must(offhook_http::serve(listener, state.clone(), 1));
+        let handle = server.handle();
+        tokio::spawn(server);
+        let accounts = services.accounts();
+        let account = accounts.create("Acme", setup.plan, Some(setup.credits), None, None);
+        let account = must(account.await).id;
+        let mut app = Self {
+            clock,
+            services,
+            state,
+            address,
+            carrier,
+            account,
+            token: String::new(),
+            server: handle,
+            stop: CancellationToken::new(),
+            _database: database,
+        };
+        app.token = app.key(account, Scopes::all(), false, None).await;
+        app
+    }
+
+    /// Makes a key and returns its token.
+    pub(crate) async fn key(
+        &self,
+        account: AccountId,
+        scopes: Scopes,
+        read_only: bool,
+        expires_at: Option<Timestamp>,
+    ) -> String {
+        let keys = self.services.keys();
+        let key = keys.create(account, "test", scopes, read_only, expires_at, None);
+        must(key.await).1
+    }
+
+    /// A key of another account, on this plan.
+    pub(crate) async fn stranger(&self, plan: Plan) -> String {
+        let accounts = self.services.accounts();
+        let account = accounts.create("Other", plan, Some(1_000), None, None);
+        let account = must(account.await).id;
+        self.key(account, Scopes::all(), false, None).await
+    }
+
+    /// A request without a key.
+    pub(crate) fn bare(&self, method: &str, target: &str) -> Request {
+        Request::new(self.address, method, target)
+    }
+
+    /// A request with the account's key.
+    pub(crate) fn request(&self, method: &str, target: &str) -> Request {
+        self.bare(method, target).key(&self.token)
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Request {
+        self.request("GET", target)
+    }
+
+    pub(crate) fn post(&self, target: &str, body: impl ToString) -> Request {
+        self.request("POST", target).json(body)
+    }
+
+    /// Drafts and publishes an agent; returns its id.
+    pub(crate) async fn agent(&self) -> String {
+        let agent = json!({
+            "name": "Sofía",
+            "language": "es-MX",
+            "config": {
+                "system_prompt": "You confirm appointments.",
+                "first_message": "Hola, habla Sofía.",
+                "llm": {"provider": "scripted", "model": "scripted"},
+            },
+        });
+        let agent = self.post("/v1/agents", agent).send().await.assert(201);
+        let id = text(&agent["id"]);
+        let publish = format!("/v1/agents/{id}/publish");
+        self.post(&publish, "{}").send().await.assert(200);
+        id
+    }
+
+    /// Places a call and returns the answer's body.
+    pub(crate) async fn call(&self, agent: &str, to: &str) -> Value {
+        let body = json!({"agent_id": agent, "to": to});
+        self.post("/v1/calls", body).send().await.assert(201)
+    }
+
+    /// Begins to dial what is queued.
+    pub(crate) fn dial(&self) {
+        let dialer = self.services.dialer();
+        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Waits until a call has ended; returns how it reads then.
+    pub(crate) async fn ended(&self, handle: &str) -> Value {
+        let target = format!("/v1/calls/{handle}");
+        let ended = async {
+            loop {
+                let call = self.get(&target).send().await.assert(200);
+                if call["status"] != "initiated" {
+                    return call;
+                }
+                // The limit of the account's requests would end the wait.
+                self.clock.advance(Duration::from_secs(1));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        must(tokio::time::timeout(Duration::from_secs(20), ended).await)
+    }
+
+    /// Stops the server.
+    pub(crate) async fn close(self) {
+        self.stop.cancel();
+        self.state.end_streams();
+        self.server.stop(false).await;
+    }
+}
+
+/// The usual plans, but wide enough on Scale that tests do not meet the account's limit by chance.
+fn plans() -> Plans {
+    let mut plans = Plans::default();
+    plans.terms_mut(Plan::Scale).requests_per_minute = 10_000;
+    plans
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    let text = value.as_str();
+    text.unwrap_or_else(|| panic!("no string: {value}")).to_owned()
+}
+
+pub(crate) fn members(value: &Value) -> Vec<String> {
+    let object = value.as_object();
+    let object = object.unwrap_or_else(|| panic!("no object: {value}"));
+    object.keys().cloned().collect()
+}

@@ -1,0 +1,156 @@
+//! Placing, reading and ending calls (interface; decisions 6.4 and §8).
+
+use serde_json::json;
+
+use crate::app::{CUSTOMER, TestApp, members, text};
+
+const ITEM: [&str; 16] = [
+    "id",
+    "call_id",
+    "runtime",
+    "channel",
+    "agent",
+    "status",
+    "from",
+    "to",
+    "customer_phone",
+    "started_at",
+    "ended_at",
+    "duration_seconds",
+    "credits",
+    "summary",
+    "has_audio",
+    "termination_reason",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_placed_and_read_while_it_lasts() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let body = format!(
+        r#"{{"agent_id":"{agent}","to":"{CUSTOMER}","metadata":{{"z":1.50,"a":"x"}}}}"#
+    );
+    let answer = app.post("/v1/calls", body).send().await;
+    let placed = answer.assert(201);
+    let handle = text(&placed["id"]);
+    let id = handle.trim_start_matches("call_").to_owned();
+    let expected = json!({
+        "id": handle, "agent_id": agent, "to": CUSTOMER, "status": "initiated",
+        "created_at": "2026-04-30T18:32:11.123Z",
+    });
+    assert_eq!(placed, expected);
+    assert_eq!(members(&placed), ["id", "agent_id", "to", "status", "created_at"]);
+    let location = format!("/v1/calls/{handle}");
+    assert_eq!(answer.header("location"), Some(location.as_str()));
+    assert_eq!(answer.header("idempotent-replayed"), None);
+    assert!(answer.number("x-ratelimit-remaining") > 0);
+
+    let read = app.get(&location).send().await;
+    let call = read.assert(200);
+    let added = ["metadata", "failure_reason", "conversation_id", "latency"];
+    assert_eq!(members(&call), [&ITEM[..], &added[..]].concat());
+    assert_eq!(call["status"], "initiated");
+    assert_eq!(call["conversation_id"].as_str(), Some(id.as_str()));
+    assert!(String::from_utf8_lossy(&read.body).contains(r#""metadata":{"z":1.50,"a":"x"}"#));
+
+    let list = app.get("/v1/calls").send().await.assert(200);
+    let item = &list["data"][0];
+    let expected = json!({
+        "id": id, "call_id": handle, "runtime": "engine", "channel": "phone",
+        "agent": {"id": agent, "name": "Sofía"}, "status": "unknown",
+        "from": "+15005550100", "to": CUSTOMER, "customer_phone": CUSTOMER,
+        "started_at": "2026-04-30T18:32:11.123Z", "ended_at": null, "duration_seconds": null,
+        "credits": null, "summary": null, "has_audio": false, "termination_reason": null,
+    });
+    assert_eq!(item, &expected);
+    assert_eq!(members(item), ITEM);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retried_key_answers_with_the_same_bytes() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let body = json!({"agent_id": agent, "to": CUSTOMER});
+    let place = |body: &serde_json::Value| {
+        app.post("/v1/calls", body).header("Idempotency-Key", "k 1").send()
+    };
+    let first = place(&body).await;
+    first.assert(201);
+    let again = place(&body).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.header("location"), first.header("location"));
+    assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+    assert_eq!(
+        again.number("x-ratelimit-remaining"),
+        first.number("x-ratelimit-remaining") - 1
+    );
+    let other = place(&json!({"agent_id": agent, "to": "+5215500000000"})).await;
+    other.assert_error(409, "idempotency_conflict");
+    let list = app.get("/v1/calls").send().await.assert(200);
+    assert_eq!(list["data"].as_array().map(Vec::len), Some(1));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_placed_says_why() {
+    let app = TestApp::start().await;
+    let draft = json!({"name": "Draft", "language": "en"});
+    let draft = app.post("/v1/agents", draft).send().await.assert(201);
+    let agent = app.agent().await;
+    let body = |agent: &str, to: &str| json!({"agent_id": agent, "to": to});
+    let cases = [
+        (json!({"to": CUSTOMER}), 400, "invalid_body"),
+        (body(&agent, "5215512345678"), 400, "invalid_body"),
+        (body("agent_unknown", CUSTOMER), 403, "agent_not_found"),
+        (body(&text(&draft["id"]), CUSTOMER), 403, "agent_disabled"),
+    ];
+    for (body, status, code) in cases {
+        let answer = app.post("/v1/calls", body).send().await;
+        answer.assert_error(status, code);
+        assert!(answer.number("x-ratelimit-remaining") > 0);
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queued_call_is_cancelled_and_an_ended_one_cannot_be() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    let hang_up = format!("/v1/calls/{handle}/hangup");
+    let ended = app.request("POST", &hang_up).send().await.assert(202);
+    assert_eq!(ended, json!({"id": handle, "status": "failed"}));
+    let call = app.get(&format!("/v1/calls/{handle}")).send().await.assert(200);
+    assert_eq!(
+        (&call["status"], &call["failure_reason"], &call["duration_seconds"]),
+        (&json!("failed"), &json!("cancelled"), &json!(0))
+    );
+    app.request("POST", &hang_up).send().await.assert_error(409, "conflict");
+    let extra = app.post(&hang_up, r#"{"x":1}"#).send().await;
+    extra.assert_error(400, "invalid_body");
+    let absent = app.request("POST", "/v1/calls/x/hangup").send().await;
+    absent.assert_error(404, "not_found");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_went_well_shows_how_it_ended() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    app.dial();
+    let call = app.ended(&handle).await;
+    assert_eq!(call["status"], "completed");
+    assert_eq!(call["failure_reason"], json!(null));
+    for field in ["ended_at", "summary", "termination_reason"] {
+        assert!(call[field].is_string(), "{field}: {call}");
+    }
+    for field in ["duration_seconds", "credits"] {
+        assert!(call[field].is_i64(), "{field}: {call}");
+    }
+    let me = app.get("/v1/me").send().await.assert(200);
+    assert_eq!(me["live_calls"], 0);
+    app.close().await;
+}

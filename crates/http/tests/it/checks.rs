@@ -1,0 +1,190 @@
+//! Keys, scopes and the order of checks (decisions 1.5, 1.6, §3).
+
+use std::time::Duration;
+
+use offhook_domain::{Clock, Plan, Scope, Scopes};
+
+use crate::app::{Setup, TestApp};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_or_bad_key_is_401_without_rate_headers() {
+    let app = TestApp::start().await;
+    let well_formed = format!("service_live_{}", "0".repeat(64));
+    let bad = [
+        "",
+        "Bearer",
+        "Basic abc",
+        "Bearer x",
+        &format!("Bearer {}", app.token.to_uppercase()),
+        &format!("Bearer {well_formed}"),
+        &app.token,
+    ];
+    for value in bad {
+        let answer = app.bare("GET", "/v1/me").header("Authorization", value);
+        let answer = answer.send().await;
+        answer.assert_error(401, "unauthorized");
+        assert_eq!(answer.header("x-ratelimit-limit"), None, "{value}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    }
+    app.bare("GET", "/v1/me").send().await.assert_error(401, "unauthorized");
+    let twice = app.get("/v1/me").key(&app.token).send().await;
+    twice.assert_error(401, "unauthorized");
+    let lower = app.bare("GET", "/v1/me");
+    let lower = lower.header("authorization", format!("bEARER {}", app.token));
+    lower.send().await.assert(200);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_or_expired_key_is_refused_at_once() {
+    let app = TestApp::start().await;
+    let soon = app.clock.now().plus(Duration::from_secs(1));
+    let expiring = app.key(app.account, Scopes::all(), false, Some(soon)).await;
+    app.bare("GET", "/v1/me").key(&expiring).send().await.assert(200);
+    app.clock.set(soon);
+    let expired = app.bare("GET", "/v1/me").key(&expiring).send().await;
+    expired.assert_error(401, "unauthorized");
+    let keys = app.services.keys().list(app.account).await.unwrap();
+    app.services.keys().revoke(keys[0].id).await.unwrap();
+    app.get("/v1/me").send().await.assert_error(401, "unauthorized");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn me_says_who_asks_and_how_much_is_left() {
+    let app = TestApp::with(Setup {
+        plan: Plan::Pro,
+        ..Setup::default()
+    })
+    .await;
+    let answer = app.get("/v1/me").send().await;
+    let me = answer.assert(200);
+    let key = app.services.keys().list(app.account).await.unwrap().remove(0);
+    let expected = serde_json::json!({
+        "account": {"id": app.account.to_string(), "name": "Acme", "plan": "pro"},
+        "key": {
+            "id": key.id.to_string(),
+            "name": "test",
+            "prefix": &app.token[..21],
+            "scopes": Scope::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>(),
+            "read_only": false,
+            "created_at": "2026-04-30T18:32:11.123Z",
+            "expires_at": null,
+            "last_used_at": null,
+        },
+        "rate_limit": {"requests_per_minute": 40, "remaining": 39},
+        "live_calls": 0,
+    });
+    assert_eq!(me, expected);
+    assert_eq!(answer.number("x-ratelimit-limit"), 40);
+    assert_eq!(answer.number("x-ratelimit-remaining"), 39);
+    // 18:32:11.123456 and 1.5 s, rounded up.
+    assert_eq!(answer.number("x-ratelimit-reset"), 1_777_573_933);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_comes_before_scope_and_scope_before_plan() {
+    let app = TestApp::start().await;
+    let only_me: Scopes = [Scope::TeamRead].into_iter().collect();
+    let poor = app.key(app.account, only_me, true, None).await;
+    let ask = |method: &str, path: &str| app.bare(method, path).key(&poor);
+    let refused = ask("POST", "/v1/agents").send().await;
+    refused.assert_error(403, "forbidden");
+    assert!(refused.number("x-ratelimit-remaining") >= 0);
+    let message = ask("GET", "/v1/agents").send().await;
+    let message = message.assert_error(403, "insufficient_scope");
+    assert!(message.contains("agents:read"), "{message}");
+    ask("GET", "/v1/me").send().await.assert(200);
+    let free = app.stranger(Plan::Free).await;
+    let me = app.bare("GET", "/v1/me").key(&free).send().await;
+    assert_eq!(me.assert(200)["rate_limit"]["requests_per_minute"], 10);
+    let list = app.bare("GET", "/v1/calls?limit=0").key(&free).send().await;
+    list.assert_error(403, "plan_limit");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_check_comes_before_the_next_one() {
+    let app = TestApp::start().await;
+    // The route before the key.
+    app.bare("GET", "/v1/nothing").send().await.assert_error(404, "not_found");
+    let wrong = app.bare("PUT", "/v1/agents").send().await;
+    wrong.assert_error(405, "method_not_allowed");
+    assert_eq!(wrong.header("allow"), Some("GET, POST"));
+    // The key before the query.
+    let bad = app.bare("GET", "/v1/agents?limit=0").send().await;
+    bad.assert_error(401, "unauthorized");
+    // The query before the body.
+    let both = app.post("/v1/agents?x=1", "not json").send().await;
+    let message = both.assert_error(400, "invalid_query");
+    assert_eq!(message, "`x`: unknown parameter");
+    // The key's syntax before the body.
+    let key = app.post("/v1/calls", "not json").header("Idempotency-Key", "");
+    key.send().await.assert_error(400, "invalid_idempotency_key");
+    // The body before the state.
+    let absent = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
+    let body = app.request("PATCH", absent).json("not json").send().await;
+    body.assert_error(400, "invalid_json");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_methods_name_the_right_ones() {
+    let app = TestApp::start().await;
+    let cases = [
+        ("POST", "/v1/me", "GET"),
+        ("DELETE", "/v1/agents/x", "GET, PATCH"),
+        ("GET", "/v1/agents/x/publish", "POST"),
+        ("PATCH", "/v1/webhooks/events", "GET"),
+        ("PUT", "/v1/webhooks/x", "GET, PATCH, DELETE"),
+        ("POST", "/v1/models", "GET"),
+        ("OPTIONS", "/v1/calls", "GET, POST"),
+        ("POST", "/healthz", "GET"),
+    ];
+    for (method, path, allow) in cases {
+        let answer = app.request(method, path).send().await;
+        answer.assert_error(405, "method_not_allowed");
+        assert_eq!(answer.header("allow"), Some(allow), "{method} {path}");
+        assert_eq!(answer.header("x-ratelimit-limit"), None);
+    }
+    // HEAD is a method like any other that is not listed; its answer has no body.
+    let head = app.request("HEAD", "/v1/me").send().await;
+    assert_eq!((head.status, head.body.len()), (405, 0));
+    assert_eq!(head.header("allow"), Some("GET"));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn absent_foreign_and_malformed_ids_read_alike() {
+    let app = TestApp::start().await;
+    let stranger = app.stranger(Plan::Pro).await;
+    let agent = app.agent().await;
+    let foreign = app.bare("GET", &format!("/v1/agents/{agent}")).key(&stranger);
+    let message = foreign.send().await.assert_error(404, "not_found");
+    let paths = [
+        "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91",
+        "/v1/agents/x",
+        "/v1/agents/%00",
+        "/v1/agents/%ff%fe",
+        "/v1/agents/00000000-0000-0000-0000-000000000000",
+        "/v1/calls/call_x",
+        "/v1/calls/0190163d-8694-739b-aea5-966c26f8ad91",
+        "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91",
+        "/v1/conversations/call_0190163d-8694-739b-aea5-966c26f8ad91",
+        "/v1/conversations/x/turns",
+        "/v1/conversations/x/events",
+        "/v1/webhooks/x",
+        "/v1/webhooks/deliveries/x",
+        "/v1/agents/",
+        "/v1/nothing",
+        "/v1",
+        "/",
+    ];
+    for path in paths {
+        let answer = app.get(path).send().await;
+        assert_eq!(answer.assert_error(404, "not_found"), message, "{path}");
+    }
+    app.get("/v1/agents/x?limit=1").send().await.assert_error(400, "invalid_query");
+    app.close().await;
+}

@@ -1,0 +1,114 @@
+//! What every answer carries, and what never became a request (decisions 1.7, 1.10, 1.11).
+
+use actix_web::{HttpServer, web};
+use offhook_http::HttpConfig;
+use serde_json::json;
+
+use crate::app::{Setup, TestApp};
+use crate::client::{Request, exchange, must};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_request_id_is_the_servers_own() {
+    let app = TestApp::start().await;
+    let mine = "0190163d-8694-739b-aea5-966c26f8ad91";
+    let mut seen = vec![mine.to_owned()];
+    for path in ["/v1/me", "/v1/models", "/healthz", "/nothing"] {
+        let answer = app.get(path).header("X-Request-Id", mine).send().await;
+        let id = answer.header("x-request-id").unwrap_or_default().to_owned();
+        assert_eq!((id.len(), id.as_bytes()[14]), (36, b'7'), "{path}");
+        assert!(!seen.contains(&id), "{path}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        seen.push(id);
+    }
+    let keyed = app.get("/v1/models").send().await;
+    assert_eq!(keyed.header("cache-control"), Some("no-store"));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_panics_answers_500_and_the_server_lives_on() {
+    let app = TestApp::start().await;
+    let state = app.state.clone();
+    let server = HttpServer::new(move || {
+        let panics = || async { None::<String>.unwrap_or_else(|| panic!("secret reason")) };
+        offhook_http::app(state.clone()).route("/v1/panic", web::get().to(panics))
+    });
+    let server = must(server.workers(1).disable_signals().bind("127.0.0.1:0"));
+    let address = server.addrs()[0];
+    let server = server.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    for _ in 0..3 {
+        let answer = Request::new(address, "GET", "/v1/panic").key(&app.token).send().await;
+        let message = answer.assert_error(500, "internal_error");
+        assert!(!message.contains("secret"), "{message}");
+    }
+    let me = Request::new(address, "GET", "/v1/me").key(&app.token);
+    me.send().await.assert(200);
+    handle.stop(false).await;
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_head_that_cannot_be_read_gets_a_bare_answer() {
+    let app = TestApp::start().await;
+    for head in ["x\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"] {
+        let answer = exchange(app.address, head.as_bytes()).await;
+        assert!(answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
+    }
+    app.get("/v1/me").send().await.assert(200);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn browsers_may_ask_only_from_listed_origins() {
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            cors_origins: vec!["https://app.example.com".to_owned()],
+        },
+        ..Setup::default()
+    })
+    .await;
+    let preflight = |origin: &str| {
+        app.bare("OPTIONS", "/v1/calls")
+            .header("Origin", origin)
+            .header("Access-Control-Request-Method", "POST")
+            .send()
+    };
+    let allowed = preflight("https://app.example.com").await;
+    assert_eq!((allowed.status, allowed.body.len()), (204, 0));
+    let origin = "access-control-allow-origin";
+    assert_eq!(allowed.header(origin), Some("https://app.example.com"));
+    assert_eq!(
+        allowed.header("access-control-allow-methods"),
+        Some("GET, POST, PATCH, DELETE")
+    );
+    let refused = preflight("https://evil.example.com").await;
+    refused.assert_error(405, "method_not_allowed");
+    assert_eq!(refused.header(origin), None);
+    // Errors can be read too.
+    let error = app.bare("GET", "/v1/me").header("Origin", "https://app.example.com");
+    let error = error.send().await;
+    error.assert_error(401, "unauthorized");
+    assert_eq!(error.header(origin), Some("https://app.example.com"));
+    assert_eq!(error.header("vary"), Some("Origin"));
+    app.close().await;
+    let app = TestApp::start().await;
+    let none = app.get("/v1/me").header("Origin", "https://app.example.com");
+    let none = none.send().await;
+    assert_eq!((none.header(origin), none.header("vary")), (None, None));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_process_says_whether_it_can_serve() {
+    let app = TestApp::start().await;
+    let health = app.bare("GET", "/healthz").send().await.assert(200);
+    assert_eq!(health, json!({"status": "ok"}));
+    let ready = app.bare("GET", "/readyz").send().await.assert(200);
+    assert_eq!(ready, json!({"status": "ready"}));
+    app.services.health().stop();
+    let stopping = app.bare("GET", "/readyz").send().await.assert(503);
+    assert_eq!(stopping["status"], "unavailable");
+    app.close().await;
+}

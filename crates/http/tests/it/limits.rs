@@ -1,0 +1,99 @@
+//! Rate limits (interface, Limits; decisions §4).
+
+use std::time::Duration;
+
+use offhook_domain::{Clock, Plan};
+use offhook_http::LimitSettings;
+
+use crate::app::{CUSTOMER, Setup, TestApp};
+
+async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> TestApp {
+    TestApp::with(Setup {
+        limits: LimitSettings {
+            ip_per_minute,
+            call_ip_per_minute,
+            trusted_proxies: vec!["127.0.0.0/8".parse().unwrap_or_else(|_| panic!("a network"))],
+            enabled: true,
+        },
+        plan,
+        ..Setup::default()
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_asks_too_often_waits_as_told() {
+    let app = limited(3, 10, Plan::Pro).await;
+    // A 404 and a 401 count too; what is outside /v1 and OPTIONS do not.
+    app.bare("GET", "/v1/nothing").send().await.assert(404);
+    app.bare("GET", "/v1/me").send().await.assert(401);
+    app.bare("GET", "/healthz").send().await.assert(200);
+    app.bare("GET", "/nothing").send().await.assert(404);
+    app.bare("OPTIONS", "/v1/me").send().await.assert(405);
+    app.bare("GET", "/v1/models").send().await.assert(200);
+    let refused = app.get("/v1/me").send().await;
+    refused.assert_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.header("x-ratelimit-limit"), None);
+    assert_eq!(refused.number("retry-after"), 20);
+    let other = app.get("/v1/me").header("X-Forwarded-For", "203.0.113.7");
+    other.send().await.assert(200);
+    app.clock.advance(Duration::from_secs(20));
+    app.get("/v1/me").send().await.assert(200);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_account_bucket_is_shared_and_speaks_in_every_later_answer() {
+    let app = limited(1_000, 10, Plan::Starter).await;
+    for remaining in (0..10).rev() {
+        let answer = app.get("/v1/agents/x").send().await;
+        answer.assert_error(404, "not_found");
+        assert_eq!(answer.number("x-ratelimit-remaining"), remaining);
+    }
+    let refused = app.get("/v1/me").send().await;
+    refused.assert_error(429, "rate_limit_exceeded");
+    assert_eq!(refused.number("x-ratelimit-limit"), 10);
+    assert_eq!(refused.number("x-ratelimit-remaining"), 0);
+    assert_eq!(refused.number("retry-after"), 6);
+    let reset = refused.number("x-ratelimit-reset");
+    app.clock.set(offhook_domain::Timestamp::from_micros(reset * 1_000_000));
+    app.get("/v1/me").send().await.assert(200);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn placing_calls_has_a_window_of_its_own_that_no_spelling_escapes() {
+    let app = limited(1_000, 2, Plan::Pro).await;
+    for path in ["/v1/calls", "/v1/%63alls"] {
+        let answer = app.post(path, "{}").send().await;
+        answer.assert_error(400, "invalid_body");
+    }
+    for path in ["/v1/calls", "/v1/%63alls", "/v1/calls?x=1", "/%761/calls"] {
+        let refused = app.post(path, "{}").send().await;
+        refused.assert_error(429, "rate_limit_exceeded");
+        // 18:32:11.123456: the next minute begins in 48.9 s.
+        assert_eq!(refused.number("retry-after"), 49, "{path}");
+        assert_eq!(refused.header("x-ratelimit-limit"), None);
+    }
+    app.get("/v1/calls").send().await.assert(200);
+    let elsewhere = app.post("/v1/calls", format!(r#"{{"to":"{CUSTOMER}"}}"#));
+    let elsewhere = elsewhere.header("X-Forwarded-For", "2001:db8::1").send().await;
+    elsewhere.assert_error(400, "invalid_body");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_refused_by_the_address_takes_no_token_of_the_account() {
+    let app = limited(2, 10, Plan::Pro).await;
+    app.get("/v1/me").send().await.assert(200);
+    app.get("/v1/me").send().await.assert(200);
+    for _ in 0..5 {
+        app.get("/v1/me").send().await.assert(429);
+    }
+    let now = app.clock.now();
+    let other = app.get("/v1/me").header("X-Forwarded-For", "203.0.113.9");
+    let me = other.send().await.assert(200);
+    assert_eq!(me["rate_limit"]["remaining"], 37);
+    assert_eq!(app.clock.now(), now);
+    app.close().await;
+}

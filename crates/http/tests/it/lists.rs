@@ -1,0 +1,98 @@
+//! Pages (decision 1.8).
+
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, TestApp, text};
+
+fn ids(list: &Value) -> Vec<String> {
+    let items = list["data"].as_array().into_iter().flatten();
+    items.map(|item| text(&item["id"])).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_one_instant_page_exactly_once_whatever_comes_meanwhile() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    for _ in 0..5 {
+        app.call(&agent, CUSTOMER).await;
+    }
+    let all = ids(&app.get("/v1/calls").send().await.assert(200));
+    let mut seen = Vec::new();
+    let mut target = "/v1/calls?limit=2".to_owned();
+    loop {
+        let page = app.get(&target).send().await.assert(200);
+        seen.extend(ids(&page));
+        // A newer call does not appear.
+        app.clock.advance(std::time::Duration::from_millis(1));
+        app.call(&agent, CUSTOMER).await;
+        match page["next_cursor"].as_str() {
+            Some(cursor) => target = format!("/v1/calls?cursor={cursor}&limit=2"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, all);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_is_good_for_its_list_and_filters_alone() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    for _ in 0..2 {
+        app.call(&agent, CUSTOMER).await;
+    }
+    let page = app.get("/v1/calls?limit=1&status=unknown").send().await.assert(200);
+    let cursor = text(&page["next_cursor"]);
+    let good = format!("/v1/calls?status=unknown&cursor={cursor}");
+    assert_eq!(ids(&app.get(&good).send().await.assert(200)).len(), 1);
+    let bad = [
+        format!("/v1/calls?cursor={cursor}"),
+        format!("/v1/calls?status=failed&cursor={cursor}"),
+        format!("/v1/calls?status=unknown&channel=phone&cursor={cursor}"),
+        format!("/v1/conversations?status=unknown&cursor={cursor}"),
+        format!("/v1/agents?cursor={cursor}"),
+        format!("/v1/calls?status=unknown&cursor={}", &cursor[1..]),
+        "/v1/calls?cursor=x".to_owned(),
+        "/v1/calls?cursor=".to_owned(),
+        format!("/v1/calls?status=unknown&cursor={cursor}&cursor={cursor}"),
+    ];
+    for target in bad {
+        let answer = app.get(&target).send().await;
+        let message = answer.assert_error(400, "invalid_query");
+        assert!(message.starts_with("`cursor`"), "{target}: {message}");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_are_public_and_paged() {
+    let app = TestApp::start().await;
+    let answer = app.bare("GET", "/v1/models?limit=100").send().await;
+    let all = answer.assert(200);
+    assert_eq!(answer.header("x-ratelimit-limit"), None);
+    assert_eq!(answer.header("cache-control"), None);
+    let scripted = &all["data"][0];
+    assert_eq!(
+        (&scripted["id"], &scripted["kind"], &scripted["provider"], &scripted["model"]),
+        (&json!("scripted"), &json!("llm"), &json!("scripted"), &json!("scripted"))
+    );
+    assert_eq!(scripted["prices"][0]["plan"], "starter");
+    assert_eq!(scripted["prices"][0]["credits_per_minute"], 0);
+    let mut seen = Vec::new();
+    let mut target = "/v1/models?limit=2".to_owned();
+    loop {
+        let page = app.bare("GET", &target).send().await.assert(200);
+        seen.extend(page["data"].as_array().cloned().unwrap_or_default());
+        match page["next_cursor"].as_str() {
+            Some(cursor) => target = format!("/v1/models?limit=2&cursor={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(Some(&seen), all["data"].as_array());
+    let scripted = app.bare("GET", "/v1/models?kind=llm&provider=scripted").send().await;
+    assert_eq!(ids(&scripted.assert(200)), ["scripted"]);
+    let bad = app.bare("GET", "/v1/models?kind=x").send().await;
+    let message = bad.assert_error(400, "invalid_query");
+    assert_eq!(message, "`kind`: must be `llm`, `stt` or `tts`");
+    app.close().await;
+}

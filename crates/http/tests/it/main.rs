@@ -1,0 +1,14 @@
+//! The REST adapter from outside: a real server on a real database, spoken to over TCP.
+
+mod agents;
+mod app;
+mod bodies;
+mod calls;
+mod checks;
+mod client;
+mod conversations;
+mod edge;
+mod limits;
+mod lists;
+mod stream;
+mod webhooks;

@@ -1,0 +1,109 @@
+//! Live events (decisions 1.14 and 6.4).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::app::{CUSTOMER, TestApp, text};
+use crate::client::must;
+
+/// An event: its id, name and data.
+type Event = (i64, String, Value);
+
+/// Reads events until the stream ends.
+async fn events(stream: TcpStream) -> Vec<Event> {
+    let mut bytes = Vec::new();
+    let mut reader = BufReader::new(stream);
+    must(must(timeout(Duration::from_secs(20), reader.read_to_end(&mut bytes)).await));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let mut events = Vec::new();
+    for block in text.split("\n\n") {
+        let line = |name: &str| {
+            let lines = block.lines();
+            lines.into_iter().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+        };
+        if let (Some(id), Some(name), Some(data)) = (line("id: "), line("event: "), line("data: "))
+        {
+            events.push((must(id.parse()), name, must(serde_json::from_str(&data))));
+        }
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    let id = handle.trim_start_matches("call_");
+    let target = format!("/v1/conversations/{id}/events");
+    let open = app.get(&target).header("Connection", "close").open().await;
+    let following = tokio::spawn(events(open));
+    app.dial();
+    let live = must(following.await);
+    let states: Vec<&Value> = live
+        .iter()
+        .filter(|(_, name, _)| name == "state")
+        .map(|(_, _, data)| &data["state"])
+        .collect();
+    assert_eq!(states, ["dialing", "live", "closing", "completed"]);
+    let turns = live.iter().filter(|(_, name, _)| name == "turn");
+    let turns: Vec<&Value> = turns.map(|(_, _, data)| data).collect();
+    let conversation = app.get(&format!("/v1/conversations/{id}")).send().await.assert(200);
+    assert_eq!(json!(turns), conversation["transcript"]);
+    assert!(live.is_sorted_by_key(|(seq, _, _)| *seq));
+
+    // After its end the whole stream reads the same, and a client goes on behind what it saw.
+    let again = app.get(&target).header("Connection", "close").open().await;
+    assert_eq!(events(again).await, live);
+    let seen = live[1].0.to_string();
+    let rest = app.get(&target).header("Last-Event-ID", &seen);
+    let rest = rest.header("Connection", "close").open().await;
+    assert_eq!(events(rest).await, live[2..]);
+    for garbage in ["x", "-1", "", "99999999999"] {
+        let answer = app.get(&target).header("Last-Event-ID", garbage).send().await;
+        let message = answer.assert_error(400, "invalid_query");
+        assert!(message.starts_with("`Last-Event-ID`"), "{message}");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    let target = format!("/v1/conversations/{}/events", handle.trim_start_matches("call_"));
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        let mut stream = BufReader::new(app.get(&target).open().await);
+        let mut line = String::new();
+        must(stream.read_line(&mut line).await);
+        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
+        open.push(stream);
+    }
+    let refused = app.get(&target).send().await;
+    refused.assert_error(409, "conflict");
+    assert!(refused.number("x-ratelimit-remaining") > 0);
+    // A server that stops ends the streams; so does a client that goes away.
+    app.state.end_streams();
+    for stream in &mut open {
+        let mut rest = Vec::new();
+        must(must(timeout(Duration::from_secs(5), read_last_chunk(stream, &mut rest)).await));
+    }
+    app.close().await;
+}
+
+/// Reads up to the chunk that ends the body.
+async fn read_last_chunk(
+    stream: &mut BufReader<TcpStream>,
+    read: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    while !read.ends_with(b"0\r\n\r\n") {
+        read.push(stream.read_u8().await?);
+    }
+    Ok(())
+}

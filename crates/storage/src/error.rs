@@ -1,0 +1,78 @@
+//! How the store fails.
+
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+
+/// Why the store did not do what it was asked. Absence is no error: finders return `Option`.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is out of reach or overloaded; nothing was written.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// The connection broke during COMMIT: the transaction may have been written or not.
+    #[error("the outcome of a commit is unknown: {0}")]
+    UnknownCommit(String),
+    /// A lock was not had in time.
+    #[error("a lock was not had in time")]
+    Locked,
+    /// A unique constraint refused the write; its name.
+    #[error("{0} refused a duplicate")]
+    Conflict(String),
+    /// A row says something that no version of this program writes.
+    #[error("a stored row is corrupt: {0}")]
+    Corrupt(String),
+    /// A fault in this program.
+    #[error("storage failed: {0}")]
+    Internal(String),
+}
+
+impl From<DieselError> for StoreError {
+    fn from(error: DieselError) -> Self {
+        match error {
+            DieselError::DatabaseError(kind, info) => {
+                let message = info.message().to_owned();
+                match kind {
+                    DatabaseErrorKind::UniqueViolation => {
+                        Self::Conflict(info.constraint_name().unwrap_or(&message).to_owned())
+                    }
+                    DatabaseErrorKind::ClosedConnection
+                    | DatabaseErrorKind::UnableToSendCommand
+                    | DatabaseErrorKind::ReadOnlyTransaction => Self::Unavailable(message),
+                    _ if message.contains("lock timeout") => Self::Locked,
+                    _ if is_outage(&message) => Self::Unavailable(message),
+                    _ => Self::Internal(message),
+                }
+            }
+            DieselError::DeserializationError(source) => Self::Corrupt(source.to_string()),
+            DieselError::BrokenTransactionManager => Self::Unavailable(error.to_string()),
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+/// What the databases say when the fault is theirs and passes: diesel has no kinds for these.
+fn is_outage(message: &str) -> bool {
+    const SIGNS: [&str; 12] = [
+        "statement timeout",
+        "database is locked",
+        "database or disk is full",
+        "disk I/O error",
+        "unable to open database file",
+        "terminating connection",
+        "the database system is",
+        "too many clients",
+        "connection closed",
+        "connection reset",
+        "broken pipe",
+        "deadlock detected",
+    ];
+    let message = message.to_lowercase();
+    SIGNS
+        .iter()
+        .any(|sign| message.contains(&sign.to_lowercase()))
+}
+
+impl StoreError {
+    pub(crate) fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt(what.into())
+    }
+}

@@ -1,0 +1,30 @@
+//! Offhook's store: rows, one set of queries, two databases.
+//!
+//! [`Store`] is concrete and never mocked: tests use the real one on a temporary database. Every finder takes the
+//! account first, so that reaching another account's row cannot be written by accident. A write is one use case in one
+//! transaction inside one `Store` method; `BEGIN` and `COMMIT` never leave this crate.
+#![expect(clippy::duplicate_mod, reason = "one set of queries, compiled for each database")]
+
+mod error;
+mod migrate;
+mod postgres;
+mod records;
+mod schema;
+mod seal;
+mod sql;
+mod sqlite;
+mod store;
+
+pub use error::StoreError;
+pub use records::*;
+pub use seal::{MASTER_KEY_LEN, MasterKey};
+pub use store::webhooks::Resent;
+pub use store::{Durability, LEASE, Mint, Store, StoreConfig, mint};
+
+/// What a write wants done with its transaction once it has an answer.
+pub(crate) enum Verdict<T> {
+    /// Keep what was written.
+    Commit(T),
+    /// The rules refused: undo what was written, and answer.
+    Rollback(T),
+}

@@ -1,0 +1,60 @@
+//! Bringing a database to this version's schema.
+
+use diesel::Connection;
+use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use crate::StoreError;
+
+const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+
+/// The advisory lock under which one process at a time migrates: "offhook" in ASCII.
+const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
+
+/// Applies what is pending on the embedded database; returns the names of what was applied.
+pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> {
+    let path = file.to_string_lossy();
+    let mut conn = diesel::SqliteConnection::establish(&path)
+        .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
+    diesel::connection::SimpleConnection::batch_execute(
+        &mut conn,
+        "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL;",
+    )?;
+    run(&mut conn, SQLITE)
+}
+
+/// Applies what is pending on PostgreSQL, one process at a time.
+pub(crate) async fn postgres(url: &str) -> Result<Vec<String>, StoreError> {
+    // Waiting for another node's migration may take longer than a session's usual patience.
+    let config = crate::postgres::client_config(url, "-c TimeZone=UTC")?;
+    let (client, connection) = config
+        .connect(tokio_postgres::NoTls)
+        .await
+        .map_err(|error| StoreError::Unavailable(crate::postgres::describe(&error)))?;
+    let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection)
+        .await
+        .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    conn.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
+        .await?;
+    tokio::task::spawn_blocking(move || {
+        let mut harness = AsyncMigrationHarness::new(conn);
+        run(&mut harness, POSTGRES)
+        // The lock ends with the session.
+    })
+    .await
+    .map_err(|error| StoreError::Internal(error.to_string()))?
+}
+
+fn run<DB: diesel::backend::Backend>(
+    harness: &mut impl MigrationHarness<DB>,
+    migrations: EmbeddedMigrations,
+) -> Result<Vec<String>, StoreError>
+where
+    EmbeddedMigrations: diesel::migration::MigrationSource<DB>,
+{
+    harness
+        .run_pending_migrations(migrations)
+        .map(|applied| applied.iter().map(ToString::to_string).collect())
+        .map_err(|error| StoreError::Internal(format!("migration failed: {error}")))
+}

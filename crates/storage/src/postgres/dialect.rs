@@ -1,0 +1,330 @@
+//! The few statements that differ, for PostgreSQL.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp};
+
+use super::Conn;
+use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
+use super::queries::events::NewDelivery;
+use crate::schema::{
+    accounts, conversations, deliveries, resends, webhook_endpoints as endpoints,
+};
+use crate::sql;
+use crate::sql::V;
+use crate::{
+    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, EndpointStatus,
+    StoreError,
+};
+
+diesel::define_sql_function! {
+    /// The present by the database's clock, also within a transaction.
+    fn clock_timestamp() -> crate::sql::Instant;
+}
+
+/// The clock that leases and keys are judged by on every node: the database's, with what tests add (decision 8.7).
+pub(crate) async fn lease_clock(
+    conn: &mut Conn,
+    _now: Timestamp,
+    offset: i64,
+) -> Result<Timestamp, StoreError> {
+    let now: Timestamp = diesel::select(clock_timestamp()).get_result(conn).await?;
+    Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
+}
+
+/// The clock that the leases of deliveries are judged by.
+pub(crate) async fn delivery_lease_clock(
+    conn: &mut Conn,
+    offset: i64,
+) -> Result<Timestamp, StoreError> {
+    lease_clock(conn, Timestamp::from_micros(0), offset).await
+}
+
+/// Takes the account's row for the duration of the transaction, so that one node at a time counts its live calls;
+/// `false` if another has it. Not the wallet's row: where calls are placed without a pause, it is never free.
+pub(crate) async fn try_lock_account(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<bool, StoreError> {
+    let locked: Option<AccountId> = accounts::table
+        .find(V(account))
+        .select(accounts::id)
+        .for_no_key_update()
+        .skip_locked()
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(locked.is_some())
+}
+
+/// Keeps two transactions of one account apart. Rows that refer to the account can be written meanwhile.
+pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<(), StoreError> {
+    let _: Option<AccountId> = accounts::table
+        .find(V(account))
+        .select(accounts::id)
+        .for_no_key_update()
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(())
+}
+
+/// Read with a lock that an endpoint's deletion or disabling waits for, so that no delivery is written behind it.
+pub(crate) async fn enabled_endpoints(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<EndpointId>, StoreError> {
+    Ok(endpoints::table
+        .filter(endpoints::account_id.eq(V(account)))
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .order((endpoints::created_at, endpoints::id))
+        .select(endpoints::id)
+        .for_share()
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn insert_deliveries(
+    conn: &mut Conn,
+    rows: Vec<NewDelivery>,
+) -> Result<(), StoreError> {
+    let values: Vec<_> = rows
+        .into_iter()
+        .map(|row| {
+            (
+                deliveries::id.eq(V(row.id)),
+                deliveries::account_id.eq(V(row.account)),
+                deliveries::endpoint_id.eq(V(row.endpoint)),
+                deliveries::event_id.eq(V(row.event)),
+                deliveries::event_type.eq(V(row.kind)),
+                deliveries::waits_for.eq(row.waits_for),
+                deliveries::state.eq(V(DeliveryState::Pending)),
+                deliveries::attempts_count.eq(0),
+                deliveries::abandoned_count.eq(0),
+                deliveries::next_attempt_at.eq(V(row.at)),
+                deliveries::created_at.eq(V(row.at)),
+            )
+        })
+        .collect();
+    diesel::insert_into(deliveries::table)
+        .values(values)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn insert_attempts(
+    conn: &mut Conn,
+    claimed: &[ClaimedAttempt],
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::sql_query(
+        "INSERT INTO attempts (id, delivery_id, number, at, outcome) \
+         SELECT a.id, a.delivery_id, a.number, $4, 'begun' \
+         FROM UNNEST($1, $2, $3) AS a(id, delivery_id, number)",
+    )
+    .bind::<Array<sql::Uuid>, _>(column(claimed, |a| a.attempt_id))
+    .bind::<Array<sql::Uuid>, _>(column(claimed, |a| a.delivery_id))
+    .bind::<Array<Integer>, _>(column(claimed, |a| a.number))
+    .bind::<sql::Instant, _>(V(at))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Of these conversations, those that no other transaction has, for the duration of this one.
+pub(crate) async fn skip_locked_calls(
+    conn: &mut Conn,
+    ids: Vec<ConversationId>,
+) -> Result<Vec<ConversationId>, StoreError> {
+    Ok(conversations::table
+        .filter(conversations::id.eq_any(ids.into_iter().map(V)))
+        .order(conversations::id)
+        .select(conversations::id)
+        .for_update()
+        .skip_locked()
+        .load(conn)
+        .await?)
+}
+
+/// Each endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
+/// this one's until its end.
+pub(crate) async fn candidates(
+    conn: &mut Conn,
+    slots: &[ClaimSlots],
+    times: Times,
+) -> Result<Vec<Candidate>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Due {
+        #[diesel(sql_type = sql::Uuid)]
+        id: DeliveryId,
+    }
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let due: Vec<Due> = diesel::sql_query(concat!(
+        "SELECT due.id FROM UNNEST($1, $2, $3) AS s(endpoint_id, scheduled, retries) \
+         CROSS JOIN LATERAL ( \
+           SELECT r.id FROM ( \
+             SELECT d.id FROM deliveries d WHERE ",
+        retries!(),
+        "    AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
+             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
+             ORDER BY d.next_attempt_at LIMIT s.retries) r \
+           UNION ALL \
+           SELECT f.id FROM ( \
+             SELECT d.id FROM deliveries d WHERE ",
+        first_attempts!(),
+        "    AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
+             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
+             ORDER BY d.next_attempt_at LIMIT s.scheduled) f \
+           LIMIT s.scheduled) due"
+    ))
+    .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
+    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.scheduled)))
+    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
+    .bind::<sql::Instant, _>(V(times.now))
+    .bind::<sql::Instant, _>(V(times.judged_at))
+    .load(conn)
+    .await?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Another process may have had them since: once locked, the conditions are looked at again.
+    let locked: Vec<(DeliveryId, Option<ClaimId>, i32, i32)> = deliveries::table
+        .filter(deliveries::id.eq_any(due.iter().map(|row| V(row.id))))
+        .filter(
+            deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V)),
+        )
+        .filter(deliveries::next_attempt_at.le(V(times.now)))
+        .filter(
+            deliveries::claim_id
+                .is_null()
+                .or(deliveries::lease_expires_at.lt(V(times.judged_at))),
+        )
+        .select((
+            deliveries::id,
+            deliveries::claim_id,
+            deliveries::attempts_count,
+            deliveries::abandoned_count,
+        ))
+        .for_no_key_update()
+        .skip_locked()
+        .load(conn)
+        .await?;
+    let mut locked: HashMap<DeliveryId, Candidate> = locked
+        .into_iter()
+        .map(|(id, claim_id, attempts_count, abandoned_count)| {
+            let candidate = Candidate {
+                id,
+                claim_id,
+                attempts_count,
+                abandoned_count,
+            };
+            (id, candidate)
+        })
+        .collect();
+    Ok(due
+        .iter()
+        .filter_map(|row| locked.remove(&row.id))
+        .collect())
+}
+
+/// The endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
+pub(crate) async fn resend_candidates(
+    conn: &mut Conn,
+    slot: ClaimSlots,
+    judged_at: Timestamp,
+) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
+    Ok(resends::table
+        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
+        .filter(
+            resends::claim_id
+                .is_null()
+                .or(resends::lease_expires_at.lt(V(judged_at))),
+        )
+        .order((resends::bulk, resends::requested_at))
+        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
+        .select((
+            resends::delivery_id,
+            resends::claim_id,
+            resends::requested_at,
+        ))
+        .for_no_key_update()
+        .skip_locked()
+        .load(conn)
+        .await?)
+}
+
+/// How durable a commit is: the session's `synchronous_commit`.
+pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
+    #[derive(QueryableByName)]
+    struct Level {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        synchronous_commit: String,
+    }
+    let level: Level = diesel::sql_query("SHOW synchronous_commit")
+        .get_result(conn)
+        .await?;
+    Ok(level.synchronous_commit)
+}
+
+/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two
+/// statements, however many there are.
+pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result<(), StoreError> {
+    let outcome = |report: &AttemptReport| {
+        if report.success {
+            AttemptOutcome::Succeeded
+        } else {
+            AttemptOutcome::Failed
+        }
+        .to_string()
+    };
+    diesel::sql_query(
+        "UPDATE attempts a SET outcome = r.outcome, status_code = r.status_code, \
+           duration_ms = r.duration_ms, error = r.error, response_snippet = r.snippet, at = r.at \
+         FROM UNNEST($1, $2, $3, $4, $5, $6, $7) \
+           AS r(id, outcome, status_code, duration_ms, error, snippet, at) \
+         WHERE a.id = r.id",
+    )
+    .bind::<Array<sql::Uuid>, _>(column(reports, |r| r.attempt_id))
+    .bind::<Array<Text>, _>(column(reports, outcome))
+    .bind::<Array<Nullable<Integer>>, _>(column(reports, |r| r.status_code))
+    .bind::<Array<Integer>, _>(column(reports, |r| r.duration_ms))
+    .bind::<Array<Nullable<Text>>, _>(column(reports, |r| r.error.clone()))
+    .bind::<Array<Nullable<Text>>, _>(column(reports, |r| r.response_snippet.clone()))
+    .bind::<Array<sql::Instant>, _>(column(reports, |r| r.at))
+    .execute(conn)
+    .await?;
+    let mut scheduled: Vec<&AttemptReport> = reports.iter().filter(|r| r.number > 0).collect();
+    // In id order, so that two processes never wait for each other.
+    scheduled.sort_by_key(|report| report.delivery_id);
+    if scheduled.is_empty() {
+        return Ok(());
+    }
+    // A failure does not bring back what was cancelled or received meanwhile.
+    diesel::sql_query(
+        "UPDATE deliveries d SET \
+           state = CASE WHEN r.success THEN 'delivered' \
+             WHEN d.state NOT IN ('pending', 'retrying') THEN d.state \
+             WHEN r.next IS NULL THEN 'exhausted' ELSE 'retrying' END, \
+           next_attempt_at = CASE WHEN d.state IN ('pending', 'retrying') THEN r.next END, \
+           attempts_count = r.number, abandoned_count = 0, claim_id = NULL, lease_expires_at = NULL \
+         FROM UNNEST($1, $2, $3, $4, $5) AS r(id, claim, success, number, next) \
+         WHERE d.id = r.id AND d.claim_id = r.claim",
+    )
+    .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.delivery_id))
+    .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.claim_id))
+    .bind::<Array<Bool>, _>(column(&scheduled, |r| r.success))
+    .bind::<Array<Integer>, _>(column(&scheduled, |r| r.number))
+    .bind::<Array<Nullable<sql::Instant>>, _>(column(&scheduled, |r| r.next_attempt_at))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
+    reports.iter().map(value).collect()
+}

@@ -1,0 +1,167 @@
+//! PostgreSQL: a pool of pure-Rust connections. Work is spawned on the runtime that opened them, so that a task which
+//! goes away cancels nothing and a transaction, once begun, reaches its end.
+
+use std::time::Duration;
+
+use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
+use diesel_async::pooled_connection::{
+    AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
+};
+use diesel_async::{AnsiTransactionManager, AsyncPgConnection, TransactionManager};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
+
+use crate::{StoreError, Verdict};
+
+pub(crate) mod dialect;
+#[path = "../queries/mod.rs"]
+pub(crate) mod queries;
+
+pub(crate) type Conn = AsyncPgConnection;
+pub(crate) type Db = diesel::pg::Pg;
+
+/// Settings of every session (decision 9). Waiting is bounded everywhere, so that an outage is an answer, not a hang.
+const SESSION: &str = "-c lock_timeout=2s -c statement_timeout=5s \
+    -c idle_in_transaction_session_timeout=5s -c synchronous_commit=on -c TimeZone=UTC";
+
+/// How long a request waits for a connection.
+const WAIT: Duration = Duration::from_secs(2);
+
+#[derive(Clone)]
+pub(crate) struct Postgres {
+    pool: Pool<AsyncPgConnection>,
+    runtime: Handle,
+}
+
+impl Postgres {
+    pub(crate) fn open(url: &str, connections: usize) -> Result<Self, StoreError> {
+        let config = client_config(url, SESSION)?;
+        let mut manager = ManagerConfig::default();
+        manager.recycling_method = RecyclingMethod::Fast;
+        manager.custom_setup = Box::new(move |_| {
+            let config = config.clone();
+            async move {
+                let (client, connection) = config
+                    .connect(tokio_postgres::NoTls)
+                    .await
+                    .map_err(|error| diesel::ConnectionError::BadConnection(describe(&error)))?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+            .boxed()
+        });
+        let manager = AsyncDieselConnectionManager::new_with_config(url, manager);
+        let pool = Pool::builder(manager)
+            .max_size(connections)
+            .wait_timeout(Some(WAIT))
+            .create_timeout(Some(WAIT))
+            .recycle_timeout(Some(WAIT))
+            .runtime(deadpool::Runtime::Tokio1)
+            .build()
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        Ok(Self {
+            pool,
+            runtime: Handle::current(),
+        })
+    }
+
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    {
+        let pool = self.pool.clone();
+        self.spawn(async move {
+            let mut conn = checkout(&pool).await?;
+            work(&mut conn).await
+        })
+        .await
+    }
+
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
+            + Send
+            + 'static,
+    {
+        let pool = self.pool.clone();
+        self.spawn(async move {
+            let mut conn = checkout(&pool).await?;
+            transaction(&mut conn, work).await
+        })
+        .await
+    }
+
+    async fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.runtime
+            .spawn(work)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Internal("a unit of work panicked".into())))
+    }
+}
+
+async fn transaction<T, F>(conn: &mut Conn, work: F) -> Result<T, StoreError>
+where
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>,
+{
+    AnsiTransactionManager::begin_transaction(conn).await?;
+    match work(conn).await {
+        Ok(Verdict::Commit(value)) => {
+            AnsiTransactionManager::commit_transaction(conn)
+                .await
+                .map_err(|error| StoreError::UnknownCommit(error.to_string()))?;
+            Ok(value)
+        }
+        Ok(Verdict::Rollback(value)) => {
+            AnsiTransactionManager::rollback_transaction(conn).await?;
+            Ok(value)
+        }
+        Err(error) => {
+            // The cause is what the caller wants to know; a connection that cannot roll back is not pooled again.
+            let _ = AnsiTransactionManager::rollback_transaction(conn).await;
+            Err(error)
+        }
+    }
+}
+
+async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Object<AsyncPgConnection>, StoreError> {
+    pool.get().await.map_err(|error| match error {
+        PoolError::Timeout(_) => StoreError::Unavailable("no connection within 2 s".into()),
+        other => StoreError::Unavailable(other.to_string()),
+    })
+}
+
+/// Reads the URL and adds `session` to its own options.
+pub(crate) fn client_config(
+    url: &str,
+    session: &str,
+) -> Result<tokio_postgres::Config, StoreError> {
+    let mut config: tokio_postgres::Config = url
+        .parse()
+        .map_err(|error| StoreError::Unavailable(format!("the database URL: {error}")))?;
+    let options = config
+        .get_options()
+        .map_or_else(|| session.to_owned(), |o| format!("{o} {session}"));
+    config
+        .options(options)
+        .application_name("offhook")
+        .connect_timeout(WAIT)
+        .tcp_user_timeout(Duration::from_secs(5))
+        .keepalives_idle(Duration::from_secs(5));
+    Ok(config)
+}
+
+/// The error with its cause: the client library's own sentence is only "db error".
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,183 @@
+//! Accounts, members and keys.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Credits, KeyId, MemberId, Timestamp};
+
+use super::super::Conn;
+use crate::schema::{accounts, api_keys, audit_log, members, wallets};
+use crate::sql::V;
+use crate::{Account, ApiKey, NewApiKey, StoreError};
+
+pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<(), StoreError> {
+    diesel::insert_into(accounts::table)
+        .values((
+            accounts::id.eq(V(account.id)),
+            accounts::name.eq(account.name.clone()),
+            accounts::plan.eq(V(account.plan)),
+            accounts::engine_module.eq(account.engine_module),
+            accounts::created_at.eq(V(account.created_at)),
+        ))
+        .execute(conn)
+        .await?;
+    diesel::insert_into(wallets::table)
+        .values((
+            wallets::account_id.eq(V(account.id)),
+            wallets::balance.eq(0),
+            wallets::reserved.eq(0),
+            wallets::last_seq.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Account>, StoreError> {
+    Ok(accounts::table
+        .find(V(id))
+        .select(Account::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
+    Ok(accounts::table
+        .order((accounts::created_at, accounts::id))
+        .select(Account::as_select())
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn insert_member(
+    conn: &mut Conn,
+    account: AccountId,
+    id: MemberId,
+    (name, email, role): (String, String, String),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(members::table)
+        .values((
+            members::id.eq(V(id)),
+            members::account_id.eq(V(account)),
+            members::name.eq(name),
+            members::email.eq(email),
+            members::role.eq(role),
+            members::joined_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<(), StoreError> {
+    let NewApiKey { key, digest } = new;
+    diesel::insert_into(api_keys::table)
+        .values((
+            api_keys::id.eq(V(key.id)),
+            api_keys::account_id.eq(V(key.account_id)),
+            api_keys::name.eq(key.name),
+            api_keys::prefix.eq(key.prefix),
+            api_keys::digest.eq(digest.to_vec()),
+            api_keys::scopes.eq(V(key.scopes)),
+            api_keys::read_only.eq(key.read_only),
+            api_keys::monthly_credit_budget.eq(key.monthly_credit_budget),
+            api_keys::created_at.eq(V(key.created_at)),
+            api_keys::expires_at.eq(key.expires_at),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn keys_of(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<ApiKey>, StoreError> {
+    Ok(api_keys::table
+        .filter(api_keys::account_id.eq(V(account)))
+        .order((api_keys::created_at, api_keys::id))
+        .select(ApiKey::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// The key with this digest and its account, whatever the key's state: the caller judges both alike.
+pub(crate) async fn find_by_digest(
+    conn: &mut Conn,
+    digest: [u8; 32],
+) -> Result<Option<(ApiKey, Account)>, StoreError> {
+    Ok(api_keys::table
+        .inner_join(accounts::table)
+        .filter(api_keys::digest.eq(digest.to_vec()))
+        .select((ApiKey::as_select(), Account::as_select()))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.
+pub(crate) async fn revoke_key(
+    conn: &mut Conn,
+    id: KeyId,
+    at: Timestamp,
+) -> Result<Option<ApiKey>, StoreError> {
+    diesel::update(api_keys::table.find(V(id)))
+        .filter(api_keys::revoked_at.is_null())
+        .set(api_keys::revoked_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(api_keys::table
+        .find(V(id))
+        .select(ApiKey::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn touch_key(conn: &mut Conn, id: KeyId, at: Timestamp) -> Result<(), StoreError> {
+    diesel::update(api_keys::table.find(V(id)))
+        .filter(
+            api_keys::last_used_at
+                .is_null()
+                .or(api_keys::last_used_at.lt(V(at))),
+        )
+        .set(api_keys::last_used_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn audit(
+    conn: &mut Conn,
+    id: uuid::Uuid,
+    account: Option<AccountId>,
+    (actor, action, target): (&str, &str, &str),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(audit_log::table)
+        .values((
+            audit_log::id.eq(V(offhook_domain::EventId::from_uuid(id))),
+            audit_log::account_id.eq(account),
+            audit_log::actor.eq(actor.to_owned()),
+            audit_log::action.eq(action.to_owned()),
+            audit_log::target.eq(target.to_owned()),
+            audit_log::at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// What the wallet of `account` holds.
+pub(crate) async fn wallet(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Option<(Credits, Credits)>, StoreError> {
+    Ok(wallets::table
+        .find(V(account))
+        .select((wallets::balance, wallets::reserved))
+        .first(conn)
+        .await
+        .optional()?)
+}

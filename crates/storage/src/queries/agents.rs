@@ -1,0 +1,212 @@
+//! Agents and their versions.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{agent_versions as versions, agents};
+use crate::sql::V;
+use crate::{Agent, AgentChange, AgentFilter, NewAgent, PageKey, StoreError};
+
+pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
+    let agent = new.agent;
+    diesel::insert_into(agents::table)
+        .values((
+            agents::id.eq(V(agent.id)),
+            agents::account_id.eq(V(agent.account_id)),
+            agents::runtime.eq(V(agent.runtime)),
+            agents::name.eq(agent.name),
+            agents::name_folded.eq(new.name_folded),
+            agents::language.eq(agent.language),
+            agents::status.eq(V(agent.status)),
+            agents::provider_agent_id.eq(agent.provider_agent_id),
+            agents::legacy_config.eq(agent.legacy_config),
+            agents::head_version.eq(agent.head_version),
+            agents::published_version.eq(agent.published_version),
+            agents::created_at.eq(V(agent.created_at)),
+            agents::updated_at.eq(V(agent.updated_at)),
+        ))
+        .execute(conn)
+        .await?;
+    if let Some(config) = new.config {
+        insert_version(conn, agent.id, 1, config, agent.created_at).await?;
+    }
+    Ok(())
+}
+
+async fn insert_version(
+    conn: &mut Conn,
+    agent: AgentId,
+    version: i32,
+    config: String,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(versions::table)
+        .values((
+            versions::agent_id.eq(V(agent)),
+            versions::version.eq(version),
+            versions::config.eq(V(config)),
+            versions::created_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+) -> Result<Option<Agent>, StoreError> {
+    Ok(agents::table
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .select(Agent::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn find_by_provider_id(
+    conn: &mut Conn,
+    account: AccountId,
+    provider_agent_id: &str,
+) -> Result<Option<Agent>, StoreError> {
+    Ok(agents::table
+        .filter(agents::account_id.eq(V(account)))
+        .filter(agents::provider_agent_id.eq(provider_agent_id))
+        .select(Agent::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// The configuration of a version, as JSON text.
+pub(crate) async fn config(
+    conn: &mut Conn,
+    agent: AgentId,
+    version: i32,
+) -> Result<Option<String>, StoreError> {
+    Ok(versions::table
+        .find((V(agent), version))
+        .select(versions::config)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &AgentFilter,
+    after: Option<PageKey<AgentId>>,
+    limit: i64,
+) -> Result<Vec<Agent>, StoreError> {
+    let mut query = agents::table
+        .filter(agents::account_id.eq(V(account)))
+        .order((agents::created_at.desc(), agents::id.desc()))
+        .limit(limit + 1)
+        .select(Agent::as_select())
+        .into_boxed::<Db>();
+    if let Some(runtime) = filter.runtime {
+        query = query.filter(agents::runtime.eq(V(runtime)));
+    }
+    if let Some(status) = filter.status {
+        query = query.filter(agents::status.eq(V(status)));
+    }
+    if let Some(q) = &filter.q {
+        query = query.filter(agents::name_folded.like(contains(q)).escape('\\'));
+    }
+    if let Some((at, id)) = after {
+        query = query
+            .filter(agents::created_at.le(V(at)))
+            .filter(agents::created_at.lt(V(at)).or(agents::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// A LIKE pattern in which `%`, `_` and `\` are ordinary characters (decision 1.12).
+fn contains(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// Applies a change if head and status are still those that it was made on; `false` if not.
+pub(crate) async fn change(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+    change: AgentChange,
+) -> Result<bool, StoreError> {
+    let next = change.head_version + i32::from(change.config.is_some());
+    let mut update = diesel::update(agents::table)
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .filter(agents::head_version.eq(change.head_version))
+        .into_boxed();
+    if let Some((seen, _)) = change.status {
+        update = update.filter(agents::status.eq(V(seen)));
+    }
+    let (name, folded) = change.name.unzip();
+    let changed = update
+        .set((
+            name.map(|name| agents::name.eq(name)),
+            folded.map(|folded| agents::name_folded.eq(folded)),
+            change
+                .language
+                .map(|language| agents::language.eq(language)),
+            change.status.map(|(_, next)| agents::status.eq(V(next))),
+            agents::head_version.eq(next),
+            agents::updated_at.eq(V(change.at)),
+        ))
+        .execute(conn)
+        .await?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    if let Some(config) = change.config {
+        insert_version(conn, id, next, config, change.at).await?;
+    }
+    Ok(true)
+}
+
+/// Makes `version` the one that serves calls; the first time makes a draft active. `false` if the status has
+/// changed or there is no such version.
+pub(crate) async fn publish(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+    version: i32,
+    (seen, next): (AgentStatus, AgentStatus),
+    note: Option<String>,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = diesel::update(agents::table)
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .filter(agents::status.eq(V(seen)))
+        .set((
+            agents::published_version.eq(version),
+            agents::status.eq(V(next)),
+            agents::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    let published = diesel::update(versions::table.find((V(id), version)))
+        .set((
+            versions::published_at.eq(V(at)),
+            note.map(|note| versions::note.eq(note)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(published > 0)
+}

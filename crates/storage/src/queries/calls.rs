@@ -1,0 +1,265 @@
+//! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing (decision 8.5).
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, CallOutcome, CallState, Channel, ClaimId, ConversationId, ConversationStatus,
+    FailureReason, Timestamp,
+};
+
+use super::super::Conn;
+use super::{events, wallets};
+use crate::schema::{conversation_moments as moments, conversations as calls};
+use crate::sql::V;
+use crate::{CallEnd, Fenced, NewCall, NewTurn, Settlement, StoreError};
+
+/// Writes the conversation of an accepted call.
+pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
+    diesel::insert_into(calls::table)
+        .values((
+            (
+                calls::id.eq(V(call.id)),
+                calls::account_id.eq(V(call.account_id)),
+                calls::agent_id.eq(V(call.agent_id)),
+                calls::agent_ref.eq(call.agent_ref.clone()),
+                calls::agent_version.eq(call.agent_version),
+                calls::key_id.eq(V(call.key_id)),
+                calls::runtime.eq(V(call.runtime)),
+                calls::channel.eq(V(Channel::Phone)),
+                calls::voice.eq(true),
+                calls::state.eq(V(CallState::Queued)),
+                calls::status.eq(V(ConversationStatus::Unknown)),
+            ),
+            (
+                calls::from_number.eq(V(call.from.clone())),
+                calls::to_number.eq(V(call.to.clone())),
+                calls::customer_phone.eq(V(call.to.clone())),
+                calls::metadata.eq(V(call.metadata.clone())),
+                calls::price_millicredits.eq(call.price.millicredits_per_minute()),
+                calls::started_at.eq(V(call.at)),
+                calls::has_audio.eq(false),
+                calls::messages_count.eq(0),
+                calls::last_seq.eq(0),
+                calls::hangup_requested.eq(false),
+            ),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn moment(
+    conn: &mut Conn,
+    id: ConversationId,
+    seq: i32,
+    state: CallState,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(moments::table)
+        .values((
+            moments::conversation_id.eq(V(id)),
+            moments::seq.eq(seq),
+            moments::at.eq(V(at)),
+            moments::state.eq(V(state)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn answered(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    at: Timestamp,
+) -> Result<Fenced, StoreError> {
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::state
+                .eq(V(CallState::Dialing))
+                .and(calls::claim_id.eq(V(claim))),
+        )
+        .set((
+            calls::state.eq(V(CallState::Live)),
+            calls::answered_at.eq(V(at)),
+            calls::last_seq.eq(calls::last_seq + 1),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else {
+        return Ok(Fenced::Lost);
+    };
+    moment(conn, id, seq, CallState::Live, at).await?;
+    Ok(Fenced::Done)
+}
+
+pub(crate) async fn turn(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    turn: NewTurn,
+) -> Result<Fenced, StoreError> {
+    let counts = i32::from(turn.role != "tool");
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::state
+                .eq(V(CallState::Live))
+                .and(calls::claim_id.eq(V(claim))),
+        )
+        .set((
+            calls::last_seq.eq(calls::last_seq + 1),
+            calls::messages_count.eq(calls::messages_count + counts),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else {
+        return Ok(Fenced::Lost);
+    };
+    diesel::insert_into(moments::table)
+        .values((
+            moments::conversation_id.eq(V(id)),
+            moments::seq.eq(seq),
+            moments::at.eq(V(turn.started_at)),
+            moments::role.eq(turn.role),
+            moments::content.eq(turn.text),
+            moments::duration_ms.eq(turn.duration_ms),
+            moments::interrupted.eq(turn.interrupted),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(Fenced::Done)
+}
+
+/// Fixes how the call ended: `dialing | live → closing`.
+pub(crate) async fn close(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    end: CallEnd,
+) -> Result<Fenced, StoreError> {
+    let (termination, failure) = match end.outcome {
+        CallOutcome::Completed(reason) => (Some(reason), None),
+        CallOutcome::Failed(reason) => (None, Some(reason)),
+    };
+    let latency = end.latency;
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .set((
+            calls::state.eq(V(CallState::Closing)),
+            calls::termination_reason.eq(termination),
+            calls::failure_reason.eq(failure),
+            calls::ended_at.eq(V(end.ended_at)),
+            calls::duration_seconds.eq(end.duration_seconds),
+            calls::latency_turns.eq(latency.map(|l| l.0)),
+            calls::latency_p50_ms.eq(latency.map(|l| l.1)),
+            calls::latency_p95_ms.eq(latency.map(|l| l.2)),
+            calls::last_seq.eq(calls::last_seq + 1),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else {
+        return Ok(Fenced::Lost);
+    };
+    moment(conn, id, seq, CallState::Closing, end.ended_at).await?;
+    Ok(Fenced::Done)
+}
+
+/// The closing transaction: summary, credits, ledger, event and deliveries. Returns the endpoints with work.
+pub(crate) async fn settle(
+    conn: &mut Conn,
+    (account, id, claim): (AccountId, ConversationId, ClaimId),
+    settlement: Settlement,
+) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::state
+                .eq(V(CallState::Closing))
+                .and(calls::claim_id.eq(V(claim)))
+                .and(calls::account_id.eq(V(account))),
+        )
+        .set((
+            calls::state.eq(V(settlement.state)),
+            calls::status.eq(V(settlement.state.list_status())),
+            calls::summary.eq(&settlement.summary),
+            calls::credits.eq(settlement.credits),
+            calls::claim_id.eq(None::<ClaimId>),
+            calls::lease_expires_at.eq(None::<Timestamp>),
+            calls::last_seq.eq(calls::last_seq + 1),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else { return Ok(None) };
+    moment(conn, id, seq, settlement.state, settlement.at).await?;
+    finish(conn, account, id, settlement).await.map(Some)
+}
+
+/// Ends a call that no dialer has claimed. Returns the endpoints with work, or `None` if it is queued no more.
+pub(crate) async fn end_queued(
+    conn: &mut Conn,
+    (account, id): (AccountId, ConversationId),
+    reason: FailureReason,
+    settlement: Settlement,
+) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::account_id
+                .eq(V(account))
+                .and(calls::state.eq(V(CallState::Queued))),
+        )
+        .set((
+            calls::state.eq(V(settlement.state)),
+            calls::status.eq(V(settlement.state.list_status())),
+            calls::failure_reason.eq(V(reason)),
+            calls::ended_at.eq(V(settlement.at)),
+            calls::duration_seconds.eq(0),
+            calls::summary.eq(&settlement.summary),
+            calls::credits.eq(0),
+            calls::last_seq.eq(calls::last_seq + 1),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else { return Ok(None) };
+    moment(conn, id, seq, settlement.state, settlement.at).await?;
+    finish(conn, account, id, settlement).await.map(Some)
+}
+
+async fn finish(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+    settlement: Settlement,
+) -> Result<Vec<offhook_domain::EndpointId>, StoreError> {
+    let entry = (
+        crate::store::mint(settlement.at),
+        settlement.description.as_str(),
+        settlement.at,
+    );
+    wallets::settle(conn, account, id, settlement.credits, entry).await?;
+    events::emit(conn, account, id, settlement.event, settlement.at).await
+}
+
+/// Asks the owner of a dialing or live call to hang up; `false` if it is neither.
+pub(crate) async fn request_hangup(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+) -> Result<bool, StoreError> {
+    let asked = diesel::update(calls::table.find(V(id)))
+        .filter(calls::account_id.eq(V(account)))
+        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+        .set(calls::hangup_requested.eq(true))
+        .execute(conn)
+        .await?;
+    Ok(asked > 0)
+}

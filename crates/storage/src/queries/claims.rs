@@ -1,0 +1,241 @@
+//! Who owns a call: claims, leases and orphans (decisions 8.4–8.7).
+
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
+
+use super::super::{Conn, dialect};
+use crate::schema::{accounts, conversation_moments as moments, conversations as calls};
+use crate::sql::V;
+use crate::{Account, Conversation, StoreError};
+
+/// `state IN ('dialing', 'live', 'closing')`, written out: no database sees from a bound value that the partial index
+/// of claimed calls applies.
+fn is_claimed() -> SqlLiteral<Bool> {
+    sql("conversations.state IN ('dialing', 'live', 'closing')")
+}
+
+/// `state = 'queued'`, written out for the partial index of queued calls.
+fn is_queued() -> SqlLiteral<Bool> {
+    sql("conversations.state = 'queued'")
+}
+
+/// Accounts that have queued calls, found by skipping through the index from account to account.
+pub(crate) async fn waiting_accounts(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
+    let mut found: Vec<AccountId> = Vec::new();
+    let mut after: Option<AccountId> = None;
+    loop {
+        let mut query = calls::table
+            .filter(is_queued())
+            .order(calls::account_id)
+            .select(calls::account_id)
+            .limit(1)
+            .into_boxed();
+        if let Some(after) = after {
+            query = query.filter(calls::account_id.gt(V(after)));
+        }
+        let next: Option<AccountId> = query.first(conn).await.optional()?;
+        match next {
+            Some(account) => {
+                found.push(account);
+                after = Some(account);
+            }
+            None => break,
+        }
+    }
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(accounts::table
+        .filter(accounts::id.eq_any(found.into_iter().map(V)))
+        .select(Account::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// Claims an account's oldest queued calls, as many as its live calls leave room for.
+pub(crate) async fn claim(
+    conn: &mut Conn,
+    account: AccountId,
+    limits: (u32, usize),
+    times: (Timestamp, Timestamp, Timestamp),
+    node: NodeId,
+) -> Result<Vec<Conversation>, StoreError> {
+    let (live_limit, most) = limits;
+    let (now, accepted_since, lease) = times;
+    if !dialect::try_lock_account(conn, account).await? {
+        return Ok(Vec::new());
+    }
+    let live: i64 = calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(is_claimed())
+        .count()
+        .get_result(conn)
+        .await?;
+    let room = i64::from(live_limit)
+        .saturating_sub(live)
+        .min(i64::try_from(most).unwrap_or(i64::MAX));
+    if room <= 0 {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<ConversationId> = calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(is_queued())
+        .filter(calls::started_at.ge(V(accepted_since)))
+        .order((calls::started_at, calls::id))
+        .limit(room)
+        .select(calls::id)
+        .load(conn)
+        .await?;
+    let mut claimed = Vec::with_capacity(ids.len());
+    for id in dialect::skip_locked_calls(conn, ids).await? {
+        let claim: ClaimId = crate::store::mint(now);
+        let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
+            .filter(is_queued())
+            .set((
+                calls::state.eq(V(CallState::Dialing)),
+                calls::claim_id.eq(V(claim)),
+                calls::node_id.eq(V(node)),
+                calls::lease_expires_at.eq(V(lease)),
+                calls::last_seq.eq(calls::last_seq + 1),
+            ))
+            .returning(Conversation::as_returning())
+            .get_result(conn)
+            .await
+            .optional()?;
+        let Some(call) = call else { continue };
+        diesel::insert_into(moments::table)
+            .values((
+                moments::conversation_id.eq(V(id)),
+                moments::seq.eq(call.last_seq),
+                moments::at.eq(V(now)),
+                moments::state.eq(V(CallState::Dialing)),
+            ))
+            .execute(conn)
+            .await?;
+        claimed.push(call);
+    }
+    Ok(claimed)
+}
+
+/// Renews the leases of these claims; returns those that were still in force.
+pub(crate) async fn renew(
+    conn: &mut Conn,
+    claims: &[ClaimId],
+    lease: Timestamp,
+) -> Result<Vec<ClaimId>, StoreError> {
+    let mut kept = Vec::with_capacity(claims.len());
+    for some in claims.chunks(500) {
+        let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
+            .filter(calls::claim_id.eq_any(some.iter().copied().map(V)))
+            .filter(is_claimed())
+            .set(calls::lease_expires_at.eq(V(lease)))
+            .returning(calls::claim_id)
+            .get_results(conn)
+            .await?;
+        kept.extend(renewed.into_iter().flatten());
+    }
+    Ok(kept)
+}
+
+/// Takes over up to `most` calls whose lease has run out, or every claimed one when `all` (SQLite at start, where the
+/// only process that could own them is gone).
+pub(crate) async fn take_orphans(
+    conn: &mut Conn,
+    all: bool,
+    most: i64,
+    (now, lease): (Timestamp, Timestamp),
+    node: NodeId,
+) -> Result<Vec<Conversation>, StoreError> {
+    let mut query = calls::table
+        .filter(is_claimed())
+        .order((calls::account_id, calls::lease_expires_at))
+        .select(calls::id)
+        .limit(most)
+        .into_boxed();
+    query = if all {
+        query.filter(calls::node_id.ne(V(node)))
+    } else {
+        query.filter(calls::lease_expires_at.lt(V(now)))
+    };
+    let ids = query.load(conn).await?;
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut taken = Vec::with_capacity(ids.len());
+    for id in dialect::skip_locked_calls(conn, ids).await? {
+        let claim: ClaimId = crate::store::mint(now);
+        let mut update = diesel::update(calls::table.find(V(id)))
+            .filter(is_claimed())
+            .into_boxed();
+        update = if all {
+            update.filter(calls::node_id.ne(V(node)))
+        } else {
+            update.filter(calls::lease_expires_at.lt(V(now)))
+        };
+        let call: Option<Conversation> = update
+            .set((
+                calls::claim_id.eq(V(claim)),
+                calls::node_id.eq(V(node)),
+                calls::lease_expires_at.eq(V(lease)),
+            ))
+            .returning(Conversation::as_returning())
+            .get_result(conn)
+            .await
+            .optional()?;
+        taken.extend(call);
+    }
+    Ok(taken)
+}
+
+/// Calls of this node whose owner has been asked to hang up.
+pub(crate) async fn hangups(
+    conn: &mut Conn,
+    node: NodeId,
+) -> Result<Vec<ConversationId>, StoreError> {
+    Ok(calls::table
+        .filter(calls::node_id.eq(V(node)))
+        .filter(calls::hangup_requested)
+        .filter(is_claimed())
+        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+        .select(calls::id)
+        .load(conn)
+        .await?)
+}
+
+/// Queued calls that were accepted before `accepted_before`.
+pub(crate) async fn overdue(
+    conn: &mut Conn,
+    accepted_before: Timestamp,
+) -> Result<Vec<Conversation>, StoreError> {
+    Ok(calls::table
+        .filter(is_queued())
+        .filter(calls::started_at.lt(V(accepted_before)))
+        .order((calls::account_id, calls::started_at, calls::id))
+        .limit(500)
+        .select(Conversation::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// How many calls wait.
+pub(crate) async fn queue_length(conn: &mut Conn) -> Result<i64, StoreError> {
+    Ok(calls::table
+        .filter(is_queued())
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+/// How many calls of the account are dialing, ringing, talking or closing.
+pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    Ok(calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(is_claimed())
+        .count()
+        .get_result(conn)
+        .await?)
+}

@@ -1,0 +1,161 @@
+//! Reading conversations: pages by key, one by id, and their moments.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{agents, conversation_moments as moments, conversations as calls};
+use crate::sql::V;
+use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, StoreError};
+
+/// Which number of the conversation the phone filter looks at.
+#[derive(Clone, Copy)]
+enum Side {
+    Any,
+    Customer,
+    /// The dialed number where it is not the customer's: calls that customers placed.
+    Dialed,
+}
+
+/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &ConversationFilter,
+    after: Option<PageKey<ConversationId>>,
+    limit: i64,
+) -> Result<Vec<ConversationView>, StoreError> {
+    let Some(phone) = &filter.phone else {
+        return rows(conn, account, filter, (Side::Any, None), after, limit).await;
+    };
+    // Two index scans instead of an OR, which neither database answers in order from an index.
+    let mut page = rows(
+        conn,
+        account,
+        filter,
+        (Side::Customer, Some(phone)),
+        after,
+        limit,
+    )
+    .await?;
+    page.extend(
+        rows(
+            conn,
+            account,
+            filter,
+            (Side::Dialed, Some(phone)),
+            after,
+            limit,
+        )
+        .await?,
+    );
+    page.sort_by_key(|v| std::cmp::Reverse((v.conversation.started_at, v.conversation.id)));
+    page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
+    Ok(page)
+}
+
+async fn rows(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &ConversationFilter,
+    (side, phone): (Side, Option<&E164>),
+    after: Option<PageKey<ConversationId>>,
+    limit: i64,
+) -> Result<Vec<ConversationView>, StoreError> {
+    let mut query = calls::table
+        .inner_join(agents::table)
+        .filter(calls::account_id.eq(V(account)))
+        .order((calls::started_at.desc(), calls::id.desc()))
+        .limit(limit + 1)
+        .select((Conversation::as_select(), agents::name))
+        .into_boxed::<Db>();
+    if filter.voice_only {
+        query = query.filter(calls::voice);
+    }
+    if let Some(since) = filter.since {
+        query = query.filter(calls::started_at.ge(V(since)));
+    }
+    // The tighter of the two upper bounds alone, so that the index is entered where the page begins.
+    let until = match (filter.until, after) {
+        (Some(until), Some((at, _))) => Some(until.min(at)),
+        (until, after) => until.or(after.map(|(at, _)| at)),
+    };
+    if let Some(until) = until {
+        query = query.filter(calls::started_at.le(V(until)));
+    }
+    if let Some((at, id)) = after {
+        query = query.filter(calls::started_at.lt(V(at)).or(calls::id.lt(V(id))));
+    }
+    if let Some(agent) = filter.agent {
+        query = query.filter(calls::agent_id.eq(V(agent)));
+    }
+    if let Some(status) = filter.status {
+        query = query.filter(calls::status.eq(V(status)));
+    }
+    query = match filter.channel {
+        None => query,
+        Some(Channel::Unknown) => query.filter(calls::channel.is_null()),
+        Some(channel) => query.filter(calls::channel.eq(V(channel))),
+    };
+    query = match (side, phone) {
+        (Side::Customer, Some(phone)) => query.filter(calls::customer_phone.eq(V(phone.clone()))),
+        (Side::Dialed, Some(phone)) => query
+            .filter(calls::to_number.eq(V(phone.clone())))
+            .filter(calls::to_number.ne(calls::customer_phone)),
+        _ => query,
+    };
+    let rows: Vec<(Conversation, String)> = query.load(conn).await?;
+    Ok(rows
+        .into_iter()
+        .map(|(conversation, agent_name)| ConversationView {
+            conversation,
+            agent_name,
+        })
+        .collect())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+    since: Option<Timestamp>,
+) -> Result<Option<ConversationView>, StoreError> {
+    let mut query = calls::table
+        .inner_join(agents::table)
+        .filter(calls::id.eq(V(id)).and(calls::account_id.eq(V(account))))
+        .select((Conversation::as_select(), agents::name))
+        .into_boxed::<Db>();
+    if let Some(since) = since {
+        query = query.filter(calls::started_at.ge(V(since)));
+    }
+    let row: Option<(Conversation, String)> = query.first(conn).await.optional()?;
+    Ok(row.map(|(conversation, agent_name)| ConversationView {
+        conversation,
+        agent_name,
+    }))
+}
+
+/// Moments behind `after`, in order. The caller has looked up the conversation for its account.
+pub(crate) async fn moments(
+    conn: &mut Conn,
+    id: ConversationId,
+    after: i32,
+    limit: i64,
+    turns_only: bool,
+) -> Result<Vec<Moment>, StoreError> {
+    let mut query = moments::table
+        .filter(
+            moments::conversation_id
+                .eq(V(id))
+                .and(moments::seq.gt(after)),
+        )
+        .order(moments::seq)
+        .limit(limit)
+        .select(Moment::as_select())
+        .into_boxed::<Db>();
+    if turns_only {
+        query = query.filter(moments::role.is_not_null());
+    }
+    Ok(query.load(conn).await?)
+}

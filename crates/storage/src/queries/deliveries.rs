@@ -1,0 +1,167 @@
+//! Deliveries as customers read them, and the repetitions that they ask for.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
+use crate::sql::V;
+use crate::{
+    Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, PageKey,
+    StoreError,
+};
+
+const OPEN: [DeliveryState; 2] = [DeliveryState::Pending, DeliveryState::Retrying];
+
+/// The most deliveries that one request recovers (platform.md W13).
+const RECOVERED_AT_MOST: i64 = 10_000;
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &DeliveryFilter,
+    after: Option<PageKey<DeliveryId>>,
+    limit: i64,
+) -> Result<Vec<Delivery>, StoreError> {
+    let mut query = deliveries::table
+        .filter(deliveries::account_id.eq(V(account)))
+        .order((deliveries::created_at.desc(), deliveries::id.desc()))
+        .limit(limit + 1)
+        .select(Delivery::as_select())
+        .into_boxed::<Db>();
+    if let Some(state) = filter.state {
+        query = query.filter(deliveries::state.eq(V(state)));
+    }
+    if let Some(kind) = filter.kind {
+        query = query.filter(deliveries::event_type.eq(V(kind)));
+    }
+    if let Some(since) = filter.since {
+        query = query.filter(deliveries::created_at.ge(V(since)));
+    }
+    if let Some(until) = filter.until {
+        query = query.filter(deliveries::created_at.le(V(until)));
+    }
+    if let Some((at, id)) = after {
+        query = query.filter(deliveries::created_at.le(V(at))).filter(
+            deliveries::created_at
+                .lt(V(at))
+                .or(deliveries::id.lt(V(id))),
+        );
+    }
+    Ok(query.load(conn).await?)
+}
+
+pub(crate) async fn story(
+    conn: &mut Conn,
+    account: AccountId,
+    id: DeliveryId,
+) -> Result<Option<DeliveryStory>, StoreError> {
+    let row: Option<(Delivery, Vec<u8>)> = deliveries::table
+        .inner_join(events::table)
+        .filter(
+            deliveries::id
+                .eq(V(id))
+                .and(deliveries::account_id.eq(V(account))),
+        )
+        .select((Delivery::as_select(), events::body))
+        .first(conn)
+        .await
+        .optional()?;
+    let Some((delivery, payload)) = row else {
+        return Ok(None);
+    };
+    let attempts = attempts::table
+        .filter(attempts::delivery_id.eq(V(id)))
+        .order((attempts::at, attempts::id))
+        .select(Attempt::as_select())
+        .load(conn)
+        .await?;
+    Ok(Some(DeliveryStory {
+        delivery,
+        payload,
+        attempts,
+    }))
+}
+
+/// Asks for one more attempt of a delivery; asking again while it waits changes nothing.
+pub(crate) async fn resend(
+    conn: &mut Conn,
+    delivery: &Delivery,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(resends::table)
+        .values((
+            resends::delivery_id.eq(V(delivery.id)),
+            resends::endpoint_id.eq(V(delivery.endpoint_id)),
+            resends::bulk.eq(false),
+            resends::requested_at.eq(V(at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Asks for one more attempt of what an endpoint has missed since `since`.
+pub(crate) async fn recover(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    since: Timestamp,
+    at: Timestamp,
+) -> Result<i64, StoreError> {
+    let missed = deliveries::table
+        .filter(deliveries::endpoint_id.eq(V(endpoint)))
+        .filter(deliveries::created_at.ge(V(since)))
+        .filter(
+            deliveries::state.eq_any([DeliveryState::Exhausted, DeliveryState::Cancelled].map(V)),
+        )
+        .order(deliveries::id)
+        .limit(RECOVERED_AT_MOST)
+        .select((
+            deliveries::id,
+            deliveries::endpoint_id,
+            true.into_sql::<diesel::sql_types::Bool>(),
+            V(at).into_sql::<crate::sql::Instant>(),
+        ));
+    let asked = diesel::insert_into(resends::table)
+        .values(missed)
+        .into_columns((
+            resends::delivery_id,
+            resends::endpoint_id,
+            resends::bulk,
+            resends::requested_at,
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(i64::try_from(asked).unwrap_or(i64::MAX))
+}
+
+/// Whether the endpoint receives events; `None` if it is gone.
+pub(crate) async fn endpoint_status(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+) -> Result<Option<EndpointStatus>, StoreError> {
+    Ok(endpoints::table
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .select(endpoints::status)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// How many deliveries are open.
+pub(crate) async fn backlog(conn: &mut Conn) -> Result<i64, StoreError> {
+    Ok(deliveries::table
+        .filter(deliveries::state.eq_any(OPEN.map(V)))
+        .count()
+        .get_result(conn)
+        .await?)
+}

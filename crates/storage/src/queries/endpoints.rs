@@ -1,0 +1,324 @@
+//! Webhook endpoints and their sealed secrets.
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, EndpointId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{
+    deliveries, resends, webhook_endpoints as endpoints, webhook_secrets as secrets,
+};
+use crate::sql::V;
+use crate::{
+    DeliveryState, Endpoint, EndpointChange, EndpointStatus, EndpointView, PageKey, StoreError,
+};
+
+/// A sealed secret; its row id is the associated data.
+pub(crate) struct SealedSecret {
+    pub(crate) row: uuid::Uuid,
+    pub(crate) prefix: String,
+    pub(crate) sealed: Vec<u8>,
+}
+
+/// Secrets rotated out that may sign along at once (decision 7.2).
+const OVERLAPPING: usize = 5;
+
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    Ok(endpoints::table
+        .filter(
+            endpoints::account_id
+                .eq(V(account))
+                .and(endpoints::deleted_at.is_null()),
+        )
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+pub(crate) async fn insert(
+    conn: &mut Conn,
+    endpoint: Endpoint,
+    secret: SealedSecret,
+) -> Result<(), StoreError> {
+    let (id, at) = (endpoint.id, endpoint.created_at);
+    diesel::insert_into(endpoints::table)
+        .values((
+            endpoints::id.eq(V(id)),
+            endpoints::account_id.eq(V(endpoint.account_id)),
+            endpoints::url.eq(endpoint.url),
+            endpoints::description.eq(endpoint.description),
+            endpoints::status.eq(V(endpoint.status)),
+            endpoints::created_at.eq(V(at)),
+            endpoints::updated_at.eq(V(endpoint.updated_at)),
+        ))
+        .execute(conn)
+        .await?;
+    insert_secret(conn, id, secret, at).await
+}
+
+async fn insert_secret(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    secret: SealedSecret,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(secrets::table)
+        .values((
+            secrets::id.eq(V(offhook_domain::EventId::from_uuid(secret.row))),
+            secrets::endpoint_id.eq(V(endpoint)),
+            secrets::prefix.eq(secret.prefix),
+            secrets::sealed.eq(secret.sealed),
+            secrets::created_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+) -> Result<Option<EndpointView>, StoreError> {
+    let endpoint: Option<Endpoint> = endpoints::table
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .select(Endpoint::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(with_prefixes(conn, endpoint.into_iter().collect())
+        .await?
+        .pop())
+}
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<PageKey<EndpointId>>,
+    limit: i64,
+) -> Result<Vec<EndpointView>, StoreError> {
+    let mut query = endpoints::table
+        .filter(
+            endpoints::account_id
+                .eq(V(account))
+                .and(endpoints::deleted_at.is_null()),
+        )
+        .order((endpoints::created_at.desc(), endpoints::id.desc()))
+        .limit(limit + 1)
+        .select(Endpoint::as_select())
+        .into_boxed::<Db>();
+    if let Some((at, id)) = after {
+        query = query.filter(
+            endpoints::created_at
+                .lt(V(at))
+                .or(endpoints::created_at.eq(V(at)).and(endpoints::id.lt(V(id)))),
+        );
+    }
+    let page = query.load(conn).await?;
+    with_prefixes(conn, page).await
+}
+
+async fn with_prefixes(
+    conn: &mut Conn,
+    endpoints: Vec<Endpoint>,
+) -> Result<Vec<EndpointView>, StoreError> {
+    if endpoints.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<EndpointId> = endpoints.iter().map(|endpoint| endpoint.id).collect();
+    let prefixes: Vec<(EndpointId, String)> = secrets::table
+        .filter(
+            secrets::endpoint_id
+                .eq_any(ids.into_iter().map(V))
+                .and(secrets::expires_at.is_null()),
+        )
+        .select((secrets::endpoint_id, secrets::prefix))
+        .load(conn)
+        .await?;
+    // Secrets go with their endpoint: one without was deleted between the two statements.
+    Ok(endpoints
+        .into_iter()
+        .filter_map(|endpoint| {
+            let (_, prefix) = prefixes.iter().find(|(id, _)| *id == endpoint.id)?;
+            Some(EndpointView {
+                secret_prefix: prefix.clone(),
+                endpoint,
+            })
+        })
+        .collect())
+}
+
+pub(crate) async fn change(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+    change: EndpointChange,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let status = change.status;
+    let changed = diesel::update(endpoints::table)
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .set((
+            change.url.map(|url| endpoints::url.eq(url)),
+            change
+                .description
+                .map(|text| endpoints::description.eq(text)),
+            status.map(|status| endpoints::status.eq(V(status))),
+            status.map(|status| {
+                endpoints::disabled_reason
+                    .eq((status == EndpointStatus::Disabled).then(|| "customer".to_owned()))
+            }),
+            endpoints::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    if changed > 0 && status == Some(EndpointStatus::Disabled) {
+        cancel_open(conn, id).await?;
+    }
+    Ok(changed > 0)
+}
+
+pub(crate) async fn delete(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let deleted = diesel::update(endpoints::table)
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .set((
+            endpoints::deleted_at.eq(V(at)),
+            endpoints::status.eq(V(EndpointStatus::Disabled)),
+            endpoints::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    if deleted == 0 {
+        return Ok(false);
+    }
+    cancel_open(conn, id).await?;
+    diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
+        .execute(conn)
+        .await?;
+    Ok(true)
+}
+
+/// Cancels what is due; an attempt under way may still succeed, and success always wins (platform.md W2).
+async fn cancel_open(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    diesel::update(deliveries::table)
+        .filter(deliveries::endpoint_id.eq(V(id)))
+        // Written out, so that both databases see that the partial index applies.
+        .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
+        .set((
+            deliveries::state.eq(V(DeliveryState::Cancelled)),
+            deliveries::next_attempt_at.eq(None::<Timestamp>),
+        ))
+        .execute(conn)
+        .await?;
+    diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Puts a new secret in force; the old one signs along until `overlap_until`, if that is later than now.
+pub(crate) async fn rotate(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+    secret: SealedSecret,
+    (now, overlap_until): (Timestamp, Timestamp),
+) -> Result<bool, StoreError> {
+    let changed = diesel::update(endpoints::table)
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .set(endpoints::updated_at.eq(V(now)))
+        .execute(conn)
+        .await?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    let ended = secrets::expires_at.le(V(now));
+    diesel::delete(
+        secrets::table
+            .filter(secrets::endpoint_id.eq(V(id)))
+            .filter(ended),
+    )
+    .execute(conn)
+    .await?;
+    if overlap_until > now {
+        diesel::update(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
+            .filter(secrets::expires_at.is_null())
+            .set(secrets::expires_at.eq(V(overlap_until)))
+            .execute(conn)
+            .await?;
+    } else {
+        // Without an asked-for overlap only the new secret signs.
+        diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
+            .execute(conn)
+            .await?;
+    }
+    insert_secret(conn, id, secret, now).await?;
+    let newest_first: Vec<offhook_domain::EventId> = secrets::table
+        .filter(secrets::endpoint_id.eq(V(id)))
+        .filter(secrets::expires_at.is_not_null())
+        .order((secrets::created_at.desc(), secrets::id.desc()))
+        .select(secrets::id)
+        .load(conn)
+        .await?;
+    let surplus: Vec<_> = newest_first.into_iter().skip(OVERLAPPING).collect();
+    if !surplus.is_empty() {
+        diesel::delete(secrets::table.filter(secrets::id.eq_any(surplus.into_iter().map(V))))
+            .execute(conn)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// The sealed secrets that sign at `now` for these endpoints, the newest last.
+pub(crate) async fn signing(
+    conn: &mut Conn,
+    endpoints: &[EndpointId],
+    now: Timestamp,
+) -> Result<Vec<(EndpointId, uuid::Uuid, Vec<u8>)>, StoreError> {
+    let rows: Vec<(EndpointId, offhook_domain::EventId, Vec<u8>)> = secrets::table
+        .filter(secrets::endpoint_id.eq_any(endpoints.iter().copied().map(V)))
+        .filter(
+            secrets::expires_at
+                .is_null()
+                .or(secrets::expires_at.gt(V(now))),
+        )
+        .order((
+            secrets::expires_at.is_null(),
+            secrets::created_at,
+            secrets::id,
+        ))
+        .select((secrets::endpoint_id, secrets::id, secrets::sealed))
+        .load(conn)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(endpoint, row, sealed)| (endpoint, row.uuid(), sealed))
+        .collect())
+}

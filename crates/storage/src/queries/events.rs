@@ -1,0 +1,101 @@
+//! The outbox: an event and one delivery per enabled endpoint, written with the change that caused them.
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
+
+use super::super::Conn;
+use super::super::dialect;
+use crate::schema::{deliveries, events};
+use crate::sql::V;
+use crate::{DeliveryState, NewEvent, StoreError};
+
+/// A delivery row to be.
+pub(crate) struct NewDelivery {
+    pub(crate) id: DeliveryId,
+    pub(crate) account: AccountId,
+    pub(crate) endpoint: EndpointId,
+    pub(crate) event: offhook_domain::EventId,
+    pub(crate) kind: EventType,
+    pub(crate) waits_for: Option<DeliveryId>,
+    pub(crate) at: Timestamp,
+}
+
+/// Writes the event with its deliveries; returns the endpoints that have something to do.
+pub(crate) async fn emit(
+    conn: &mut Conn,
+    account: AccountId,
+    conversation: ConversationId,
+    event: NewEvent,
+    at: Timestamp,
+) -> Result<Vec<EndpointId>, StoreError> {
+    let kind = event.kind;
+    let id = event.id;
+    insert_event(conn, account, Some(conversation), event, at).await?;
+    let targets = dialect::enabled_endpoints(conn, account).await?;
+    if targets.is_empty() {
+        return Ok(targets);
+    }
+    let earlier = match kind {
+        EventType::CallInitiated => Vec::new(),
+        EventType::CallCompleted | EventType::CallFailed => earlier(conn, conversation).await?,
+    };
+    let rows = targets
+        .iter()
+        .map(|&endpoint| NewDelivery {
+            id: crate::store::mint(at),
+            account,
+            endpoint,
+            event: id,
+            kind,
+            waits_for: earlier
+                .iter()
+                .find(|(of, _)| *of == endpoint)
+                .map(|(_, d)| *d),
+            at,
+        })
+        .collect();
+    dialect::insert_deliveries(conn, rows).await?;
+    Ok(targets)
+}
+
+/// Writes the event alone.
+pub(crate) async fn insert_event(
+    conn: &mut Conn,
+    account: AccountId,
+    conversation: Option<ConversationId>,
+    event: NewEvent,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(events::table)
+        .values((
+            events::id.eq(V(event.id)),
+            events::account_id.eq(V(account)),
+            events::conversation_id.eq(conversation),
+            events::kind.eq(V(event.kind)),
+            events::body.eq(event.body),
+            events::created_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The deliveries of the call's first event that no attempt has finished yet (decision 7.4). The type is written out,
+/// so that both databases see that the partial index applies.
+async fn earlier(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> Result<Vec<(EndpointId, DeliveryId)>, StoreError> {
+    Ok(deliveries::table
+        .inner_join(events::table)
+        .filter(events::conversation_id.eq(V(conversation)))
+        .filter(sql::<Bool>("events.type = 'call.initiated'"))
+        .filter(deliveries::attempts_count.eq(0))
+        .filter(deliveries::state.eq(V(DeliveryState::Pending)))
+        .select((deliveries::endpoint_id, deliveries::id))
+        .load(conn)
+        .await?)
+}

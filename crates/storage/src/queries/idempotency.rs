@@ -1,0 +1,121 @@
+//! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond (decision 8.3).
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Timestamp};
+
+use super::super::Conn;
+use crate::schema::idempotency_keys as keys;
+use crate::sql::V;
+use crate::{IdempotencyClaim, StoreError, StoredAnswer};
+
+/// How an attempt to take a key went.
+pub(crate) enum Take {
+    Owned,
+    Used(StoredAnswer),
+    InFlight,
+}
+
+type AnswerRow = (Vec<u8>, i32, String, Vec<u8>);
+
+/// The answer that a live key replays.
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    operation: &str,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<StoredAnswer>, StoreError> {
+    let row: Option<AnswerRow> = keys::table
+        .find((V(account), operation, key))
+        .filter(keys::expires_at.gt(V(now)))
+        .select((keys::fingerprint, keys::status, keys::location, keys::body))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(
+        row.map(|(fingerprint, status, location, body)| StoredAnswer {
+            fingerprint,
+            status,
+            location,
+            body,
+        }),
+    )
+}
+
+/// Takes the key for this transaction, from its expired owner if need be. The INSERT itself waits for a concurrent
+/// owner; if that one rolls back, it is tried again.
+pub(crate) async fn take(
+    conn: &mut Conn,
+    account: AccountId,
+    claim: &IdempotencyClaim,
+    (now, expires_at): (Timestamp, Timestamp),
+) -> Result<Take, StoreError> {
+    let answer = &claim.answer;
+    for _ in 0..3 {
+        let inserted = diesel::insert_into(keys::table)
+            .values((
+                keys::account_id.eq(V(account)),
+                keys::operation.eq(claim.operation),
+                keys::idempotency_key.eq(&claim.key),
+                keys::fingerprint.eq(answer.fingerprint.clone()),
+                keys::status.eq(answer.status),
+                keys::location.eq(&answer.location),
+                keys::body.eq(answer.body.clone()),
+                keys::created_at.eq(V(now)),
+                keys::expires_at.eq(V(expires_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn)
+            .await;
+        match inserted.map_err(StoreError::from) {
+            Ok(0) => {}
+            Ok(_) => return Ok(Take::Owned),
+            Err(StoreError::Locked) => return Ok(Take::InFlight),
+            Err(error) => return Err(error),
+        }
+        let taken_over =
+            diesel::update(keys::table.find((V(account), claim.operation, &claim.key)))
+                .filter(keys::expires_at.le(V(now)))
+                .set((
+                    keys::fingerprint.eq(answer.fingerprint.clone()),
+                    keys::status.eq(answer.status),
+                    keys::location.eq(&answer.location),
+                    keys::body.eq(answer.body.clone()),
+                    keys::created_at.eq(V(now)),
+                    keys::expires_at.eq(V(expires_at)),
+                ))
+                .execute(conn)
+                .await;
+        match taken_over.map_err(StoreError::from) {
+            Ok(0) => {}
+            Ok(_) => return Ok(Take::Owned),
+            // Another request is taking the expired key over.
+            Err(StoreError::Locked) => return Ok(Take::InFlight),
+            Err(error) => return Err(error),
+        }
+        if let Some(used) = find(conn, account, claim.operation, &claim.key, now).await? {
+            return Ok(Take::Used(used));
+        }
+    }
+    Ok(Take::InFlight)
+}
+
+/// Deletes up to 1,000 keys that expired before `before`; returns how many.
+pub(crate) async fn purge(conn: &mut Conn, before: Timestamp) -> Result<usize, StoreError> {
+    let expired: Vec<(AccountId, String, String)> = keys::table
+        .filter(keys::expires_at.lt(V(before)))
+        .order(keys::expires_at)
+        .limit(1_000)
+        .select((keys::account_id, keys::operation, keys::idempotency_key))
+        .load(conn)
+        .await?;
+    let count = expired.len();
+    for (account, operation, key) in expired {
+        diesel::delete(keys::table.find((V(account), operation, key)))
+            .filter(keys::expires_at.lt(V(before)))
+            .execute(conn)
+            .await?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,14 @@
+//! Queries, written once. `Conn` and `Db` are the parent's: this folder is compiled for SQLite and for PostgreSQL.
+
+pub(crate) mod accounts;
+pub(crate) mod agents;
+pub(crate) mod calls;
+pub(crate) mod claims;
+pub(crate) mod conversations;
+pub(crate) mod deliveries;
+pub(crate) mod dispatch;
+pub(crate) mod endpoints;
+pub(crate) mod events;
+pub(crate) mod idempotency;
+pub(crate) mod nodes;
+pub(crate) mod wallets;

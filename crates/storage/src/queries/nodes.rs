@@ -1,0 +1,106 @@
+//! Running processes, and what the whole service remembers of itself.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{NodeId, Timestamp};
+
+use super::super::Conn;
+use crate::StoreError;
+use crate::schema::{nodes, service_settings as settings};
+use crate::sql::V;
+
+/// Registers this node or renews its lease; forgets the ones that have been gone for an hour.
+pub(crate) async fn register(
+    conn: &mut Conn,
+    node: NodeId,
+    has_redis: bool,
+    (now, lease): (Timestamp, Timestamp),
+) -> Result<(), StoreError> {
+    let renewed = diesel::update(nodes::table.find(V(node)))
+        .set(nodes::lease_expires_at.eq(V(lease)))
+        .execute(conn)
+        .await?;
+    if renewed == 0 {
+        diesel::insert_into(nodes::table)
+            .values((
+                nodes::id.eq(V(node)),
+                nodes::has_redis.eq(has_redis),
+                nodes::started_at.eq(V(now)),
+                nodes::lease_expires_at.eq(V(lease)),
+            ))
+            .execute(conn)
+            .await?;
+        let gone = now.minus(std::time::Duration::from_secs(3600));
+        diesel::delete(nodes::table.filter(nodes::lease_expires_at.lt(V(gone))))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Whether an older living node than this one has no shared limits to share.
+pub(crate) async fn is_second_without_redis(
+    conn: &mut Conn,
+    node: NodeId,
+    has_redis: bool,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let started: Option<Timestamp> = nodes::table
+        .find(V(node))
+        .select(nodes::started_at)
+        .first(conn)
+        .await
+        .optional()?;
+    let Some(started) = started else {
+        return Ok(false);
+    };
+    let older: Vec<bool> = nodes::table
+        .filter(nodes::id.ne(V(node)))
+        .filter(nodes::lease_expires_at.gt(V(now)))
+        .filter(
+            nodes::started_at
+                .lt(V(started))
+                .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node)))),
+        )
+        .select(nodes::has_redis)
+        .load(conn)
+        .await?;
+    Ok(!older.is_empty() && (!has_redis || older.contains(&false)))
+}
+
+pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<(), StoreError> {
+    diesel::delete(nodes::table.find(V(node)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes a setting if it has never been written; returns what is in force.
+pub(crate) async fn settle_setting(
+    conn: &mut Conn,
+    name: &str,
+    value: &str,
+) -> Result<String, StoreError> {
+    diesel::insert_into(settings::table)
+        .values((settings::name.eq(name), settings::value.eq(value)))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(settings::table
+        .find(name)
+        .select(settings::value)
+        .first(conn)
+        .await?)
+}
+
+/// A statement that does nothing but come back.
+pub(crate) async fn ping(conn: &mut Conn) -> Result<(), StoreError> {
+    let one: i32 = diesel::select(diesel::dsl::sql::<diesel::sql_types::Integer>("1"))
+        .get_result(conn)
+        .await?;
+    if one == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Internal("1 is not 1".into()))
+    }
+}

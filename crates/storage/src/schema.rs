@@ -1,0 +1,368 @@
+//! The tables of both databases. A parity test compares them with both migration folders.
+
+use diesel::{allow_tables_to_appear_in_same_query, joinable, table};
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    service_settings (name) {
+        name -> Text,
+        value -> Text,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    nodes (id) {
+        id -> sql::Uuid,
+        has_redis -> Bool,
+        started_at -> sql::Instant,
+        lease_expires_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    accounts (id) {
+        id -> sql::Uuid,
+        name -> Text,
+        plan -> sql::Word,
+        engine_module -> Nullable<Bool>,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    members (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        email -> Text,
+        role -> Text,
+        joined_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    api_keys (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        prefix -> Text,
+        digest -> Binary,
+        scopes -> sql::Word,
+        read_only -> Bool,
+        monthly_credit_budget -> Nullable<BigInt>,
+        created_at -> sql::Instant,
+        expires_at -> Nullable<sql::Instant>,
+        last_used_at -> Nullable<sql::Instant>,
+        revoked_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    key_budgets (key_id, month) {
+        key_id -> sql::Uuid,
+        month -> Integer,
+        spent -> BigInt,
+        reserved -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    wallets (account_id) {
+        account_id -> sql::Uuid,
+        balance -> BigInt,
+        reserved -> BigInt,
+        last_seq -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    agents (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        runtime -> sql::Word,
+        name -> Text,
+        name_folded -> Text,
+        language -> Text,
+        status -> sql::Word,
+        provider_agent_id -> Nullable<Text>,
+        legacy_config -> Nullable<sql::Json>,
+        head_version -> Integer,
+        published_version -> Integer,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    agent_versions (agent_id, version) {
+        agent_id -> sql::Uuid,
+        version -> Integer,
+        config -> sql::Json,
+        created_at -> sql::Instant,
+        published_at -> Nullable<sql::Instant>,
+        note -> Nullable<Text>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    conversations (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        agent_id -> sql::Uuid,
+        agent_ref -> Text,
+        agent_version -> Integer,
+        key_id -> Nullable<sql::Uuid>,
+        runtime -> sql::Word,
+        channel -> Nullable<sql::Word>,
+        voice -> Bool,
+        state -> sql::Word,
+        status -> sql::Word,
+        from_number -> Nullable<sql::Word>,
+        to_number -> Nullable<sql::Word>,
+        customer_phone -> Nullable<sql::Word>,
+        metadata -> sql::Json,
+        price_millicredits -> BigInt,
+        started_at -> sql::Instant,
+        answered_at -> Nullable<sql::Instant>,
+        ended_at -> Nullable<sql::Instant>,
+        duration_seconds -> Nullable<BigInt>,
+        credits -> Nullable<BigInt>,
+        summary -> Nullable<Text>,
+        has_audio -> Bool,
+        termination_reason -> Nullable<sql::Word>,
+        failure_reason -> Nullable<sql::Word>,
+        messages_count -> Integer,
+        last_seq -> Integer,
+        latency_turns -> Nullable<Integer>,
+        latency_p50_ms -> Nullable<Integer>,
+        latency_p95_ms -> Nullable<Integer>,
+        hangup_requested -> Bool,
+        claim_id -> Nullable<sql::Uuid>,
+        node_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    conversation_moments (conversation_id, seq) {
+        conversation_id -> sql::Uuid,
+        seq -> Integer,
+        at -> sql::Instant,
+        state -> Nullable<sql::Word>,
+        role -> Nullable<Text>,
+        content -> Nullable<Text>,
+        duration_ms -> Nullable<Integer>,
+        interrupted -> Nullable<Bool>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    idempotency_keys (account_id, operation, idempotency_key) {
+        account_id -> sql::Uuid,
+        operation -> Text,
+        idempotency_key -> Text,
+        fingerprint -> Binary,
+        status -> Integer,
+        location -> Text,
+        body -> Binary,
+        created_at -> sql::Instant,
+        expires_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    reservations (conversation_id) {
+        conversation_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        key_id -> Nullable<sql::Uuid>,
+        month -> Integer,
+        credits -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    ledger (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        seq -> BigInt,
+        #[sql_name = "type"]
+        kind -> Text,
+        amount_credits -> BigInt,
+        balance_after_credits -> BigInt,
+        description -> Text,
+        conversation_id -> Nullable<sql::Uuid>,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    events (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        conversation_id -> Nullable<sql::Uuid>,
+        #[sql_name = "type"]
+        kind -> sql::Word,
+        body -> Binary,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    webhook_endpoints (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        url -> Text,
+        description -> Nullable<Text>,
+        status -> sql::Word,
+        disabled_reason -> Nullable<Text>,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+        deleted_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    webhook_secrets (id) {
+        id -> sql::Uuid,
+        endpoint_id -> sql::Uuid,
+        prefix -> Text,
+        sealed -> Binary,
+        created_at -> sql::Instant,
+        expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    webhook_endpoint_health (endpoint_id) {
+        endpoint_id -> sql::Uuid,
+        first_failure_at -> Nullable<sql::Instant>,
+        exhausted_count -> Integer,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    deliveries (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        endpoint_id -> sql::Uuid,
+        event_id -> sql::Uuid,
+        event_type -> sql::Word,
+        waits_for -> Nullable<sql::Uuid>,
+        state -> sql::Word,
+        attempts_count -> Integer,
+        abandoned_count -> Integer,
+        next_attempt_at -> Nullable<sql::Instant>,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    resends (delivery_id) {
+        delivery_id -> sql::Uuid,
+        endpoint_id -> sql::Uuid,
+        bulk -> Bool,
+        requested_at -> sql::Instant,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    attempts (id) {
+        id -> sql::Uuid,
+        delivery_id -> sql::Uuid,
+        number -> Integer,
+        at -> sql::Instant,
+        outcome -> sql::Word,
+        status_code -> Nullable<Integer>,
+        duration_ms -> Nullable<Integer>,
+        error -> Nullable<Text>,
+        response_snippet -> Nullable<Text>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    audit_log (id) {
+        id -> sql::Uuid,
+        account_id -> Nullable<sql::Uuid>,
+        actor -> Text,
+        action -> Text,
+        target -> Text,
+        at -> sql::Instant,
+    }
+}
+
+joinable!(conversations -> agents (agent_id));
+joinable!(api_keys -> accounts (account_id));
+joinable!(deliveries -> events (event_id));
+joinable!(deliveries -> webhook_endpoints (endpoint_id));
+allow_tables_to_appear_in_same_query!(accounts, api_keys);
+allow_tables_to_appear_in_same_query!(agents, conversations);
+allow_tables_to_appear_in_same_query!(deliveries, events, webhook_endpoints);

@@ -1,0 +1,110 @@
+//! Secrets at rest: AES-256-GCM under the master key, a random nonce, the row's id as associated data (decision 7.2).
+
+use std::fmt;
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::StoreError;
+
+/// Bytes of a master key.
+pub const MASTER_KEY_LEN: usize = 32;
+
+/// The key that seals secrets. It never leaves the process, and the database keeps its fingerprint alone.
+#[derive(Clone)]
+pub struct MasterKey {
+    key: LessSafeKey,
+    fingerprint: String,
+}
+
+impl MasterKey {
+    /// The key that these bytes are.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] if the algorithm refuses them.
+    pub fn from_bytes(bytes: &[u8; MASTER_KEY_LEN]) -> Result<Self, StoreError> {
+        let key = UnboundKey::new(&AES_256_GCM, bytes)
+            .map_err(|_| StoreError::Internal("the master key is unusable".into()))?;
+        let mut labelled = b"offhook master key fingerprint".to_vec();
+        labelled.extend_from_slice(bytes);
+        let fingerprint = digest(&SHA256, &labelled).as_ref()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Ok(Self {
+            key: LessSafeKey::new(key),
+            fingerprint,
+        })
+    }
+
+    /// Fresh random bytes for a new key.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] if the system gives no randomness.
+    pub fn generate_bytes() -> Result<[u8; MASTER_KEY_LEN], StoreError> {
+        let mut bytes = [0; MASTER_KEY_LEN];
+        SystemRandom::new()
+            .fill(&mut bytes)
+            .map_err(|_| StoreError::Internal("no randomness to be had".into()))?;
+        Ok(bytes)
+    }
+
+    /// Sixteen hexadecimal digits that tell keys apart and say nothing of the key.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    pub(crate) fn seal(&self, secret: &str, row: &uuid::Uuid) -> Result<Vec<u8>, StoreError> {
+        let mut nonce = [0; NONCE_LEN];
+        let failed = || StoreError::Internal("sealing failed".into());
+        SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
+        let mut sealed = secret.as_bytes().to_vec();
+        self.key
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(row.as_bytes()),
+                &mut sealed,
+            )
+            .map_err(|_| failed())?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    pub(crate) fn open(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<String, StoreError> {
+        let failed = || StoreError::corrupt("a sealed secret does not open");
+        let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(failed)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| failed())?;
+        let mut buffer = ciphertext.to_vec();
+        let plain = self
+            .key
+            .open_in_place(nonce, Aad::from(row.as_bytes()), &mut buffer)
+            .map_err(|_| failed())?;
+        String::from_utf8(plain.to_vec()).map_err(|_| failed())
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MasterKey({})", self.fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_opens_only_for_its_own_row_and_key() {
+        let key = MasterKey::from_bytes(&[7; 32]).unwrap();
+        let other = MasterKey::from_bytes(&[8; 32]).unwrap();
+        let (row, another) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
+        let sealed = key.seal("whsec_x", &row).unwrap();
+        assert_eq!(key.open(&sealed, &row).unwrap(), "whsec_x");
+        assert!(key.open(&sealed, &another).is_err());
+        assert!(other.open(&sealed, &row).is_err());
+        assert!(key.open(&sealed[..5], &row).is_err());
+        assert_ne!(key.seal("whsec_x", &row).unwrap(), sealed, "nonces differ");
+        assert_ne!(key.fingerprint(), other.fingerprint());
+    }
+}

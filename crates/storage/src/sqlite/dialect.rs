@@ -1,0 +1,250 @@
+//! The few statements that differ, for SQLite.
+
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp};
+
+use super::Conn;
+use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
+use super::queries::events::NewDelivery;
+use crate::schema::{attempts, deliveries, resends, webhook_endpoints as endpoints};
+use crate::sql;
+use crate::sql::V;
+use crate::{
+    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, EndpointStatus,
+    StoreError,
+};
+
+/// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
+pub(crate) async fn lease_clock(
+    _conn: &mut Conn,
+    now: Timestamp,
+    _offset: i64,
+) -> Result<Timestamp, StoreError> {
+    Ok(now)
+}
+
+/// The clock that the leases of deliveries are judged by: one that stands still, as whoever could have claimed before
+/// this process is gone. Claims are made to run out by hand, at the start; a clock that jumps ends none.
+pub(crate) async fn delivery_lease_clock(
+    _conn: &mut Conn,
+    _offset: i64,
+) -> Result<Timestamp, StoreError> {
+    Ok(Timestamp::from_micros(0))
+}
+
+/// Takes the account's row for the duration of the transaction; the one writer has it anyway.
+pub(crate) async fn try_lock_account(
+    _conn: &mut Conn,
+    _account: AccountId,
+) -> Result<bool, StoreError> {
+    Ok(true)
+}
+
+/// Keeps two transactions of one account apart; the one writer does.
+pub(crate) async fn lock_account(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
+    Ok(())
+}
+
+pub(crate) async fn enabled_endpoints(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<EndpointId>, StoreError> {
+    Ok(endpoints::table
+        .filter(endpoints::account_id.eq(V(account)))
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .order((endpoints::created_at, endpoints::id))
+        .select(endpoints::id)
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn insert_deliveries(
+    conn: &mut Conn,
+    rows: Vec<NewDelivery>,
+) -> Result<(), StoreError> {
+    for row in rows {
+        diesel::insert_into(deliveries::table)
+            .values((
+                deliveries::id.eq(V(row.id)),
+                deliveries::account_id.eq(V(row.account)),
+                deliveries::endpoint_id.eq(V(row.endpoint)),
+                deliveries::event_id.eq(V(row.event)),
+                deliveries::event_type.eq(V(row.kind)),
+                deliveries::waits_for.eq(row.waits_for),
+                deliveries::state.eq(V(DeliveryState::Pending)),
+                deliveries::attempts_count.eq(0),
+                deliveries::abandoned_count.eq(0),
+                deliveries::next_attempt_at.eq(V(row.at)),
+                deliveries::created_at.eq(V(row.at)),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn insert_attempts(
+    conn: &mut Conn,
+    claimed: &[ClaimedAttempt],
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    for attempt in claimed {
+        diesel::insert_into(attempts::table)
+            .values((
+                attempts::id.eq(V(attempt.attempt_id)),
+                attempts::delivery_id.eq(V(attempt.delivery_id)),
+                attempts::number.eq(attempt.number),
+                attempts::at.eq(V(at)),
+                attempts::outcome.eq(V(AttemptOutcome::Begun)),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The conversations that these ids name, for the duration of the transaction.
+pub(crate) async fn skip_locked_calls(
+    _conn: &mut Conn,
+    ids: Vec<ConversationId>,
+) -> Result<Vec<ConversationId>, StoreError> {
+    Ok(ids)
+}
+
+/// Each endpoint's deliveries that are due, the first ones first.
+pub(crate) async fn candidates(
+    conn: &mut Conn,
+    slots: &[ClaimSlots],
+    times: Times,
+) -> Result<Vec<Candidate>, StoreError> {
+    macro_rules! due_of_endpoint {
+        ($conditions:expr) => {
+            concat!(
+                "SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count FROM deliveries d \
+                 WHERE ",
+                $conditions,
+                " AND d.endpoint_id = ?1 AND d.next_attempt_at <= ?2 \
+                  AND (d.claim_id IS NULL OR d.lease_expires_at < ?3) \
+                 ORDER BY d.next_attempt_at LIMIT ?4"
+            )
+        };
+    }
+    let mut found = Vec::new();
+    for slot in slots {
+        let mut left = slot.scheduled;
+        for (query, most) in [
+            (due_of_endpoint!(retries!()), slot.retries.min(left)),
+            (due_of_endpoint!(first_attempts!()), left),
+        ] {
+            let rows: Vec<Candidate> = diesel::sql_query(query)
+                .bind::<sql::Uuid, _>(V(slot.endpoint))
+                .bind::<sql::Instant, _>(V(times.now))
+                .bind::<sql::Instant, _>(V(times.judged_at))
+                .bind::<BigInt, _>(i64::try_from(most.min(left)).unwrap_or(i64::MAX))
+                .load(conn)
+                .await?;
+            left = left.saturating_sub(rows.len());
+            found.extend(rows);
+        }
+    }
+    Ok(found)
+}
+
+/// The endpoint's asked-for repetitions that may be claimed.
+pub(crate) async fn resend_candidates(
+    conn: &mut Conn,
+    slot: ClaimSlots,
+    judged_at: Timestamp,
+) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
+    Ok(resends::table
+        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
+        .filter(
+            resends::claim_id
+                .is_null()
+                .or(resends::lease_expires_at.lt(V(judged_at))),
+        )
+        .order((resends::bulk, resends::requested_at))
+        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
+        .select((
+            resends::delivery_id,
+            resends::claim_id,
+            resends::requested_at,
+        ))
+        .load(conn)
+        .await?)
+}
+
+/// How durable a commit is: the writer's `synchronous` and, as there is one file, nothing else.
+pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
+    #[derive(QueryableByName)]
+    struct Level {
+        #[diesel(sql_type = diesel::sql_types::Integer)]
+        synchronous: i32,
+    }
+    let level: Level = diesel::sql_query("PRAGMA synchronous")
+        .get_result(conn)
+        .await?;
+    Ok(match level.synchronous {
+        2 => "FULL".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force.
+pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result<(), StoreError> {
+    for report in reports {
+        let outcome = if report.success {
+            AttemptOutcome::Succeeded
+        } else {
+            AttemptOutcome::Failed
+        };
+        diesel::update(attempts::table.find(V(report.attempt_id)))
+            .set((
+                attempts::at.eq(V(report.at)),
+                attempts::outcome.eq(V(outcome)),
+                attempts::status_code.eq(report.status_code),
+                attempts::duration_ms.eq(report.duration_ms),
+                attempts::error.eq(&report.error),
+                attempts::response_snippet.eq(&report.response_snippet),
+            ))
+            .execute(conn)
+            .await?;
+        if report.number == 0 {
+            continue;
+        }
+        let state = match (report.success, report.next_attempt_at) {
+            (true, _) => DeliveryState::Delivered,
+            (false, Some(_)) => DeliveryState::Retrying,
+            (false, None) => DeliveryState::Exhausted,
+        };
+        let mine = deliveries::id
+            .eq(V(report.delivery_id))
+            .and(deliveries::claim_id.eq(V(report.claim_id)));
+        let recorded = (
+            deliveries::attempts_count.eq(report.number),
+            deliveries::abandoned_count.eq(0),
+            deliveries::claim_id.eq(None::<ClaimId>),
+            deliveries::lease_expires_at.eq(None::<Timestamp>),
+        );
+        let moved = (
+            deliveries::state.eq(V(state)),
+            deliveries::next_attempt_at.eq(report.next_attempt_at),
+        );
+        let open = deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
+        // A failure does not bring back what was cancelled or received meanwhile.
+        diesel::update(deliveries::table)
+            .filter(mine.and(open.or(report.success.into_sql::<diesel::sql_types::Bool>())))
+            .set(moved)
+            .execute(conn)
+            .await?;
+        diesel::update(deliveries::table)
+            .filter(mine)
+            .set(recorded)
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}

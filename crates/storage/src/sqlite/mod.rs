@@ -1,0 +1,284 @@
+//! The embedded database: one thread writes, a few read, each with a connection of its own.
+//!
+//! Work runs to its end on these threads whatever happens to the task that asked for it, so a client that resets its
+//! connection cancels nothing. Writes that wait together share one transaction and so one fsync: each runs in a
+//! savepoint, and all are answered after the COMMIT.
+
+use std::path::Path;
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender};
+use diesel::{Connection, SqliteConnection};
+use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use crate::{StoreError, Verdict};
+
+pub(crate) mod dialect;
+#[path = "../queries/mod.rs"]
+pub(crate) mod queries;
+
+pub(crate) type Conn = SyncConnectionWrapper<SqliteConnection, Inline>;
+pub(crate) type Db = diesel::sqlite::Sqlite;
+
+/// Writes that share one commit at most.
+const BATCH: usize = 64;
+
+/// Runs statements on the thread that asks: the threads of this module are there to be blocked.
+pub(crate) struct Inline;
+
+impl SpawnBlocking for Inline {
+    fn spawn_blocking<'a, R>(
+        &mut self,
+        task: impl FnOnce() -> R + Send + 'static,
+    ) -> BoxFuture<'a, Result<R, Box<dyn std::error::Error + Send + Sync + 'static>>>
+    where
+        R: Send + 'static,
+    {
+        let result = task();
+        Box::pin(async move { Ok(result) })
+    }
+
+    fn get_runtime() -> Self {
+        Self
+    }
+}
+
+/// The embedded database.
+#[derive(Clone)]
+pub(crate) struct Sqlite {
+    writer: Sender<Box<dyn WriteJob>>,
+    readers: Sender<ReadJob>,
+}
+
+type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
+
+trait WriteJob: Send {
+    /// Does the work; `true` keeps what it wrote.
+    fn run(&mut self, conn: &mut Conn) -> bool;
+    /// Answers, once the commit's fate is known.
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+struct Write<F, T> {
+    work: Option<F>,
+    result: Option<Result<T, StoreError>>,
+    answer: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<F, T> WriteJob for Write<F, T>
+where
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>> + Send,
+    T: Send,
+{
+    fn run(&mut self, conn: &mut Conn) -> bool {
+        let Some(work) = self.work.take() else {
+            return false;
+        };
+        // A panic is this unit's alone: the others of the batch go on.
+        let done = std::panic::AssertUnwindSafe(|| at_once(work(conn)));
+        let done = std::panic::catch_unwind(done).unwrap_or_else(|_| Err(panicked()));
+        let (result, keep) = match done {
+            Ok(Verdict::Commit(value)) => (Ok(value), true),
+            Ok(Verdict::Rollback(value)) => (Ok(value), false),
+            Err(error) => (Err(error), false),
+        };
+        self.result = Some(result);
+        keep
+    }
+
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
+        let result = match committed {
+            Ok(()) => self.result.unwrap_or_else(|| Err(panicked())),
+            Err(error) => Err(error),
+        };
+        // The asker may be gone; the work is done all the same.
+        let _ = self.answer.send(result);
+    }
+}
+
+impl Sqlite {
+    /// Opens the database file, making it if there is none, and starts its threads.
+    pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, StoreError> {
+        let (writer, write_jobs) = crossbeam_channel::unbounded();
+        let (read_sender, read_jobs) = crossbeam_channel::unbounded();
+        let file = file.to_owned();
+        let conn = connect(&file, Role::Writer)?;
+        spawn("store-writer", {
+            let file = file.clone();
+            move || write_loop(&file, conn, &write_jobs)
+        })?;
+        for number in 0..readers.max(1) {
+            let conn = connect(&file, Role::Reader)?;
+            let (file, jobs) = (file.clone(), read_jobs.clone());
+            spawn(&format!("store-reader-{number}"), move || {
+                read_loop(&file, conn, &jobs)
+            })?;
+        }
+        Ok(Self {
+            writer,
+            readers: read_sender,
+        })
+    }
+
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    {
+        let (answer, result) = oneshot::channel();
+        let job: ReadJob = Box::new(move |conn| {
+            let _ = answer.send(at_once(work(conn)));
+        });
+        self.readers.send(job).map_err(|_| closed())?;
+        result.await.unwrap_or_else(|_| Err(panicked()))
+    }
+
+    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
+            + Send
+            + 'static,
+    {
+        let (answer, result) = oneshot::channel();
+        let job = Write {
+            work: Some(work),
+            result: None,
+            answer,
+        };
+        self.writer.send(Box::new(job)).map_err(|_| closed())?;
+        result.await.unwrap_or_else(|_| Err(panicked()))
+    }
+}
+
+/// A unit of work on SQLite never waits for anything but its thread.
+fn at_once<T>(work: BoxFuture<'_, Result<T, StoreError>>) -> Result<T, StoreError> {
+    work.now_or_never().unwrap_or_else(|| {
+        Err(StoreError::Internal(
+            "a unit of work waited on SQLite".into(),
+        ))
+    })
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the embedded database has been closed".into())
+}
+
+fn panicked() -> StoreError {
+    StoreError::Internal("a unit of work panicked".into())
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map(drop)
+        .map_err(|error| StoreError::Internal(format!("no thread for the database: {error}")))
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    Writer,
+    Reader,
+}
+
+fn connect(file: &Path, role: Role) -> Result<Conn, StoreError> {
+    let path = file.to_str().ok_or_else(|| {
+        StoreError::Unavailable("the data directory's path is not valid UTF-8".into())
+    })?;
+    let mut conn = SqliteConnection::establish(path)
+        .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
+    // FULL: a commit that was answered survives power loss (decision 8.1).
+    let pragmas = match role {
+        Role::Writer => {
+            "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+             PRAGMA foreign_keys = ON; PRAGMA cache_size = -8192;"
+        }
+        Role::Reader => {
+            "PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA cache_size = -4096;"
+        }
+    };
+    diesel::connection::SimpleConnection::batch_execute(&mut conn, pragmas)?;
+    Ok(Conn::with_runtime(conn, Inline))
+}
+
+fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<ReadJob>) {
+    for job in jobs {
+        let work = std::panic::AssertUnwindSafe(|| job(&mut conn));
+        if std::panic::catch_unwind(work).is_err() {
+            reopen(file, Role::Reader, &mut conn);
+        }
+    }
+}
+
+fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
+    while let Ok(first) = jobs.recv() {
+        let mut batch = Vec::with_capacity(1);
+        let work = std::panic::AssertUnwindSafe(|| run_batch(&mut conn, first, jobs, &mut batch));
+        let outcome = std::panic::catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
+        if outcome.is_err() {
+            // Whatever is open must not leak into the next batch.
+            reopen(file, Role::Writer, &mut conn);
+        }
+        let mut outcome = outcome.map_err(Some);
+        for job in batch {
+            job.finish(match &mut outcome {
+                Ok(()) => Ok(()),
+                Err(error) => Err(error
+                    .take()
+                    .unwrap_or_else(|| StoreError::Unavailable("the shared commit failed".into()))),
+            });
+        }
+    }
+}
+
+/// Runs `first` and whatever waits behind it in one transaction. Jobs are in `batch` whatever happens.
+fn run_batch(
+    conn: &mut Conn,
+    first: Box<dyn WriteJob>,
+    jobs: &Receiver<Box<dyn WriteJob>>,
+    batch: &mut Vec<Box<dyn WriteJob>>,
+) -> Result<(), StoreError> {
+    batch.push(first);
+    execute(conn, "BEGIN IMMEDIATE")?;
+    let mut wrote = false;
+    let mut next = 0;
+    while let Some(job) = batch.get_mut(next) {
+        execute(conn, "SAVEPOINT job")?;
+        if job.run(conn) {
+            wrote = true;
+        } else {
+            execute(conn, "ROLLBACK TO job")?;
+        }
+        execute(conn, "RELEASE job")?;
+        next += 1;
+        if next < BATCH {
+            batch.extend(jobs.try_recv());
+        }
+    }
+    if wrote {
+        execute(conn, "COMMIT").map_err(|error| match error {
+            StoreError::Unavailable(message) if message.contains("I/O") => {
+                StoreError::UnknownCommit(message)
+            }
+            other => other,
+        })
+    } else {
+        execute(conn, "ROLLBACK")
+    }
+}
+
+fn execute(conn: &mut Conn, sql: &'static str) -> Result<(), StoreError> {
+    use diesel_async::SimpleAsyncConnection;
+    at_once(Box::pin(async move { Ok(conn.batch_execute(sql).await?) }))
+}
+
+fn reopen(file: &Path, role: Role, conn: &mut Conn) {
+    match connect(file, role) {
+        Ok(fresh) => *conn = fresh,
+        Err(error) => tracing::error!(%error, "the embedded database cannot be reopened"),
+    }
+}

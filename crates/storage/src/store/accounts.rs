@@ -1,0 +1,149 @@
+//! Accounts, keys and wallets.
+
+use offhook_domain::{AccountId, Credits, KeyId, MemberId, Timestamp};
+
+use super::{mint, read, write};
+use crate::{Account, ApiKey, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet};
+
+impl Store {
+    /// Makes an account with its wallet, its first credits and its first member.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_account(
+        &self,
+        account: Account,
+        credits: Option<NewLedgerEntry>,
+        owner: Option<(String, String)>,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::accounts::insert(conn, &account).await?;
+            let at = account.created_at;
+            if let Some(entry) = credits {
+                queries::wallets::append(conn, account.id, mint(at), entry, None).await?;
+            }
+            if let Some((name, email)) = owner {
+                let id: MemberId = mint(at);
+                let member = (name, email, "owner".to_owned());
+                queries::accounts::insert_member(conn, account.id, id, member, at).await?;
+            }
+            let id: offhook_domain::EventId = mint(at);
+            let words = ("cli", "account.create", account.name.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account.id), words, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// An account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        read!(self, |conn| queries::accounts::find(conn, id).await)
+    }
+
+    /// Every account, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
+        read!(self, |conn| queries::accounts::list(conn).await)
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_key(&self, new: NewApiKey) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            let (account, name, at) =
+                (new.key.account_id, new.key.name.clone(), new.key.created_at);
+            queries::accounts::insert_key(conn, new).await?;
+            let id: offhook_domain::EventId = mint(at);
+            let words = ("cli", "key.create", name.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// An account's keys, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn keys(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
+        read!(self, |conn| queries::accounts::keys_of(conn, account).await)
+    }
+
+    /// The key with this token's digest, and its account; one indexed look-up.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn key_by_digest(
+        &self,
+        digest: [u8; 32],
+    ) -> Result<Option<(ApiKey, Account)>, StoreError> {
+        read!(self, |conn| queries::accounts::find_by_digest(conn, digest)
+            .await)
+    }
+
+    /// Revokes a key; `None` if there is no such key.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>, StoreError> {
+        write!(self, |conn| {
+            let key = queries::accounts::revoke_key(conn, id, at).await?;
+            if let Some(key) = &key {
+                let audit_id: offhook_domain::EventId = mint(at);
+                let words = ("cli", "key.revoke", key.name.as_str());
+                let account = Some(key.account_id);
+                queries::accounts::audit(conn, audit_id.uuid(), account, words, at).await?;
+            }
+            Ok(Verdict::Commit(key))
+        })
+    }
+
+    /// Writes when keys were last used.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), StoreError> {
+        let mut used = used;
+        // In id order, so that two processes never wait for each other.
+        used.sort_unstable();
+        write!(self, |conn| {
+            for (id, at) in used {
+                queries::accounts::touch_key(conn, id, at).await?;
+            }
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// What an account's wallet holds.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>, StoreError> {
+        read!(self, |conn| {
+            let row = queries::accounts::wallet(conn, account).await?;
+            Ok(row.map(|(balance, reserved)| Wallet { balance, reserved }))
+        })
+    }
+
+    /// Writes a ledger row and moves the balance; returns the new balance.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn change_wallet(
+        &self,
+        account: AccountId,
+        entry: NewLedgerEntry,
+    ) -> Result<Credits, StoreError> {
+        write!(self, |conn| {
+            let id = mint(entry.at);
+            Ok(Verdict::Commit(
+                queries::wallets::append(conn, account, id, entry, None).await?,
+            ))
+        })
+    }
+}

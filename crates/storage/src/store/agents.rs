@@ -1,0 +1,150 @@
+//! Agents.
+
+use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
+
+use super::{read, write};
+use crate::{Agent, AgentChange, AgentFilter, NewAgent, PageKey, Store, StoreError, Verdict};
+
+impl Store {
+    /// Makes an agent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_agent(&self, new: NewAgent) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::agents::insert(conn, new).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// An agent of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+    ) -> Result<Option<Agent>, StoreError> {
+        read!(self, |conn| queries::agents::find(conn, account, id).await)
+    }
+
+    /// The account's agent with this id at the legacy provider.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent_by_provider_id(
+        &self,
+        account: AccountId,
+        provider_agent_id: String,
+    ) -> Result<Option<Agent>, StoreError> {
+        read!(self, |conn| {
+            queries::agents::find_by_provider_id(conn, account, &provider_agent_id).await
+        })
+    }
+
+    /// An agent of the account with the configuration of `version`, or of its head.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent_with_config(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        version: Option<i32>,
+    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+        read!(self, |conn| {
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            let version = version.unwrap_or(agent.head_version);
+            let config = queries::agents::config(conn, id, version).await?;
+            Ok(Some((agent, config)))
+        })
+    }
+
+    /// An agent of the account with the configuration that serves calls.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn published_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+        read!(self, |conn| {
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            let config = queries::agents::config(conn, id, agent.published_version).await?;
+            Ok(Some((agent, config)))
+        })
+    }
+
+    /// A page of the account's agents, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agents(
+        &self,
+        account: AccountId,
+        filter: AgentFilter,
+        after: Option<PageKey<AgentId>>,
+        limit: i64,
+    ) -> Result<Vec<Agent>, StoreError> {
+        read!(self, |conn| queries::agents::page(
+            conn, account, &filter, after, limit
+        )
+        .await)
+    }
+
+    /// Changes an agent if its head (and status, if that changes) is still the one that the change was made on;
+    /// `None` if not.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn change_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        change: AgentChange,
+    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+        write!(self, |conn| {
+            if !queries::agents::change(conn, account, id, change).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let config = queries::agents::config(conn, id, agent.head_version).await?;
+            Ok(Verdict::Commit(Some((agent, config))))
+        })
+    }
+
+    /// Makes a version the one that serves calls, if the status is still `statuses.0`; it becomes `statuses.1`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn publish_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        version: i32,
+        statuses: (AgentStatus, AgentStatus),
+        note: Option<String>,
+        at: Timestamp,
+    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+        write!(self, |conn| {
+            let done =
+                queries::agents::publish(conn, account, id, version, statuses, note, at).await?;
+            if !done {
+                return Ok(Verdict::Rollback(None));
+            }
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let config = queries::agents::config(conn, id, agent.head_version).await?;
+            Ok(Verdict::Commit(Some((agent, config))))
+        })
+    }
+}

@@ -1,0 +1,425 @@
+//! Calls and conversations.
+
+use std::time::Duration;
+
+use offhook_domain::{
+    AccountId, CallState, ClaimId, ConversationId, Credits, EndpointId, FailureReason, NodeId,
+    Timestamp,
+};
+use offhook_failpoints as failpoints;
+
+use super::{LEASE, read, write};
+use crate::{
+    Account, CallEnd, Conversation, ConversationFilter, ConversationView, Fenced, Moment, NewCall,
+    NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
+};
+
+/// How long an Idempotency-Key is kept (interface, Limits).
+const KEY_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Store {
+    /// What a live Idempotency-Key replays.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn stored_answer(
+        &self,
+        account: AccountId,
+        operation: &'static str,
+        key: String,
+        now: Timestamp,
+    ) -> Result<Option<StoredAnswer>, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect::lease_clock(conn, now, offset).await?;
+            queries::idempotency::find(conn, account, operation, &key, now).await
+        })
+    }
+
+    /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, answer (decision 8.1).
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if the call may have been accepted, the others if it was not.
+    pub async fn place_call(&self, call: NewCall) -> Result<Placed, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            use queries::idempotency::Take;
+            use queries::wallets::{Draw, Reserve};
+
+            if let Some(claim) = &call.idempotency {
+                let now = dialect::lease_clock(conn, call.at, offset).await?;
+                let times = (now, now.plus(KEY_RETENTION));
+                match queries::idempotency::take(conn, call.account_id, claim, times).await? {
+                    Take::Owned => {}
+                    Take::Used(answer) => return Ok(Verdict::Rollback(Placed::KeyUsed(answer))),
+                    Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
+                }
+            }
+            queries::calls::insert(conn, &call).await?;
+            if call.reserve > 0 {
+                let draw = Draw {
+                    account: call.account_id,
+                    key: Some(call.key_id),
+                    budget: call.key_budget,
+                    month: call.at.utc_month(),
+                };
+                match queries::wallets::hold(conn, &draw, call.reserve).await? {
+                    Reserve::Held => {}
+                    Reserve::WalletTooLow => {
+                        return Ok(Verdict::Rollback(Placed::WalletTooLow));
+                    }
+                    Reserve::BudgetTooLow => {
+                        return Ok(Verdict::Rollback(Placed::BudgetTooLow));
+                    }
+                }
+                queries::wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
+            }
+            let endpoints =
+                queries::events::emit(conn, call.account_id, call.id, call.event, call.at).await?;
+            failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
+            Ok(Verdict::Commit(Placed::Accepted(endpoints)))
+        })
+    }
+
+    /// Accounts that have calls waiting.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn waiting_accounts(&self) -> Result<Vec<Account>, StoreError> {
+        read!(self, |conn| queries::claims::waiting_accounts(conn).await)
+    }
+
+    /// Claims an account's oldest queued calls that were accepted within `patience`: `queued → dialing`.
+    /// `limits` are the plan's live calls and how many this process can take.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn claim_calls(
+        &self,
+        account: AccountId,
+        limits: (u32, usize),
+        patience: Duration,
+        node: NodeId,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, now, offset).await?.plus(LEASE);
+            let times = (now, now.minus(patience), lease);
+            let claimed = queries::claims::claim(conn, account, limits, times, node).await?;
+            Ok(if claimed.is_empty() {
+                Verdict::Rollback(claimed)
+            } else {
+                Verdict::Commit(claimed)
+            })
+        })
+    }
+
+    /// Renews the leases of these claims; returns those that were still in force.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn renew_claims(
+        &self,
+        claims: Vec<ClaimId>,
+        now: Timestamp,
+    ) -> Result<Vec<ClaimId>, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, now, offset).await?.plus(LEASE);
+            Ok(Verdict::Commit(
+                queries::claims::renew(conn, &claims, lease).await?,
+            ))
+        })
+    }
+
+    /// Takes over calls whose owner is gone: lease run out or, with `all`, every call of another process.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_orphans(
+        &self,
+        all: bool,
+        most: i64,
+        node: NodeId,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let now = dialect::lease_clock(conn, now, offset).await?;
+            let times = (now, now.plus(LEASE));
+            let taken = queries::claims::take_orphans(conn, all, most, times, node).await?;
+            Ok(if taken.is_empty() {
+                Verdict::Rollback(taken)
+            } else {
+                Verdict::Commit(taken)
+            })
+        })
+    }
+
+    /// Queued calls that were accepted before `accepted_before`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn overdue_calls(
+        &self,
+        accepted_before: Timestamp,
+    ) -> Result<Vec<Conversation>, StoreError> {
+        read!(self, |conn| queries::claims::overdue(conn, accepted_before)
+            .await)
+    }
+
+    /// How many calls wait to be dialed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn queue_length(&self) -> Result<i64, StoreError> {
+        read!(self, |conn| queries::claims::queue_length(conn).await)
+    }
+
+    /// How many of the account's calls are dialing, ringing, talking or closing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn live_calls(&self, account: AccountId) -> Result<i64, StoreError> {
+        read!(self, |conn| queries::claims::live_calls(conn, account)
+            .await)
+    }
+
+    /// `dialing → live`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn call_answered(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        at: Timestamp,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::calls::answered(conn, id, claim, at).await?,
+            ))
+        })
+    }
+
+    /// Stores a turn of a live call.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn append_turn(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        turn: NewTurn,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::calls::turn(conn, id, claim, turn).await?,
+            ))
+        })
+    }
+
+    /// `dialing | live → closing`: how the call ended is fixed from here on.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn close_call(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        end: CallEnd,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::calls::close(conn, id, claim, end).await?,
+            ))
+        })
+    }
+
+    /// `closing → completed | failed`, with ledger, event and deliveries in one transaction. Returns the endpoints
+    /// with something to deliver, or `None` if the claim is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn settle_call(
+        &self,
+        call: (AccountId, ConversationId, ClaimId),
+        settlement: Settlement,
+    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+        write!(self, |conn| {
+            let settled = queries::calls::settle(conn, call, settlement).await?;
+            failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
+            Ok(match settled {
+                Some(endpoints) => Verdict::Commit(Some(endpoints)),
+                None => Verdict::Rollback(None),
+            })
+        })
+    }
+
+    /// Ends a call that was never claimed: `queued → failed`. `None` if it is queued no more.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn end_queued_call(
+        &self,
+        call: (AccountId, ConversationId),
+        reason: FailureReason,
+        settlement: Settlement,
+    ) -> Result<Option<Vec<EndpointId>>, StoreError> {
+        write!(self, |conn| {
+            Ok(
+                match queries::calls::end_queued(conn, call, reason, settlement).await? {
+                    Some(endpoints) => Verdict::Commit(Some(endpoints)),
+                    None => Verdict::Rollback(None),
+                },
+            )
+        })
+    }
+
+    /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn request_hangup(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::calls::request_hangup(conn, account, id).await?,
+            ))
+        })
+    }
+
+    /// This node's calls whose owner has been asked to hang up.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn hangups(&self, node: NodeId) -> Result<Vec<ConversationId>, StoreError> {
+        read!(self, |conn| queries::claims::hangups(conn, node).await)
+    }
+
+    /// Holds more credits for a call; `false` if wallet or budget cannot cover them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn top_up(
+        &self,
+        id: ConversationId,
+        credits: Credits,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            use queries::wallets::Reserve;
+            Ok(
+                match queries::wallets::top_up(conn, id, credits).await? {
+                    Reserve::Held => Verdict::Commit(true),
+                    Reserve::WalletTooLow | Reserve::BudgetTooLow => Verdict::Rollback(false),
+                },
+            )
+        })
+    }
+
+    /// A page of conversations, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn conversations(
+        &self,
+        account: AccountId,
+        filter: ConversationFilter,
+        after: Option<PageKey<ConversationId>>,
+        limit: i64,
+    ) -> Result<Vec<ConversationView>, StoreError> {
+        read!(self, |conn| {
+            queries::conversations::page(conn, account, &filter, after, limit).await
+        })
+    }
+
+    /// A conversation of the account, if it was accepted at or after `since`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn conversation(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        since: Option<Timestamp>,
+    ) -> Result<Option<ConversationView>, StoreError> {
+        read!(self, |conn| queries::conversations::find(
+            conn, account, id, since
+        )
+        .await)
+    }
+
+    /// A conversation of the account with its first `limit` turns.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn transcript(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        since: Option<Timestamp>,
+        limit: i64,
+    ) -> Result<Option<(ConversationView, Vec<Moment>)>, StoreError> {
+        read!(self, |conn| {
+            let view = queries::conversations::find(conn, account, id, since).await?;
+            let Some(view) = view else { return Ok(None) };
+            let turns = queries::conversations::moments(conn, id, 0, limit, true).await?;
+            Ok(Some((view, turns)))
+        })
+    }
+
+    /// What has happened in a conversation behind moment `after`, with its present state. Both are read in that
+    /// order: state first, so that a terminal state means that the moments are complete.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn moments(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        after: i32,
+        limit: i64,
+    ) -> Result<Option<(CallState, Vec<Moment>)>, StoreError> {
+        read!(self, |conn| {
+            let view = queries::conversations::find(conn, account, id, None).await?;
+            let Some(view) = view else { return Ok(None) };
+            let moments = queries::conversations::moments(conn, id, after, limit, false).await?;
+            Ok(Some((view.conversation.state, moments)))
+        })
+    }
+
+    /// Turns of a conversation behind moment `after`. The caller has looked it up for its account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn turns(
+        &self,
+        id: ConversationId,
+        after: i32,
+        limit: i64,
+    ) -> Result<Vec<Moment>, StoreError> {
+        read!(self, |conn| queries::conversations::moments(
+            conn, id, after, limit, true
+        )
+        .await)
+    }
+
+    /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn purge_keys(&self, now: Timestamp) -> Result<usize, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let now = dialect::lease_clock(conn, now, offset).await?;
+            let before = now.minus(Duration::from_secs(3600));
+            Ok(Verdict::Commit(
+                queries::idempotency::purge(conn, before).await?,
+            ))
+        })
+    }
+}

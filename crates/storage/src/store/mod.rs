@@ -1,0 +1,292 @@
+//! The store's public door. One method is one read or one use case's transaction.
+
+mod accounts;
+mod agents;
+mod calls;
+pub(crate) mod webhooks;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use offhook_domain::{
+    AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
+    LedgerId, MemberId, NodeId, RequestId, Timestamp,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::postgres::Postgres;
+use crate::sqlite::Sqlite;
+use crate::{MasterKey, StoreError, migrate};
+
+/// How long a claim lasts without renewal (decision 8.7).
+pub const LEASE: Duration = Duration::from_secs(45);
+
+/// Where the data is.
+#[derive(Debug, Clone)]
+pub enum StoreConfig {
+    /// An SQLite file.
+    Sqlite {
+        /// The file; made if there is none.
+        file: PathBuf,
+        /// Threads that read.
+        readers: usize,
+    },
+    /// A PostgreSQL database.
+    Postgres {
+        /// `postgres://…`.
+        url: String,
+        /// Connections at most.
+        connections: usize,
+    },
+}
+
+impl StoreConfig {
+    /// Reads a database URL.
+    ///
+    /// # Errors
+    /// A sentence for any other scheme: a misspelt one must not become the name of a file.
+    pub fn from_url(url: &str) -> Result<Self, String> {
+        match url.split_once("://").map(|(scheme, _)| scheme) {
+            Some("postgres" | "postgresql") => Ok(Self::Postgres {
+                url: url.to_owned(),
+                connections: 16,
+            }),
+            // Connections share neither a nameless database nor one in memory.
+            Some("sqlite") => match &url["sqlite://".len()..] {
+                "" | ":memory:" => {
+                    Err("the database URL must name a file, such as sqlite://data/offhook.db".to_owned())
+                }
+                file => Ok(Self::sqlite(file)),
+            },
+            _ => Err("the database URL must begin with postgres:// or sqlite://".to_owned()),
+        }
+    }
+
+    /// An SQLite file with the usual number of readers.
+    #[must_use]
+    pub fn sqlite(file: impl Into<PathBuf>) -> Self {
+        Self::Sqlite {
+            file: file.into(),
+            readers: 4,
+        }
+    }
+}
+
+/// How durable a commit of this store is: `FULL` on SQLite, `on` on PostgreSQL (decision 8.1).
+pub type Durability = String;
+
+#[derive(Clone)]
+pub(crate) enum Inner {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
+}
+
+/// Rows, on either database.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Inner,
+    pub(crate) master_key: MasterKey,
+    clock_offset: Arc<AtomicI64>,
+}
+
+/// Runs a unit of reading on whichever database this is. `queries`, `dialect` are that database's.
+macro_rules! read {
+    ($store:expr, |$conn:ident| $work:expr) => {
+        match &$store.inner {
+            $crate::store::Inner::Sqlite(db) => {
+                use $crate::sqlite::*;
+                db.read(move |$conn| Box::pin(async move { $work })).await
+            }
+            $crate::store::Inner::Postgres(db) => {
+                use $crate::postgres::*;
+                db.read(move |$conn| Box::pin(async move { $work })).await
+            }
+        }
+    };
+}
+
+/// Runs a unit of work in one transaction; its `Verdict` says whether to keep what it wrote.
+macro_rules! write {
+    ($store:expr, |$conn:ident| $work:expr) => {
+        match &$store.inner {
+            $crate::store::Inner::Sqlite(db) => {
+                use $crate::sqlite::*;
+                db.write(move |$conn| Box::pin(async move { $work })).await
+            }
+            $crate::store::Inner::Postgres(db) => {
+                use $crate::postgres::*;
+                db.write(move |$conn| Box::pin(async move { $work })).await
+            }
+        }
+    };
+}
+pub(crate) use {read, write};
+
+impl Store {
+    /// Brings the database to this version's schema and opens it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
+    /// key is not the one that sealed this database's secrets.
+    pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self, StoreError> {
+        Self::migrate(config).await?;
+        let clock_offset = Arc::new(AtomicI64::new(0));
+        let inner = match config {
+            StoreConfig::Sqlite { file, readers } => Inner::Sqlite(Sqlite::open(file, *readers)?),
+            StoreConfig::Postgres { url, connections } => {
+                Inner::Postgres(Postgres::open(url, *connections)?)
+            }
+        };
+        let store = Self {
+            inner,
+            master_key,
+            clock_offset,
+        };
+        store.check_master_key().await?;
+        Ok(store)
+    }
+
+    /// Brings the database to this version's schema; returns the names of the migrations that were applied.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>, StoreError> {
+        match config {
+            StoreConfig::Sqlite { file, .. } => {
+                let file = file.clone();
+                tokio::task::spawn_blocking(move || migrate::sqlite(&file))
+                    .await
+                    .map_err(|error| StoreError::Internal(error.to_string()))?
+            }
+            StoreConfig::Postgres { url, .. } => migrate::postgres(url).await,
+        }
+    }
+
+    async fn check_master_key(&self) -> Result<(), StoreError> {
+        let mine = self.master_key.fingerprint().to_owned();
+        let known = write!(self, |conn| {
+            let value =
+                queries::nodes::settle_setting(conn, "master_key_fingerprint", &mine).await?;
+            Ok(crate::Verdict::Commit(value))
+        })?;
+        if known == self.master_key.fingerprint() {
+            return Ok(());
+        }
+        Err(StoreError::Internal(format!(
+            "this database's secrets are sealed with another master key (fingerprint {known}, the given one has {}): \
+             give the key that the service was first started with",
+            self.master_key.fingerprint()
+        )))
+    }
+
+    /// Whether this is the embedded database, which one process owns.
+    #[must_use]
+    pub const fn is_embedded(&self) -> bool {
+        matches!(self.inner, Inner::Sqlite(_))
+    }
+
+    /// Turns the clock that leases and keys are judged by on PostgreSQL; for tests.
+    pub fn turn_lease_clock(&self, micros: i64) {
+        self.clock_offset.store(micros, Ordering::SeqCst);
+    }
+
+    pub(crate) fn offset(&self) -> i64 {
+        self.clock_offset.load(Ordering::SeqCst)
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] without one.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        read!(self, |conn| queries::nodes::ping(conn).await)
+    }
+
+    /// How durable a commit is.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        // Asked of the connection that writes.
+        write!(self, |conn| Ok(crate::Verdict::Rollback(
+            dialect::durability(conn).await?
+        )))
+    }
+
+    /// Registers this process or renews its lease.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn register_node(
+        &self,
+        node: NodeId,
+        has_redis: bool,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let now = dialect::lease_clock(conn, now, offset).await?;
+            queries::nodes::register(conn, node, has_redis, (now, now.plus(LEASE))).await?;
+            Ok(crate::Verdict::Commit(()))
+        })
+    }
+
+    /// Whether another, older process lives that this one cannot share its limits with (decision 9).
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn is_second_node_without_redis(
+        &self,
+        node: NodeId,
+        has_redis: bool,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect::lease_clock(conn, now, offset).await?;
+            queries::nodes::is_second_without_redis(conn, node, has_redis, now).await
+        })
+    }
+
+    /// Forgets this process.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn leave_node(&self, node: NodeId) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::nodes::leave(conn, node).await?;
+            Ok(crate::Verdict::Commit(()))
+        })
+    }
+}
+
+/// Ids that can be made here: a time and randomness.
+pub trait Mint: Sized {
+    /// Makes the id.
+    fn from_parts(at: Timestamp, random: [u8; 10]) -> Self;
+}
+
+macro_rules! minted {
+    ($($id:ident)*) => {$(
+        impl Mint for $id {
+            fn from_parts(at: Timestamp, random: [u8; 10]) -> Self {
+                Self::mint(at, random)
+            }
+        }
+    )*};
+}
+
+minted! {
+    AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
+    RequestId
+}
+
+/// A fresh id of the time `at`.
+pub fn mint<Id: Mint>(at: Timestamp) -> Id {
+    let mut random = [0; 10];
+    // The system's generator does not fail once it has been seeded; were it to, ids would still differ in time.
+    let _ = SystemRandom::new().fill(&mut random);
+    Id::from_parts(at, random)
+}

@@ -1,0 +1,293 @@
+//! Who owns a call: claims, leases, orphans, and calls that nobody claimed in time.
+
+use std::collections::HashSet;
+
+use futures_util::future::join_all;
+use offhook_domain::CallState;
+use offhook_storage::{Fenced, Store};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::shop::{
+    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, settlement, turn,
+};
+
+contract! {
+    async fn claimed_calls_are_dialing_and_owned_and_the_oldest_come_first(store: Store) {
+        let shop = Shop::new(&store).await;
+        let old = shop.place(T0).await;
+        let new = shop.place(after(1)).await;
+        let newest = shop.place(after(2)).await;
+        let me = node();
+
+        let claimed = shop.claim_at(2, me, after(3)).await;
+        let ids: Vec<_> = claimed.iter().map(|call| call.id).collect();
+        assert_eq!(ids, [old, new]);
+        for call in &claimed {
+            assert_eq!(call.state, CallState::Dialing);
+            assert_eq!(call.node_id, Some(me));
+            assert!(call.claim_id.is_some());
+        }
+        assert_eq!(store.live_calls(shop.account).await.unwrap(), 2);
+        assert_eq!(store.queue_length().await.unwrap(), 1);
+        assert_eq!(shop.conversation(newest).await.state, CallState::Queued);
+        let (state, moments) = store.moments(shop.account, old, 0, 10).await.unwrap().unwrap();
+        assert_eq!(state, CallState::Dialing);
+        assert_eq!(moments.len(), 1);
+        assert_eq!((moments[0].seq, moments[0].state), (1, Some(CallState::Dialing)));
+    }
+
+    async fn no_claim_goes_beyond_what_the_process_can_take(store: Store) {
+        let shop = Shop::new(&store).await;
+        for _ in 0..4 {
+            shop.place(T0).await;
+        }
+        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, node(), T0).await;
+        assert_eq!(claimed.unwrap().len(), 3);
+        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, node(), T0).await;
+        assert_eq!(claimed.unwrap().len(), 0);
+    }
+
+    async fn two_nodes_that_race_stay_within_the_live_limit(database: TestDatabase) {
+        let stores = [database.open().await, database.open().await];
+        let shop = Shop::new(&stores[0]).await;
+        for _ in 0..30 {
+            shop.place(T0).await;
+        }
+        let racing = (0..16).map(|number| {
+            let shop = shop.on(&stores[number % 2]);
+            tokio::spawn(async move { shop.claim_at(7, node(), T0).await })
+        });
+        let claimed: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
+        let ids: HashSet<_> = claimed.iter().map(|call| call.id).collect();
+        assert_eq!(ids.len(), claimed.len(), "no call has two owners");
+        assert_eq!(ids.len(), 7);
+        assert_eq!(stores[1].live_calls(shop.account).await.unwrap(), 7);
+    }
+
+    async fn a_call_is_claimed_while_others_are_placed_without_a_pause(store: Store) {
+        let shop = Shop::new(&store).await;
+        let placing = (0..40).map(|_| {
+            let shop = shop.clone();
+            tokio::spawn(async move { shop.place(T0).await })
+        });
+        let placing: Vec<_> = placing.collect();
+        let mut claimed = 0;
+        while claimed < 40 {
+            claimed += shop.claim_at(100, node(), T0).await.len();
+            tokio::task::yield_now().await;
+        }
+        join_all(placing).await;
+        assert_eq!(claimed, 40);
+    }
+
+    async fn a_call_that_has_waited_too_long_is_overdue_and_never_claimed(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = shop.place(T0).await;
+        assert_eq!(shop.claim_at(5, node(), after(121)).await.len(), 0);
+        let overdue = store.overdue_calls(T0).await.unwrap();
+        assert_eq!(overdue.len(), 0, "accepted at that very instant is not before it");
+        let overdue = store.overdue_calls(after(1)).await.unwrap();
+        assert_eq!(overdue.iter().map(|call| call.id).collect::<Vec<_>>(), [id]);
+    }
+
+    async fn every_account_with_queued_calls_is_found_once(store: Store) {
+        let mut expected = HashSet::new();
+        for _ in 0..5 {
+            let shop = Shop::new(&store).await;
+            shop.place(T0).await;
+            shop.place(T0).await;
+            expected.insert(shop.account);
+        }
+        let idle = Shop::new(&store).await;
+        let busy = Shop::new(&store).await;
+        busy.dialing(node()).await;
+        let waiting = store.waiting_accounts().await.unwrap();
+        assert_eq!(waiting.len(), 5);
+        let found: HashSet<_> = waiting.into_iter().map(|account| account.id).collect();
+        assert_eq!(found, expected);
+        assert!(!found.contains(&idle.account));
+    }
+
+    async fn a_renewed_lease_holds_and_one_that_ran_out_makes_an_orphan(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (me, other) = (node(), node());
+        let (id, claim) = shop.dialing(me).await;
+
+        let now = pass(&store, 40);
+        assert_eq!(store.take_orphans(false, 10, other, now).await.unwrap().len(), 0);
+        assert_eq!(store.renew_claims(vec![claim], now).await.unwrap(), [claim]);
+        let now = pass(&store, 80);
+        assert_eq!(store.take_orphans(false, 10, other, now).await.unwrap().len(), 0);
+
+        let now = pass(&store, 140);
+        let taken = store.take_orphans(false, 10, other, now).await.unwrap();
+        assert_eq!(taken.len(), 1);
+        assert_eq!((taken[0].id, taken[0].node_id), (id, Some(other)));
+        assert_eq!(taken[0].state, CallState::Dialing, "what is done with it is the taker's to say");
+        assert_ne!(taken[0].claim_id, Some(claim));
+        assert_eq!(store.renew_claims(vec![claim], now).await.unwrap(), []);
+        assert_eq!(store.take_orphans(false, 10, me, now).await.unwrap().len(), 0);
+    }
+
+    async fn an_orphan_is_taken_by_one_of_many(database: TestDatabase) {
+        let stores = [database.open().await, database.open().await];
+        let shop = Shop::new(&stores[0]).await;
+        for _ in 0..10 {
+            shop.dialing(node()).await;
+        }
+        for store in &stores {
+            pass(store, 60);
+        }
+        let racing = (0..8).map(|number| {
+            let store = stores[number % 2].clone();
+            tokio::spawn(async move { store.take_orphans(false, 100, node(), after(60)).await })
+        });
+        let taken: Vec<_> = join_all(racing)
+            .await
+            .into_iter()
+            .flat_map(|taken| taken.unwrap().unwrap())
+            .map(|call| call.id)
+            .collect();
+        assert_eq!(taken.len(), 10);
+        assert_eq!(taken.iter().collect::<HashSet<_>>().len(), 10);
+    }
+
+    async fn at_start_every_call_of_another_process_is_an_orphan(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (before, me) = (node(), node());
+        let (dead, _) = shop.live(before).await;
+        let (mine, _) = shop.live(me).await;
+        shop.place(T0).await;
+        let taken = store.take_orphans(true, 10, me, after(1)).await.unwrap();
+        assert_eq!(taken.iter().map(|call| call.id).collect::<Vec<_>>(), [dead]);
+        assert_ne!(dead, mine);
+        assert_eq!(store.take_orphans(true, 10, me, after(1)).await.unwrap().len(), 0);
+    }
+
+    async fn at_most_so_many_orphans_are_taken_at_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        for _ in 0..3 {
+            shop.dialing(node()).await;
+        }
+        let me = node();
+        assert_eq!(store.take_orphans(true, 2, me, T0).await.unwrap().len(), 2);
+        assert_eq!(store.take_orphans(true, 2, me, T0).await.unwrap().len(), 1);
+    }
+
+    async fn with_another_claim_no_step_is_taken(store: Store) {
+        let shop = Shop::new(&store).await;
+        let stale = |id| (shop.account, id, offhook_storage::mint(T0));
+
+        let (id, _) = shop.dialing(node()).await;
+        let claim = stale(id).2;
+        let before = format!("{:?}", shop.conversation(id).await);
+        assert_eq!(store.call_answered(id, claim, T0).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Lost);
+        assert_eq!(format!("{:?}", shop.conversation(id).await), before);
+
+        let (id, _) = shop.live(node()).await;
+        assert_eq!(store.append_turn(id, claim, turn("user", "Hola")).await.unwrap(), Fenced::Lost);
+        let (_, moments) = store.moments(shop.account, id, 0, 10).await.unwrap().unwrap();
+        assert_eq!(moments.len(), 2);
+
+        let (id, _) = shop.closing(node()).await;
+        let wallet = shop.wallet().await;
+        let settled = store.settle_call(stale(id), settlement(CallState::Completed, 1)).await;
+        assert_eq!(settled.unwrap(), None);
+        assert_eq!(shop.wallet().await, wallet);
+        assert_eq!(shop.conversation(id).await.state, CallState::Closing);
+    }
+
+    async fn with_the_claim_but_in_another_state_no_step_is_taken(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.dialing(node()).await;
+        assert_eq!(store.append_turn(id, claim, turn("user", "Hola")).await.unwrap(), Fenced::Lost);
+        let settle = |state| store.settle_call((shop.account, id, claim), settlement(state, 0));
+        assert_eq!(settle(CallState::Failed).await.unwrap(), None);
+        store.call_answered(id, claim, after(3)).await.unwrap();
+        assert_eq!(store.call_answered(id, claim, after(4)).await.unwrap(), Fenced::Lost);
+        store.close_call(id, claim, end()).await.unwrap();
+        assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Lost);
+        assert_eq!(settle(CallState::Completed).await.unwrap(), Some(vec![]));
+        assert_eq!(settle(CallState::Completed).await.unwrap(), None);
+        let (_, moments) = store.moments(shop.account, id, 0, 10).await.unwrap().unwrap();
+        let states: Vec<_> = moments.iter().map(|moment| moment.state.unwrap()).collect();
+        assert_eq!(
+            states,
+            [CallState::Dialing, CallState::Live, CallState::Closing, CallState::Completed]
+        );
+    }
+
+    async fn a_hangup_reaches_the_owner_of_a_dialing_or_live_call_alone(store: Store) {
+        let shop = Shop::new(&store).await;
+        let stranger = Shop::new(&store).await;
+        let me = node();
+        let (live, _) = shop.live(me).await;
+        let (other, _) = shop.live(node()).await;
+        let (closing, _) = shop.closing(me).await;
+        let queued = shop.place(T0).await;
+
+        assert!(!store.request_hangup(stranger.account, live).await.unwrap());
+        assert_eq!(store.hangups(me).await.unwrap(), []);
+        assert!(store.request_hangup(shop.account, live).await.unwrap());
+        assert!(store.request_hangup(shop.account, live).await.unwrap(), "asking twice is no fault");
+        assert!(store.request_hangup(shop.account, other).await.unwrap());
+        assert!(!store.request_hangup(shop.account, closing).await.unwrap());
+        assert!(!store.request_hangup(shop.account, queued).await.unwrap());
+        assert_eq!(store.hangups(me).await.unwrap(), [live]);
+    }
+
+    async fn a_queued_call_ends_once_and_gives_its_credits_back(store: Store) {
+        let shop = Shop::new(&store).await;
+        let stranger = Shop::new(&store).await;
+        let endpoint = shop.endpoint().await;
+        let id = shop.place(T0).await;
+        let ended = |account| {
+            store.end_queued_call((account, id), CANCELLED, settlement(CallState::Failed, 0))
+        };
+        assert_eq!(ended(stranger.account).await.unwrap(), None);
+        assert_eq!(ended(shop.account).await.unwrap(), Some(vec![endpoint]));
+        assert_eq!(ended(shop.account).await.unwrap(), None);
+        let call = shop.conversation(id).await;
+        assert_eq!(call.state, CallState::Failed);
+        assert_eq!(call.failure_reason, Some(CANCELLED));
+        assert_eq!((call.duration_seconds, call.credits), (Some(0), Some(0)));
+        assert_eq!(shop.wallet().await, (1_000, 0));
+        assert_eq!(shop.claim_at(5, node(), after(1)).await.len(), 0);
+
+        let (dialing, _) = shop.dialing(node()).await;
+        let late = store.end_queued_call(
+            (shop.account, dialing),
+            CANCELLED,
+            settlement(CallState::Failed, 0),
+        );
+        assert_eq!(late.await.unwrap(), None, "a claimed call is its owner's to end");
+    }
+
+    async fn nodes_know_of_each_other_until_they_leave_or_their_lease_ends(store: Store) {
+        let (first, second) = (node(), node());
+        let alone = |node, redis, now| store.is_second_node_without_redis(node, redis, now);
+        store.register_node(first, false, T0).await.unwrap();
+        assert!(!alone(first, false, T0).await.unwrap());
+        let now = pass(&store, 1);
+        store.register_node(second, false, now).await.unwrap();
+        assert!(alone(second, false, now).await.unwrap());
+        assert!(!alone(first, false, now).await.unwrap(), "the older one stays");
+        let now = pass(&store, 30);
+        store.register_node(second, false, now).await.unwrap();
+        assert!(alone(second, false, now).await.unwrap());
+        let now = pass(&store, 50);
+        assert!(!alone(second, false, now).await.unwrap(), "the first one's lease has run out");
+        store.register_node(first, false, now).await.unwrap();
+        store.leave_node(first).await.unwrap();
+        assert!(!alone(second, false, now).await.unwrap());
+    }
+
+    async fn nodes_that_share_limits_may_be_many(store: Store) {
+        let (first, second) = (node(), node());
+        store.register_node(first, true, T0).await.unwrap();
+        let now = pass(&store, 1);
+        store.register_node(second, true, now).await.unwrap();
+        assert!(!store.is_second_node_without_redis(second, true, now).await.unwrap());
+    }
+}

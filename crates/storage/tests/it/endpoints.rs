@@ -1,0 +1,234 @@
+//! Webhook endpoints and their secrets.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::EventType;
+use offhook_storage::{
+    ClaimSlots, DeliveryFilter, DeliveryState, EndpointChange, EndpointStatus, MASTER_KEY_LEN,
+    MasterKey, Resent, Store,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after, event, new_endpoint};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The secrets that sign for the endpoint at `at`, found by claiming a test event.
+async fn signing(shop: &Shop, endpoint: offhook_domain::EndpointId, at: offhook_domain::Timestamp) -> Vec<String> {
+    let store = &shop.store;
+    let asked = store
+        .send_test_event(shop.account, endpoint, event(EventType::CallCompleted, at), at)
+        .await
+        .unwrap();
+    assert!(matches!(asked, Resent::Asked(_)), "{asked:?}");
+    let slots = vec![ClaimSlots { endpoint, slots: 1 }];
+    let claimed = store.claim_deliveries(slots, vec![], at).await.unwrap();
+    claimed[0].secrets.clone()
+}
+
+fn disabled() -> EndpointChange {
+    EndpointChange {
+        status: Some(EndpointStatus::Disabled),
+        ..Default::default()
+    }
+}
+
+contract! {
+    async fn an_account_has_at_most_so_many_endpoints_also_when_they_race(store: Store) {
+        let shop = Shop::new(&store).await;
+        let racing = (0..12).map(|_| {
+            let (store, endpoint) = (store.clone(), new_endpoint(shop.account, T0));
+            tokio::spawn(async move { store.create_endpoint(endpoint, "whsec_x", "whsec_", 5).await })
+        });
+        let made = join_all(racing).await.into_iter().filter(|made| *made.as_ref().unwrap().as_ref().unwrap());
+        assert_eq!(made.count(), 5);
+        let page = store.endpoints(shop.account, None, 100).await.unwrap();
+        assert_eq!(page.len(), 5);
+
+        assert!(store.delete_endpoint(shop.account, page[0].endpoint.id, after(1)).await.unwrap());
+        let one_more = new_endpoint(shop.account, after(2));
+        assert!(store.create_endpoint(one_more, "whsec_x", "whsec_", 5).await.unwrap());
+    }
+
+    async fn pages_of_endpoints_show_each_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut made = HashSet::new();
+        for number in 0..7 {
+            let endpoint = new_endpoint(shop.account, after(number / 3));
+            made.insert(endpoint.id);
+            store.create_endpoint(endpoint, "whsec_x", "whsec_", 20).await.unwrap();
+        }
+        let (mut seen, mut place) = (Vec::new(), None);
+        loop {
+            let page = store.endpoints(shop.account, place, 2).await.unwrap();
+            seen.extend(page.iter().take(2).map(|view| view.endpoint.id));
+            if page.len() < 3 {
+                break;
+            }
+            place = Some((page[1].endpoint.created_at, page[1].endpoint.id));
+        }
+        assert_eq!(seen.len(), 7);
+        assert_eq!(seen.into_iter().collect::<HashSet<_>>(), made);
+    }
+
+    async fn an_endpoint_is_its_accounts_alone(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let id = shop.endpoint().await;
+        let account = stranger.account;
+        assert!(store.endpoint(account, id).await.unwrap().is_none());
+        let changed = store.change_endpoint(account, id, disabled(), T0).await;
+        assert!(changed.unwrap().is_none());
+        let rotated = store.rotate_secret(account, id, ("whsec_y", "whsec_y"), HOUR, T0).await;
+        assert!(rotated.unwrap().is_none());
+        assert!(!store.delete_endpoint(account, id, T0).await.unwrap());
+        let asked = store
+            .send_test_event(account, id, event(EventType::CallFailed, T0), T0)
+            .await;
+        assert!(matches!(asked.unwrap(), Resent::Absent));
+        assert_eq!(signing(&shop, id, T0).await, ["whsec_one"]);
+    }
+
+    async fn a_change_touches_only_what_it_names(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let change = EndpointChange {
+            description: Some(Some("mine".to_owned())),
+            ..Default::default()
+        };
+        let view = store.change_endpoint(shop.account, id, change, after(1)).await.unwrap().unwrap();
+        assert_eq!(view.endpoint.description.as_deref(), Some("mine"));
+        assert_eq!(view.endpoint.url, "https://hooks.example.com/in");
+        assert_eq!(view.endpoint.updated_at, after(1));
+        assert_eq!(view.secret_prefix, "whsec_o");
+        let change = EndpointChange { description: Some(None), ..disabled() };
+        let view = store.change_endpoint(shop.account, id, change, after(2)).await.unwrap().unwrap();
+        assert_eq!(view.endpoint.description, None);
+        assert_eq!(view.endpoint.disabled_reason.as_deref(), Some("customer"));
+        let enabled = EndpointChange { status: Some(EndpointStatus::Enabled), ..Default::default() };
+        let view = store.change_endpoint(shop.account, id, enabled, after(3)).await.unwrap().unwrap();
+        assert_eq!((view.endpoint.status, view.endpoint.disabled_reason), (EndpointStatus::Enabled, None));
+    }
+
+    async fn disabling_and_deleting_cancel_what_is_due(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (off, gone) = (shop.endpoint().await, shop.endpoint().await);
+        shop.place(T0).await;
+        store.change_endpoint(shop.account, off, disabled(), after(1)).await.unwrap();
+        assert!(store.delete_endpoint(shop.account, gone, after(1)).await.unwrap());
+        assert!(!store.delete_endpoint(shop.account, gone, after(1)).await.unwrap());
+        let deliveries = store.deliveries(shop.account, DeliveryFilter::default(), None, 10).await.unwrap();
+        assert_eq!(deliveries.len(), 2);
+        for delivery in deliveries {
+            assert_eq!((delivery.state, delivery.next_attempt_at), (DeliveryState::Cancelled, None));
+        }
+        assert!(store.endpoint(shop.account, gone).await.unwrap().is_none());
+        let asked = store
+            .send_test_event(shop.account, off, event(EventType::CallFailed, T0), T0)
+            .await;
+        assert!(matches!(asked.unwrap(), Resent::EndpointDisabled));
+        shop.place(T0).await;
+        assert_eq!(store.delivery_backlog().await.unwrap(), 0);
+    }
+
+    async fn a_rotated_secret_signs_along_for_its_overlap(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let rotate = |secret: &'static str, overlap, at| {
+            store.rotate_secret(shop.account, id, (secret, secret), overlap, at)
+        };
+        let view = rotate("whsec_two", HOUR, after(1)).await.unwrap().unwrap();
+        assert_eq!(view.secret_prefix, "whsec_two");
+        assert_eq!(signing(&shop, id, after(2)).await, ["whsec_one", "whsec_two"]);
+        let last = after(1).plus(HOUR).minus(Duration::from_micros(1));
+        assert_eq!(signing(&shop, id, last).await, ["whsec_one", "whsec_two"]);
+        assert_eq!(signing(&shop, id, after(1).plus(HOUR)).await, ["whsec_two"]);
+        rotate("whsec_three", Duration::ZERO, after(5_000)).await.unwrap().unwrap();
+        assert_eq!(signing(&shop, id, after(5_000)).await, ["whsec_three"]);
+    }
+
+    async fn at_most_five_rotated_secrets_sign_along_and_the_newest_is_last(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        for secret in ["s2", "s3", "s4", "s5", "s6", "s7", "s8"] {
+            // All at one instant, as fast clients do.
+            store.rotate_secret(shop.account, id, (secret, secret), HOUR, after(1)).await.unwrap();
+        }
+        let secrets = signing(&shop, id, after(2)).await;
+        assert_eq!(secrets.len(), 6, "{secrets:?}");
+        assert_eq!(secrets.last().map(String::as_str), Some("s8"));
+        let view = store.endpoint(shop.account, id).await.unwrap().unwrap();
+        assert_eq!(view.secret_prefix, "s8");
+    }
+
+    async fn parallel_rotations_leave_one_secret_in_force(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let racing = (0..8).map(|_| {
+            let (store, account) = (store.clone(), shop.account);
+            tokio::spawn(async move {
+                store.rotate_secret(account, id, ("whsec_n", "whsec_n"), HOUR, after(1)).await
+            })
+        });
+        for rotated in join_all(racing).await {
+            assert!(rotated.unwrap().unwrap().is_some());
+        }
+        let mut raw = Raw::open(&database).await;
+        assert_eq!(raw.count("webhook_secrets WHERE expires_at IS NULL").await, 1);
+        assert_eq!(raw.count("webhook_secrets").await, 6);
+    }
+
+    async fn secrets_are_sealed_and_open_with_the_right_key_alone(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let mut raw = Raw::open(&database).await;
+        let sealed = match store.is_embedded() {
+            true => raw.line("SELECT hex(sealed) AS line FROM webhook_secrets").await,
+            false => raw.line("SELECT upper(encode(sealed, 'hex')) AS line FROM webhook_secrets").await,
+        };
+        let plain: String = b"whsec_one".iter().map(|byte| format!("{byte:02X}")).collect();
+        assert!(!sealed.contains(&plain));
+
+        // A row that was moved to another endpoint's secret does not open.
+        let row = raw.id(offhook_storage::mint::<offhook_domain::EventId>(T0).uuid());
+        raw.run(&format!("UPDATE webhook_secrets SET id = {row}")).await;
+        let test = event(EventType::CallFailed, T0);
+        store.send_test_event(shop.account, id, test, T0).await.unwrap();
+        let slots = vec![ClaimSlots { endpoint: id, slots: 1 }];
+        let claimed = store.claim_deliveries(slots, vec![], T0).await;
+        assert!(claimed.is_err());
+
+        let other = MasterKey::from_bytes(&[8; MASTER_KEY_LEN]).unwrap();
+        let refused = Store::open(database.config(), other).await;
+        let message = refused.err().unwrap().to_string();
+        assert!(message.contains("sealed with another master key"), "{message}");
+        database.open().await;
+    }
+
+    async fn reading_endpoints_while_they_are_deleted_is_no_fault(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut ids = Vec::new();
+        for _ in 0..20 {
+            ids.push(shop.endpoint().await);
+        }
+        let deleting = tokio::spawn({
+            let shop = shop.clone();
+            async move {
+                for id in ids {
+                    shop.store.delete_endpoint(shop.account, id, after(1)).await.unwrap();
+                }
+            }
+        });
+        loop {
+            let page = store.endpoints(shop.account, None, 100).await.unwrap();
+            if page.is_empty() {
+                break;
+            }
+        }
+        deleting.await.unwrap();
+    }
+}

@@ -1,0 +1,31 @@
+//! The store, on SQLite and on PostgreSQL.
+
+// `cfg(test)` tells clippy that helpers of tests are tests.
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+mod claiming;
+#[cfg(test)]
+mod closing;
+#[cfg(test)]
+mod endpoints;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod paging;
+#[cfg(test)]
+mod placing;
+#[cfg(test)]
+mod plans;
+#[cfg(test)]
+mod raw;
+#[cfg(test)]
+mod resilience;
+#[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod shop;
+#[cfg(test)]
+mod wallets;

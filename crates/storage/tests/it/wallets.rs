@@ -1,0 +1,200 @@
+//! The wallet's invariants, whatever happens in whatever order.
+
+use std::collections::VecDeque;
+
+use futures_util::future::join_all;
+use offhook_domain::{CallState, ClaimId, ConversationId};
+use offhook_storage::{Placed, Store};
+use offhook_testkit::{TestDatabase, contract};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use crate::raw::Raw;
+use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, settlement};
+
+/// One step of an account's life.
+#[derive(Debug, Clone)]
+enum Step {
+    Credit(i64),
+    Place { hold: i64, budget: Option<i64> },
+    TopUp(i64),
+    Cancel,
+    Claim,
+    Settle(i64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (1..200i64).prop_map(Step::Credit),
+        (0..60i64, prop::option::of(0..300i64))
+            .prop_map(|(hold, budget)| Step::Place { hold, budget }),
+        (1..60i64).prop_map(Step::TopUp),
+        Just(Step::Cancel),
+        Just(Step::Claim),
+        (0..60i64).prop_map(Step::Settle),
+    ]
+}
+
+/// What the test knows of an account's calls.
+#[derive(Default)]
+struct Calls {
+    queued: VecDeque<(ConversationId, Option<i64>)>,
+    owned: VecDeque<(ConversationId, ClaimId, Option<i64>, i64)>,
+}
+
+/// Takes a step, if there is a call to take it with. Credits that a call costs are within what it holds, as the engine
+/// tops up before.
+async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
+    let store = &shop.store;
+    match step {
+        Step::Credit(credits) => {
+            let balance = store.change_wallet(shop.account, entry("purchase", credits)).await;
+            assert!(balance.unwrap() >= credits);
+        }
+        Step::Place { hold, budget } => {
+            let mut call = shop.call(T0);
+            (call.reserve, call.key_budget) = (hold, budget);
+            let id = call.id;
+            if let Placed::Accepted(_) = store.place_call(call).await.unwrap() {
+                calls.queued.push_back((id, budget));
+            }
+        }
+        Step::Cancel => {
+            if let Some((id, _)) = calls.queued.pop_front() {
+                let ended = settlement(CallState::Failed, 0);
+                store.end_queued_call((shop.account, id), CANCELLED, ended).await.unwrap();
+            }
+        }
+        Step::Claim => {
+            let claimed = shop.claim_at(1_000, node(), T0).await;
+            for call in claimed {
+                let at = calls.queued.iter().position(|(id, _)| *id == call.id).unwrap();
+                let (id, budget) = calls.queued.remove(at).unwrap();
+                calls.owned.push_back((id, call.claim_id.unwrap(), budget, 0));
+            }
+        }
+        Step::TopUp(credits) => {
+            if let Some((id, _, budget, held)) = calls.owned.front_mut()
+                && store.top_up(*id, *budget, credits).await.unwrap()
+            {
+                *held += credits;
+            }
+        }
+        Step::Settle(cost) => {
+            if let Some((id, claim, _, held)) = calls.owned.pop_front() {
+                store.call_answered(id, claim, after(1)).await.unwrap();
+                store.close_call(id, claim, end()).await.unwrap();
+                let settled = settlement(CallState::Completed, cost.min(held));
+                let done = store.settle_call((shop.account, id, claim), settled).await.unwrap();
+                assert!(done.is_some());
+            }
+        }
+    }
+}
+
+/// Balance = sum of the ledger = newest `balance_after`; reserved = sum of reservations; never more held than there is.
+async fn check(raw: &mut Raw, shop: &Shop) {
+    let (balance, reserved) = shop.wallet().await;
+    let account = raw.id(shop.account.uuid());
+    let mut sum = async |what: &str| {
+        let sql = format!("SELECT CAST(COALESCE({what}), 0) AS TEXT) AS line");
+        let of = what.replace("ACCOUNT", &account);
+        raw.line(&sql.replace(what, &of)).await.parse::<i64>().unwrap()
+    };
+    let ledger = sum("(SELECT SUM(amount_credits) FROM ledger WHERE account_id = ACCOUNT").await;
+    assert_eq!(balance, ledger);
+    let newest = sum("(SELECT balance_after_credits FROM ledger WHERE account_id = ACCOUNT ORDER BY seq DESC LIMIT 1").await;
+    assert_eq!(balance, newest);
+    let gaps = sum("(SELECT MAX(seq) - COUNT(*) FROM ledger WHERE account_id = ACCOUNT").await;
+    assert_eq!(gaps, 0, "seq has no gaps");
+    let held = sum("(SELECT SUM(credits) FROM reservations WHERE account_id = ACCOUNT").await;
+    assert_eq!(reserved, held);
+    assert!(balance - reserved >= 0, "{balance} - {reserved}");
+    let keys = sum("(SELECT SUM(r.credits) FROM reservations r WHERE r.account_id = ACCOUNT AND r.key_id IS NOT NULL").await;
+    let budgets = sum("(SELECT SUM(b.reserved) FROM key_budgets b JOIN api_keys k ON k.id = b.key_id WHERE k.account_id = ACCOUNT").await;
+    assert_eq!(budgets, keys, "what budgets hold is what their calls hold");
+}
+
+contract! {
+    async fn balance_and_reservations_add_up_after_every_step(database: TestDatabase) {
+        let store = database.open().await;
+        let mut raw = Raw::open(&database).await;
+        let mut runner = TestRunner::deterministic();
+        for _ in 0..4 {
+            let shop = Shop::with_credits(&store, 100).await;
+            let steps = prop::collection::vec(step(), 40).new_tree(&mut runner).unwrap().current();
+            let mut calls = Calls::default();
+            for step in steps {
+                take(&shop, &mut calls, step).await;
+                check(&mut raw, &shop).await;
+            }
+        }
+    }
+
+    async fn balance_and_reservations_add_up_whatever_runs_side_by_side(database: TestDatabase) {
+        let store = database.open().await;
+        let mut raw = Raw::open(&database).await;
+        let shop = Shop::with_credits(&store, 300).await;
+        let mut runner = TestRunner::deterministic();
+        let racing = (0..6).map(|_| {
+            let steps = prop::collection::vec(step(), 25).new_tree(&mut runner).unwrap().current();
+            let shop = shop.clone();
+            tokio::spawn(async move {
+                // Each task ends its own calls; claims are one task's at a time, so here each claims by itself.
+                let mut calls = Calls::default();
+                for step in steps {
+                    if !matches!(step, Step::Claim | Step::Settle(_) | Step::TopUp(_)) {
+                        take(&shop, &mut calls, step).await;
+                    }
+                }
+            })
+        });
+        let racing: Vec<_> = racing.collect();
+        let settler = tokio::spawn({
+            let shop = shop.clone();
+            async move {
+                for _ in 0..20 {
+                    for call in shop.claim_at(1_000, node(), T0).await {
+                        let (id, claim) = (call.id, call.claim_id.unwrap());
+                        let (store, account) = (shop.store.clone(), shop.account);
+                        // Topping up while the call is being settled.
+                        let topping = tokio::spawn({
+                            let store = store.clone();
+                            async move { store.top_up(id, Some(1_000), 1).await.unwrap() }
+                        });
+                        store.close_call(id, claim, end()).await.unwrap();
+                        let settled = settlement(CallState::Completed, 0);
+                        store.settle_call((account, id, claim), settled).await.unwrap();
+                        topping.await.unwrap();
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        for done in join_all(racing).await {
+            done.unwrap();
+        }
+        settler.await.unwrap();
+        check(&mut raw, &shop).await;
+    }
+
+    async fn parallel_ledger_entries_are_numbered_without_gaps(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::with_credits(&store, 0).await;
+        let racing = (1..=20).map(|amount| {
+            let (store, account) = (store.clone(), shop.account);
+            tokio::spawn(async move { store.change_wallet(account, entry("purchase", amount)).await })
+        });
+        let mut balances: Vec<_> = join_all(racing).await.into_iter().map(|b| b.unwrap().unwrap()).collect();
+        balances.sort_unstable();
+        assert_eq!(balances.last(), Some(&210));
+        check(&mut Raw::open(&database).await, &shop).await;
+    }
+
+    async fn an_unknown_account_has_no_wallet(store: Store) {
+        let nobody = offhook_storage::mint(T0);
+        assert_eq!(store.wallet(nobody).await.unwrap(), None);
+        assert!(store.change_wallet(nobody, entry("purchase", 1)).await.is_err());
+    }
+}

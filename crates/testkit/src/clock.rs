@@ -1,0 +1,46 @@
+//! A clock that stands still until a test turns it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use offhook_domain::{Clock, Timestamp};
+
+/// A clock that stands still until a test turns it. Clones show the same time.
+#[derive(Debug, Clone)]
+pub struct ManualClock(Arc<AtomicI64>);
+
+impl ManualClock {
+    /// Where [`ManualClock::default`] begins: 2026-04-30T18:32:11.123456Z.
+    pub const START: Timestamp = Timestamp::from_micros(1_777_573_931_123_456);
+
+    /// A clock that shows `now`.
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self(Arc::new(AtomicI64::new(now.micros())))
+    }
+
+    /// Moves the clock on; returns the time that it shows then.
+    pub fn advance(&self, by: Duration) -> Timestamp {
+        let now = self.now().plus(by);
+        self.set(now);
+        now
+    }
+
+    /// Turns the clock to `now`, forwards or backwards.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.micros(), Ordering::SeqCst);
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::at(Self::START)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}

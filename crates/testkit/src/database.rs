@@ -1,0 +1,265 @@
+//! A database of its own for each test, SQLite or PostgreSQL, and the macro that runs one test on both.
+
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use offhook_storage::{MASTER_KEY_LEN, MasterKey, Store, StoreConfig};
+use tempfile::TempDir;
+use tokio_postgres::{Client, NoTls};
+
+/// Names a maintenance database of the PostgreSQL server that tests may use, such as
+/// `postgres://postgres@127.0.0.1:5432/postgres`. Its user must be able to create databases.
+pub const POSTGRES_VARIABLE: &str = "OFFHOOK_TEST_POSTGRES";
+
+/// The lock under which one process makes the template database.
+const TEMPLATE_LOCK: i64 = 0x74_65_6d_70_6c;
+
+/// A migrated database that nobody else uses. It goes when the last clone does.
+#[derive(Debug, Clone)]
+pub struct TestDatabase {
+    config: StoreConfig,
+    place: Arc<Place>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Directory(TempDir),
+    Server { maintenance: String, name: String },
+}
+
+impl TestDatabase {
+    /// An SQLite file in a temporary directory.
+    ///
+    /// # Panics
+    /// If there is no temporary directory to be had.
+    #[must_use]
+    pub fn sqlite() -> Self {
+        let directory = must("a temporary directory", tempfile::tempdir());
+        Self {
+            config: StoreConfig::sqlite(directory.path().join("offhook.db")),
+            place: Arc::new(Place::Directory(directory)),
+        }
+    }
+
+    /// A PostgreSQL database, copied from a migrated template on the server that [`POSTGRES_VARIABLE`] names.
+    ///
+    /// # Panics
+    /// Without that variable, or if the server refuses.
+    pub async fn postgres() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+
+        let Ok(maintenance) = std::env::var(POSTGRES_VARIABLE) else {
+            panic!("{POSTGRES_VARIABLE} is not set: run `just test`, which starts a PostgreSQL");
+        };
+        let client = connect(&maintenance).await;
+        let template = template(&maintenance, &client).await;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("offhook_test_{}_{count}", std::process::id());
+        run(
+            &client,
+            &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
+        )
+        .await;
+        run(
+            &client,
+            &format!("CREATE DATABASE {name} TEMPLATE {template}"),
+        )
+        .await;
+        Self {
+            config: StoreConfig::Postgres {
+                url: with_database(&maintenance, &name),
+                connections: 16,
+            },
+            place: Arc::new(Place::Server { maintenance, name }),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn config(&self) -> &StoreConfig {
+        &self.config
+    }
+
+    /// The master key of [`TestDatabase::open`].
+    ///
+    /// # Panics
+    /// Never: the bytes are a key.
+    #[must_use]
+    pub fn master_key() -> MasterKey {
+        must("a key", MasterKey::from_bytes(&[7; MASTER_KEY_LEN]))
+    }
+
+    /// Opens it; several stores on one database are several nodes.
+    ///
+    /// # Panics
+    /// If it does not open.
+    pub async fn open(&self) -> Store {
+        must(
+            "the test database opens",
+            Store::open(&self.config, Self::master_key()).await,
+        )
+    }
+
+    /// The address of its PostgreSQL server's maintenance database; `None` on SQLite.
+    #[must_use]
+    pub fn maintenance(&self) -> Option<&str> {
+        match &*self.place {
+            Place::Directory(_) => None,
+            Place::Server { maintenance, .. } => Some(maintenance),
+        }
+    }
+
+    /// The directory that holds the SQLite file; `None` on PostgreSQL.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        match &*self.place {
+            Place::Directory(directory) => Some(directory.path()),
+            Place::Server { .. } => None,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Self::Server { maintenance, name } = self else {
+            return;
+        };
+        let (maintenance, name) = (maintenance.clone(), name.clone());
+        // On a thread of its own, as a test's runtime may be on its way out.
+        let dropped = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            must("a runtime", runtime).block_on(async {
+                let client = connect(&maintenance).await;
+                run(
+                    &client,
+                    &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
+                )
+                .await;
+            });
+        });
+        // A failing test's own message is worth more than this thread's.
+        let _ = dropped.join();
+    }
+}
+
+/// The migrated database that each test's own is copied from; made by whoever needs it first after a migration changed.
+async fn template(maintenance: &str, client: &Client) -> String {
+    let name = format!("offhook_template_{:016x}", migrations());
+    run(client, &format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")).await;
+    let known = client
+        .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&name])
+        .await;
+    if must("the list of databases", known).is_none() {
+        let raw = format!("{name}_raw");
+        run(
+            client,
+            &format!("DROP DATABASE IF EXISTS {raw} WITH (FORCE)"),
+        )
+        .await;
+        run(client, &format!("CREATE DATABASE {raw}")).await;
+        let config = StoreConfig::Postgres {
+            url: with_database(maintenance, &raw),
+            connections: 1,
+        };
+        must("the template migrates", Store::migrate(&config).await);
+        run(client, &format!("ALTER DATABASE {raw} RENAME TO {name}")).await;
+    }
+    run(
+        client,
+        &format!("SELECT pg_advisory_unlock({TEMPLATE_LOCK})"),
+    )
+    .await;
+    name
+}
+
+/// A number that changes with PostgreSQL's migrations.
+fn migrations() -> u64 {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/postgres");
+    let mut files: Vec<_> = must("the migrations", std::fs::read_dir(folder))
+        .map(|entry| must("a migration", entry).path().join("up.sql"))
+        .collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        must("a migration", std::fs::read(file)).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = must(POSTGRES_VARIABLE, tokio_postgres::connect(url, NoTls).await);
+    tokio::spawn(connection);
+    client
+}
+
+async fn run(client: &Client, sql: &str) {
+    must(sql, client.batch_execute(sql).await);
+}
+
+/// The URL with another database.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, query) = match url.split_once('?') {
+        Some((address, query)) => (address, format!("?{query}")),
+        None => (url, String::new()),
+    };
+    let server = address.rsplit_once('/').map_or(address, |(server, _)| server);
+    format!("{server}/{name}{query}")
+}
+
+fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{what}: {error:?}"))
+}
+
+/// What a [`contract!`](crate::contract) test takes.
+pub trait Given: Sized {
+    /// Makes it from the test's own database.
+    fn given(database: &TestDatabase) -> impl Future<Output = Self> + Send;
+}
+
+impl Given for Store {
+    async fn given(database: &TestDatabase) -> Self {
+        database.open().await
+    }
+}
+
+impl Given for TestDatabase {
+    async fn given(database: &TestDatabase) -> Self {
+        database.clone()
+    }
+}
+
+/// Runs each test on both databases: `async fn NAME(store: Store)` becomes `sqlite::NAME` and `postgres::NAME`, each
+/// with a database of its own. A test that opens several stores takes a `TestDatabase` instead. Once per module; the
+/// calling crate has tokio with `macros` and `rt-multi-thread`.
+#[macro_export]
+macro_rules! contract {
+    ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: $given:ty) $body:block)*) => {
+        $($(#[$attribute])* async fn $name($subject: $given) $body)*
+
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    let database = $crate::TestDatabase::sqlite();
+                    super::$name($crate::Given::given(&database).await).await;
+                }
+            )*
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                #[ignore = "needs PostgreSQL: just test"]
+                async fn $name() {
+                    let database = $crate::TestDatabase::postgres().await;
+                    super::$name($crate::Given::given(&database).await).await;
+                }
+            )*
+        }
+    };
+}

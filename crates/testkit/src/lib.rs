@@ -1,0 +1,7 @@
+//! Builders, a clock to turn, fake upstreams and test databases for Offhook's tests.
+
+mod clock;
+mod database;
+
+pub use clock::ManualClock;
+pub use database::{Given, POSTGRES_VARIABLE, TestDatabase};

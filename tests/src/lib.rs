@@ -1,0 +1,1 @@
+//! Starting the real binary and speaking to it.
