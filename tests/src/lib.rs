@@ -1,1 +1,19 @@
-//! Starting the real binary and speaking to it.
+//! What the black-box tests stand on: the real binary as child processes, a client that sends exactly what a test
+//! writes, a receiver of webhooks, and the simulated phone network as a process of its own.
+//!
+//! The tests know the service by its contract alone: its command line, its HTTP interface and its files.
+
+mod binary;
+mod client;
+mod database;
+mod receiver;
+mod server;
+mod simulator;
+mod wait;
+
+pub use client::{Address, Answer, Client, Request, Stream, StreamEvent, exchange};
+pub use database::Database;
+pub use receiver::{Receiver, Received};
+pub use server::{Account, Options, Server};
+pub use simulator::SimulatorProcess;
+pub use wait::{eventually, must, text, unix_seconds, within};

@@ -22,11 +22,8 @@ use crate::signals::Signals;
 const SPEED: f64 = 1.5;
 const SPEED_WITH_EXIT: f64 = 10.0;
 
-/// How long the call may take at most.
-const CALL_LIMIT: Duration = Duration::from_secs(180);
-
-/// How long the events may take to come once the call is over.
-const EVENTS_LIMIT: Duration = Duration::from_secs(15);
+/// How long the call and its events may take.
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// A number of the range that is kept for fiction; in the simulated network a person answers it.
 const CUSTOMER: &str = "+14155550123";
@@ -75,6 +72,8 @@ pub(crate) async fn run(
     }
     settings.listen = args.listen;
     settings.webhooks.allow_private_targets = true;
+    // Whoever ends a demo does not wait for the end of its calls.
+    settings.calls.drain = Duration::ZERO;
     let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };
     settings.simulator.speed.get_or_insert(speed);
     settings.check_serving()?;
@@ -125,13 +124,20 @@ impl Demo {
         let conversation_id = handle.strip_prefix("call_").unwrap_or(&handle).to_owned();
         println!("  call      {handle} to {CUSTOMER}\n");
 
-        let followed = events::follow(&api, &conversation_id);
-        let turns = timeout(CALL_LIMIT, followed)
-            .await
-            .with_context(|| format!("the call did not end within {} s", CALL_LIMIT.as_secs()))??;
+        let both = async {
+            tokio::try_join!(
+                events::follow(&api, &conversation_id),
+                receive(&mut receiver)
+            )
+        };
+        let (turns, ()) = timeout(LIMIT, both).await.with_context(|| {
+            format!(
+                "the call and its two events did not end within {} s",
+                LIMIT.as_secs()
+            )
+        })??;
         ensure!(turns > 1, "the transcript has {turns} turns");
         println!();
-        receive(&mut receiver).await?;
         let call = api.get(&format!("/v1/calls/{handle}")).await?;
         summarize(&call)?;
         Ok(Self {
@@ -228,14 +234,12 @@ async fn make_webhook(api: &Api, receiver: &Receiver) -> anyhow::Result<()> {
 async fn receive(receiver: &mut Receiver) -> anyhow::Result<()> {
     let mut missing = vec!["call.initiated", "call.completed"];
     while !missing.is_empty() {
-        let delivered = match timeout(EVENTS_LIMIT, receiver.next()).await {
-            Ok(Some(delivered)) => delivered,
-            Ok(None) | Err(_) => bail!("the receiver got no {}", missing.join(" and no ")),
-        };
+        let delivered = receiver.next().await.context("the receiver ended")?;
         show_event(&delivered);
         if let Err(why) = &delivered.verdict {
             bail!("the signature of {} is wrong: {why}", delivered.event);
         }
+        ensure!(delivered.event != "call.failed", "the call failed");
         missing.retain(|event| *event != delivered.event);
     }
     Ok(())

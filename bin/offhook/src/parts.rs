@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use offhook_carriers::{RemoteSimulator, Simulator};
+use offhook_dispatch::sender::Sender;
+use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
@@ -122,14 +124,13 @@ pub(crate) fn http_client() -> anyhow::Result<reqwest::Client> {
 /// # Errors
 /// Its client cannot be set up.
 pub(crate) fn dispatcher(settings: &Settings, services: &Services) -> anyhow::Result<Dispatcher> {
-    let _ = (settings, services);
-    Ok(Dispatcher)
-}
-
-/// Stands in until the real one is there.
-pub(crate) struct Dispatcher;
-impl Dispatcher {
-    pub(crate) async fn run(self, stop: tokio_util::sync::CancellationToken) {
-        stop.cancelled().await;
-    }
+    let sender = Sender::new(webhook_policy(settings))?;
+    let (clock, wake) = (
+        services.clock().clone(),
+        services.wakes().dispatcher.clone(),
+    );
+    Ok(Dispatcher::new(DispatchConfig {
+        retry_offsets: settings.webhooks.retry_offsets.to_vec(),
+        ..DispatchConfig::new(services.store().clone(), clock, sender, wake)
+    }))
 }

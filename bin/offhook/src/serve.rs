@@ -116,7 +116,9 @@ impl Running {
     /// # Errors
     /// It was ended before it was done.
     pub(crate) async fn stop(self, signals: &mut Signals) -> anyhow::Result<()> {
-        tracing::info!("stopping");
+        tracing::info!(
+            "stopping; live calls go on for calls.drain_seconds, another signal ends them now"
+        );
         let hurry = self.workers.hurry.clone();
         let ended = tokio::select! {
             () = self.drain() => Ok(()),
@@ -135,7 +137,7 @@ impl Running {
         self.services.health().stop();
         self.workers.stop.cancel();
         tokio::join!(self.http.stop(), finish(self.workers.dialer));
-        // What the last calls had to report is on its way; the rest keeps until the next start.
+        // What is not under way by now keeps until the next start.
         self.workers.stop_deliveries.cancel();
         if timeout(DELIVERIES_LIMIT, finish(self.workers.dispatcher))
             .await
@@ -161,6 +163,7 @@ impl Http {
         });
         let config = HttpConfig {
             cors_origins: settings.http.cors_origins.clone(),
+            ..HttpConfig::default()
         };
         let state = HttpState::new(services.clone(), limits, config);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);

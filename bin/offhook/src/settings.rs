@@ -105,8 +105,6 @@ pub(crate) struct WebhookSettings {
     pub(crate) allow_private_targets: bool,
     /// What is waited after the first, second and third failed attempt.
     pub(crate) retry_offsets: [Duration; 3],
-    /// Disables endpoints that fail for days (decision 7.7).
-    pub(crate) auto_disable: bool,
 }
 
 /// `calls`.

@@ -12,11 +12,12 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use offhook_domain::{AccountId, EndpointId, Timestamp};
-use offhook_storage::ClaimedAttempt;
+use offhook_domain::{AccountId, EndpointId};
+use offhook_storage::{ClaimedAttempt, DueEndpoint};
 use tokio::time::Instant;
 
 use lane::Lane;
+pub(crate) use plan::Plan;
 
 /// The most attempts that one process has under way for one account (platform.md W6).
 const ACCOUNT_WINDOW: usize = 64;
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// What kind of attempt it is: each has its own part of the slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// The first of its delivery. A quarter of all slots is kept for these.
     First,
@@ -40,6 +41,9 @@ enum Kind {
 }
 
 impl Kind {
+    /// In the order in which they are begun. Retries come first, as the others have slots that retries may not take.
+    const ALL: [Self; 3] = [Self::Retry, Self::First, Self::Resend];
+
     fn of(attempt: &ClaimedAttempt) -> Self {
         match attempt.number {
             0 => Self::Resend,
@@ -56,13 +60,6 @@ impl Kind {
             Self::Resend => (slots / 4).max(1),
         }
     }
-}
-
-/// A claimed attempt that waits for a slot.
-#[derive(Debug)]
-struct Job {
-    attempt: ClaimedAttempt,
-    claimed: Instant,
 }
 
 /// An attempt that has a slot, until [`Lanes::ended`] or [`Lanes::broken`].
@@ -139,9 +136,8 @@ pub(crate) struct Lanes {
     queued: usize,
     /// Lanes with something queued, in the order of their turns.
     ready: VecDeque<EndpointId>,
-    /// Queued for longer than [`PATIENCE`], or left over at the end.
+    /// Queued for longer than [`PATIENCE`].
     returned: Vec<ClaimedAttempt>,
-    stopped: bool,
 }
 
 impl Lanes {
@@ -154,27 +150,24 @@ impl Lanes {
             queued: 0,
             ready: VecDeque::new(),
             returned: Vec::new(),
-            stopped: false,
         }
     }
 
-    /// Takes in what the database says is due, the only thing that lanes know of the future.
-    pub(crate) fn look(
-        &mut self,
-        due: Vec<(EndpointId, Timestamp)>,
-        resends: Vec<EndpointId>,
-        at: Instant,
-    ) {
+    /// Takes in what the database says is due: all that lanes know of the future.
+    pub(crate) fn look(&mut self, due: Vec<DueEndpoint>, resends: Vec<EndpointId>, at: Instant) {
         for lane in self.lanes.values_mut() {
-            lane.due = None;
-            lane.has_more = false;
-            lane.has_resends = false;
+            for kind in Kind::ALL {
+                lane.supply_mut(kind).due = None;
+                lane.supply_mut(kind).has_more = false;
+            }
         }
-        for (endpoint, due) in due {
-            self.lane(endpoint, at).due = Some(due);
+        for due in due {
+            let lane = self.lane(due.endpoint, at);
+            lane.supply_mut(Kind::First).due = due.first;
+            lane.supply_mut(Kind::Retry).due = due.retry;
         }
         for endpoint in resends {
-            self.lane(endpoint, at).has_resends = true;
+            self.lane(endpoint, at).supply_mut(Kind::Resend).has_more = true;
         }
     }
 
@@ -185,9 +178,6 @@ impl Lanes {
     /// The attempt that is to be begun now, if there is one: preferably of the endpoint whose attempt has just ended,
     /// as its connection is warm, unless others are waiting for the slot.
     pub(crate) fn next(&mut self, preferred: Option<EndpointId>, at: Instant) -> Option<Started> {
-        if self.stopped {
-            return None;
-        }
         if let Some(endpoint) = preferred
             && !self.is_contended(endpoint)
             && let Some(started) = self.start(endpoint, at)
@@ -227,16 +217,15 @@ impl Lanes {
     fn start(&mut self, endpoint: EndpointId, at: Instant) -> Option<Started> {
         let account = self.account(self.lanes.get(&endpoint)?.account);
         let lane = self.lanes.get_mut(&endpoint)?;
-        for kind in [Kind::Retry, Kind::First, Kind::Resend] {
-            let queue = lane.queue(kind);
-            while let Some(job) = queue.pop_front_if(|job| at - job.claimed >= PATIENCE) {
-                self.queued -= 1;
-                self.returned.push(job.attempt);
-            }
+        for kind in Kind::ALL {
+            let before = self.returned.len();
+            self.returned
+                .extend(lane.supply_mut(kind).take_back(at, false));
+            self.queued -= self.returned.len() - before;
             let fits = lane.has_room(kind)
                 && account.has_room(ACCOUNT_WINDOW, kind, lane)
                 && self.running.has_room(self.most, kind, lane);
-            if fits && let Some(job) = lane.queue(kind).pop_front() {
+            if fits && let Some(job) = lane.supply_mut(kind).queue.pop_front() {
                 self.queued -= 1;
                 let slot = Slot {
                     endpoint,
@@ -263,7 +252,7 @@ impl Lanes {
         self.free(slot);
         self.lanes.get_mut(&slot.endpoint).is_some_and(|lane| {
             lane.learn(success, took);
-            lane.running.all + 1 < lane.window || lane.queued() < lane.ahead().div_ceil(2).max(1)
+            lane.wants_more()
         })
     }
 
@@ -285,32 +274,20 @@ impl Lanes {
         }
     }
 
-    /// What is to be given back: all that has waited too long.
-    pub(crate) fn take_returned(&mut self, at: Instant) -> Vec<ClaimedAttempt> {
+    /// What is to be given back: what has waited too long, or all that waits.
+    pub(crate) fn take_returned(&mut self, at: Instant, all: bool) -> Vec<ClaimedAttempt> {
+        let mut returned = std::mem::take(&mut self.returned);
         for lane in self.lanes.values_mut() {
-            for kind in [Kind::Retry, Kind::First, Kind::Resend] {
-                while let Some(job) = lane
-                    .queue(kind)
-                    .pop_front_if(|job| self.stopped || at - job.claimed >= PATIENCE)
-                {
-                    self.queued -= 1;
-                    self.returned.push(job.attempt);
-                }
+            for kind in Kind::ALL {
+                let before = returned.len();
+                returned.extend(lane.supply_mut(kind).take_back(at, all));
+                self.queued -= returned.len() - before;
             }
         }
-        self.lanes.retain(|_, lane| {
-            lane.running.all > 0
-                || lane.queued() > 0
-                || lane.due.is_some()
-                || at - lane.used < FORGOTTEN_AFTER
-        });
+        self.lanes
+            .retain(|_, lane| !lane.is_idle() || at - lane.used < FORGOTTEN_AFTER);
         let lanes = &self.lanes;
         self.ready.retain(|endpoint| lanes.contains_key(endpoint));
-        std::mem::take(&mut self.returned)
-    }
-
-    /// Begins nothing any more: what waits is to be given back.
-    pub(crate) fn stop(&mut self) {
-        self.stopped = true;
+        returned
     }
 }

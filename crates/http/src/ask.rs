@@ -192,7 +192,10 @@ fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), 
     let per_minute = caller.terms.requests_per_minute;
     // Not the time that the request came: it may have waited for the database.
     let now = state.services.clock().now();
-    let Some(decision) = state.limits.take_account(caller.account.id, per_minute, now) else {
+    let Some(decision) = state
+        .limits
+        .take_account(caller.account.id, per_minute, now)
+    else {
         return Ok(());
     };
     exchange.account.set(Some(decision));

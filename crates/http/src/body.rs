@@ -19,10 +19,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// What an endpoint takes from the body.
 pub(crate) trait FromBody: Sized {
     /// Reads it.
-    fn read(
-        headers: &HeaderMap,
-        payload: Payload,
-    ) -> impl Future<Output = Result<Self, ApiError>>;
+    fn read(headers: &HeaderMap, payload: Payload) -> impl Future<Output = Result<Self, ApiError>>;
 }
 
 /// Not looked at: GET and DELETE.

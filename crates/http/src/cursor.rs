@@ -86,7 +86,14 @@ mod tests {
     fn a_cursor_of_another_endpoint_or_from_elsewhere_is_refused() {
         let text = Cursor::write("/v1/calls", "", KEY);
         assert_eq!(Cursor::read("/v1/conversations", &text), None);
-        for foreign in ["", "x", "eyJpZCI6MX0", "====", &text[1..], &format!("{text}=")] {
+        for foreign in [
+            "",
+            "x",
+            "eyJpZCI6MX0",
+            "====",
+            &text[1..],
+            &format!("{text}="),
+        ] {
             assert_eq!(Cursor::read("/v1/calls", foreign), None, "{foreign}");
         }
     }
@@ -95,7 +102,11 @@ mod tests {
     fn a_cursor_with_any_character_changed_is_refused() {
         let text = Cursor::write("/v1/calls", "", KEY);
         for at in 0..text.len() {
-            let other = if text.as_bytes()[at] == b'A' { "B" } else { "A" };
+            let other = if text.as_bytes()[at] == b'A' {
+                "B"
+            } else {
+                "A"
+            };
             let mut garbled = text.clone();
             garbled.replace_range(at..=at, other);
             assert_eq!(Cursor::read("/v1/calls", &garbled), None, "{at}");

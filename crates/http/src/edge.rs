@@ -114,7 +114,9 @@ fn admit(state: &HttpState, exchange: &Exchange, req: &ServiceRequest) -> Result
     let places_call = req.method() == Method::POST && path == "/v1/calls";
     let peer = req.peer_addr().map(|peer| peer.ip());
     let address = state.limits.client(peer, req.headers());
-    state.limits.admit_address(address, places_call, exchange.at)
+    state
+        .limits
+        .admit_address(address, places_call, exchange.at)
 }
 
 /// The path as the router reads it: `/v1/%63alls` is `/v1/calls`.
@@ -162,7 +164,11 @@ impl Exchange {
             at,
             account: Cell::new(None),
             began: Instant::now(),
-            origin: if cors { allowed_origin(state, req) } else { None },
+            origin: if cors {
+                allowed_origin(state, req)
+            } else {
+                None
+            },
             cors,
             no_store: v1 && keyed,
         }

@@ -31,7 +31,9 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
         return Ok(None);
     };
     if lines.next().is_some() {
-        return Err(invalid("The Idempotency-Key header is sent more than once."));
+        return Err(invalid(
+            "The Idempotency-Key header is sent more than once.",
+        ));
     }
     let key = trim_ows(line.as_bytes());
     let printable = key.iter().all(|byte| (0x20..=0x7e).contains(byte));

@@ -139,7 +139,10 @@ mod tests {
     }
 
     fn said(query: &str) -> String {
-        read(query).err().map(|fault| fault.to_string()).unwrap_or_default()
+        read(query)
+            .err()
+            .map(|fault| fault.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
@@ -147,7 +150,17 @@ mod tests {
         assert_eq!(read("").unwrap().limit, 20);
         assert_eq!(read("limit=1").unwrap().limit, 1);
         assert_eq!(read("limit=100").unwrap().limit, 100);
-        for bad in ["0", "101", "x", "", "-1", "%2B5", "5.0", "99999999999", "1e1"] {
+        for bad in [
+            "0",
+            "101",
+            "x",
+            "",
+            "-1",
+            "%2B5",
+            "5.0",
+            "99999999999",
+            "1e1",
+        ] {
             assert_eq!(
                 said(&format!("limit={bad}")),
                 "`limit`: must be an integer from 1 to 100",

@@ -1,9 +1,262 @@
-//! The OpenAPI document.
+//! The interface as an OpenAPI document. Tests compare its operations with the routes, its error codes with the table,
+//! and every answer that the tests see with its schemas.
 
-use serde_json::{Value, json};
+mod operations;
+mod schemas;
 
-/// The interface as an OpenAPI 3.1 document.
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::Code;
+use operations::{Access, Answer, Operation};
+
+/// The interface as an OpenAPI 3.1 document; `info.version` is the interface's (decision 1.13).
 #[must_use]
 pub fn document() -> Value {
-    json!({"openapi": "3.1.0", "info": {"title": "Offhook", "version": "1.0.0"}, "paths": {}})
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations::all() {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = path {
+            methods.insert(operation.method.to_lowercase(), describe(&operation));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Voice and Chat Agent Service API",
+            "version": "1.0.0",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key, `service_live_` and 64 hexadecimal characters.",
+                },
+            },
+            "headers": headers(),
+            "schemas": schemas::all(),
+        },
+    })
+}
+
+fn headers() -> Value {
+    let header = |kind: &str, description: &str| json!({"description": description, "schema": {"type": kind}});
+    json!({
+        "X-Request-Id": {
+            "description": "The request's id, a UUID made by the server.",
+            "schema": {"type": "string", "format": "uuid"},
+        },
+        "X-RateLimit-Limit": header("integer", "Requests a minute of the account."),
+        "X-RateLimit-Remaining": header("integer", "Requests that the account may send at once."),
+        "X-RateLimit-Reset": header("integer", "The Unix second at which the next token is added."),
+        "Retry-After": header("integer", "Seconds to wait."),
+        "Location": header("string", "The path of what was made."),
+        "Idempotent-Replayed": header("string", "`true` on the answer to a retried Idempotency-Key."),
+    })
+}
+
+fn describe(operation: &Operation) -> Value {
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "tags": [operation.path.split('/').nth(2).unwrap_or_default()],
+        "parameters": operation.parameters(),
+        "responses": responses(operation),
+    });
+    match operation.access {
+        Access::Open => described["security"] = json!([]),
+        Access::AnyKey => {}
+        Access::Scope(scope) => described["x-required-scope"] = json!(scope.as_str()),
+    }
+    if let Some(body) = operation.body {
+        described["requestBody"] = json!({
+            "required": body.required,
+            "content": {"application/json": {"schema": reference(body.schema)}},
+        });
+    }
+    described
+}
+
+fn responses(operation: &Operation) -> Value {
+    let mut responses: BTreeMap<u16, Value> = BTreeMap::new();
+    responses.insert(operation.status, success(operation));
+    let mut errors: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in operation.errors() {
+        errors.entry(code.status().as_u16()).or_default().push(code);
+    }
+    for (status, codes) in errors {
+        responses.insert(status, error(operation, &codes));
+    }
+    responses
+        .into_iter()
+        .map(|(status, response)| (status.to_string(), response))
+        .collect()
+}
+
+fn success(operation: &Operation) -> Value {
+    let mut names = vec!["X-Request-Id"];
+    names.extend(limit_headers(operation));
+    if operation.id == "placeCall" {
+        names.extend(["Location", "Idempotent-Replayed"]);
+    }
+    let content = match operation.answer {
+        Answer::One(schema) => json!({"application/json": {"schema": reference(schema)}}),
+        Answer::List(schema) => json!({"application/json": {"schema": schemas::list(schema)}}),
+        Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
+    };
+    json!({"description": "Done.", "headers": header_references(&names), "content": content})
+}
+
+fn error(operation: &Operation, codes: &[Code]) -> Value {
+    let texts: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+    let mut names = vec!["X-Request-Id"];
+    let known_caller =
+        |code: &Code| !matches!(code, Code::Unauthorized | Code::RateLimitUnavailable);
+    if codes.iter().any(known_caller) {
+        names.extend(limit_headers(operation));
+    }
+    let waits = |code: &Code| {
+        matches!(
+            code,
+            Code::RateLimitExceeded
+                | Code::RateLimitUnavailable
+                | Code::ServiceUnavailable
+                | Code::Conflict
+        )
+    };
+    if codes.iter().any(waits) {
+        names.push("Retry-After");
+    }
+    let schema = json!({
+        "allOf": [reference("Error"), {"properties": {"error": {"enum": texts}}}],
+    });
+    json!({
+        "description": texts.join(", "),
+        "headers": header_references(&names),
+        "content": {"application/json": {"schema": schema}},
+    })
+}
+
+fn limit_headers(operation: &Operation) -> &'static [&'static str] {
+    match operation.access {
+        Access::Open => &[],
+        Access::AnyKey | Access::Scope(_) => &[
+            "X-RateLimit-Limit",
+            "X-RateLimit-Remaining",
+            "X-RateLimit-Reset",
+        ],
+    }
+}
+
+fn header_references(names: &[&str]) -> Value {
+    let references = names.iter().map(|name| {
+        let reference = json!({"$ref": format!("#/components/headers/{name}")});
+        ((*name).to_owned(), reference)
+    });
+    Value::Object(references.collect())
+}
+
+fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_operations_are_the_routes_under_v1() {
+        let document = document();
+        let mut described = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                described.insert((path.clone(), method.to_uppercase()));
+            }
+        }
+        let mut routed = BTreeSet::new();
+        for endpoint in crate::routes::table() {
+            if endpoint.path.starts_with("/v1/") {
+                for method in endpoint.methods() {
+                    routed.insert((endpoint.path.to_owned(), method.to_owned()));
+                }
+            }
+        }
+        assert_eq!(described, routed);
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_schema_is_used() {
+        fn collect(value: &Value, found: &mut BTreeSet<String>) {
+            match value {
+                Value::Object(members) => {
+                    if let Some(Value::String(target)) = members.get("$ref") {
+                        found.insert(target.clone());
+                    }
+                    members.values().for_each(|member| collect(member, found));
+                }
+                Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+                _ => {}
+            }
+        }
+        let document = document();
+        let mut used = BTreeSet::new();
+        collect(&document, &mut used);
+        for target in &used {
+            let pointer = target.trim_start_matches('#');
+            assert!(document.pointer(pointer).is_some(), "{target}");
+        }
+        for name in document["components"]["schemas"]
+            .as_object()
+            .unwrap()
+            .keys()
+        {
+            let target = format!("#/components/schemas/{name}");
+            assert!(used.contains(&target), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_code_has_its_status_and_those_of_placing_a_call_are_all_there() {
+        let document = document();
+        let mut of_placing = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                for (status, response) in operation["responses"].as_object().unwrap() {
+                    let schema = &response["content"]["application/json"]["schema"];
+                    let codes = schema["allOf"][1]["properties"]["error"]["enum"].as_array();
+                    for code in codes.into_iter().flatten() {
+                        let code = Code::ALL
+                            .iter()
+                            .find(|known| known.as_str() == code)
+                            .unwrap();
+                        assert_eq!(code.status().as_u16().to_string(), *status);
+                        if (path.as_str(), method.as_str()) == ("/v1/calls", "post") {
+                            of_placing.insert(code.as_str());
+                        }
+                    }
+                }
+            }
+        }
+        for code in [
+            "agent_not_found",
+            "agent_disabled",
+            "idempotency_conflict",
+            "invalid_idempotency_key",
+            "key_budget_exhausted",
+            "payment_required",
+            "upstream_unreachable",
+            "service_unavailable",
+            "rate_limit_unavailable",
+        ] {
+            assert!(of_placing.contains(code), "{code}");
+        }
+    }
 }

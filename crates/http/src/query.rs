@@ -135,7 +135,9 @@ impl QueryReader {
     ) -> Result<Option<T>, FieldError> {
         self.filter(name, |text| {
             let found = values.iter().find(|value| value.to_string() == text);
-            found.copied().ok_or_else(|| format!("must be {}", choices(values)))
+            found
+                .copied()
+                .ok_or_else(|| format!("must be {}", choices(values)))
         })
     }
 
@@ -269,7 +271,10 @@ mod tests {
     }
 
     fn said<T>(result: Result<T, FieldError>) -> String {
-        result.err().map(|fault| fault.to_string()).unwrap_or_default()
+        result
+            .err()
+            .map(|fault| fault.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

@@ -2,16 +2,15 @@
 
 use actix_web::dev::Handler;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{FromRequest, HttpResponse, Resource, Responder, Route};
+use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{account, agents, calls, conversations, models, process, webhooks};
 use crate::error::ApiError;
 
-/// A path and the methods that it answers.
+/// A path and what answers its methods.
 pub(crate) struct Endpoint {
     pub(crate) path: &'static str,
-    pub(crate) methods: Vec<&'static str>,
-    resource: Resource,
+    routes: Vec<(&'static str, Route)>,
 }
 
 macro_rules! methods {
@@ -31,9 +30,13 @@ impl Endpoint {
     fn at(path: &'static str) -> Self {
         Self {
             path,
-            methods: Vec::new(),
-            resource: web::resource(path),
+            routes: Vec::new(),
         }
+    }
+
+    /// The methods, in the order of `Allow`.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = &'static str> {
+        self.routes.iter().map(|(method, _)| *method)
     }
 
     methods! {
@@ -44,19 +47,22 @@ impl Endpoint {
     }
 
     fn with(mut self, method: &'static str, route: Route) -> Self {
-        self.methods.push(method);
-        self.resource = self.resource.route(route);
+        self.routes.push((method, route));
         self
     }
 
     /// Every other method is 405, with those that would have been right (decision 1.5).
     fn add(self, config: &mut ServiceConfig) {
-        let allow = self.methods.join(", ");
+        let allow = self.methods().collect::<Vec<_>>().join(", ");
         let refuse = move || {
             let error = ApiError::method_not_allowed(&allow);
             async { Err::<HttpResponse, _>(error) }
         };
-        config.service(self.resource.default_service(web::to(refuse)));
+        let mut resource = web::resource(self.path).default_service(web::to(refuse));
+        for (_, route) in self.routes {
+            resource = resource.route(route);
+        }
+        config.service(resource);
     }
 }
 
@@ -67,9 +73,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         at("/v1/me").get(account::me),
         at("/v1/models").get(models::list),
         at("/v1/agents").get(agents::list).post(agents::create),
-        at("/v1/agents/{id}")
-            .get(agents::get)
-            .patch(agents::update),
+        at("/v1/agents/{id}").get(agents::get).patch(agents::update),
         at("/v1/agents/{id}/publish").post(agents::publish),
         at("/v1/calls").get(calls::list).post(calls::place),
         at("/v1/calls/{id}").get(calls::get),
@@ -78,7 +82,9 @@ pub(crate) fn table() -> Vec<Endpoint> {
         at("/v1/conversations/{id}").get(conversations::get),
         at("/v1/conversations/{id}/turns").get(conversations::turns),
         at("/v1/conversations/{id}/events").get(conversations::events),
-        at("/v1/webhooks").get(webhooks::list).post(webhooks::create),
+        at("/v1/webhooks")
+            .get(webhooks::list)
+            .post(webhooks::create),
         at("/v1/webhooks/events").get(webhooks::events),
         at("/v1/webhooks/deliveries").get(webhooks::deliveries),
         at("/v1/webhooks/deliveries/{id}").get(webhooks::delivery),

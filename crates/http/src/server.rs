@@ -11,9 +11,6 @@ use actix_web::{App, Error, HttpServer, web};
 use crate::edge::edge;
 use crate::{HttpState, routes};
 
-/// How long a request's head may take; then the connection is closed after a bare 408 (decision 1.7).
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// How long a connection waits for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
@@ -44,9 +41,12 @@ pub fn app(
 /// # Errors
 /// The operating system's, if the socket cannot be used.
 pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io::Result<Server> {
+    let head_timeout = state.config.head_timeout;
     let server = HttpServer::new(move || app(state.clone()))
         .workers(workers)
-        .client_request_timeout(HEAD_TIMEOUT)
+        .client_request_timeout(head_timeout)
+        // A client that is gone is noticed at once, and its event stream makes room for another.
+        .h1_allow_half_closed(false)
         .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(STOP_SECONDS)
         .disable_signals()

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
@@ -10,10 +11,24 @@ use crate::RateLimits;
 use crate::streams::StreamSlots;
 
 /// Settings of the REST adapter that are not limits.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct HttpConfig {
     /// Origins that browsers may call /v1 from (`http.cors_origins`, decision 1.11); `*` is any. Empty: no CORS.
     pub cors_origins: Vec<String>,
+    /// How long the first head of a connection may take; then it is closed after a bare 408 (decision 1.7).
+    pub head_timeout: Duration,
+    /// How often an open stream checks its key again: 10 s (decision 1.14), less in tests.
+    pub stream_key_check: Duration,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            cors_origins: Vec::new(),
+            head_timeout: Duration::from_secs(5),
+            stream_key_check: Duration::from_secs(10),
+        }
+    }
 }
 
 /// What the handlers share; cloning shares it.

@@ -27,9 +27,6 @@ use crate::{ApiError, Code, HttpState};
 /// Decision 1.14.
 const MAX_STREAMS_PER_KEY: u32 = 10;
 
-/// Decision 1.14: how soon a revoked key's streams end.
-const KEY_CHECK_EVERY: Duration = Duration::from_secs(10);
-
 /// A comment this often keeps proxies from closing a quiet stream.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
@@ -83,14 +80,16 @@ pub(crate) fn open(
     let live = Live {
         moments: Box::pin(conversations.follow(caller, id, resume.after)),
         keep_alive: every(KEEP_ALIVE_EVERY),
-        key_check: every(KEY_CHECK_EVERY),
+        key_check: every(state.config.stream_key_check),
         state: state.clone(),
         token: resume.token.clone(),
         closing: state.closing.clone(),
         _slot: slot,
     };
     let events = stream::unfold(live, |mut live| async move {
-        live.next().await.map(|event| (Ok::<_, ApiError>(event), live))
+        live.next()
+            .await
+            .map(|event| (Ok::<_, ApiError>(event), live))
     });
     // The comment sends the head at once, before anything has happened.
     let opening = stream::once(async { Ok(Bytes::from_static(b": open\n\n")) });

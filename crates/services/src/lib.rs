@@ -11,6 +11,7 @@ mod events;
 mod feed;
 mod folding;
 mod health;
+mod housekeeping;
 mod keys;
 mod page;
 mod webhooks;
@@ -201,9 +202,9 @@ impl Services {
         &self.health
     }
 
-    /// The worker that dials.
+    /// The worker that dials and keeps house.
     #[must_use]
     pub fn dialer(&self) -> Dialer {
-        Dialer::new(self.shared.clone())
+        Dialer::new(self.shared.clone(), self.keys.clone())
     }
 }

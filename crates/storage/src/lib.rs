@@ -3,7 +3,10 @@
 //! [`Store`] is concrete and never mocked: tests use the real one on a temporary database. Every finder takes the
 //! account first, so that reaching another account's row cannot be written by accident. A write is one use case in one
 //! transaction inside one `Store` method; `BEGIN` and `COMMIT` never leave this crate.
-#![expect(clippy::duplicate_mod, reason = "one set of queries, compiled for each database")]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "one set of queries, compiled for each database"
+)]
 
 mod error;
 mod migrate;

@@ -21,7 +21,8 @@ pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> 
         &mut conn,
         "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL;",
     )?;
-    run(&mut conn, SQLITE)
+    // One transaction from the look at what is pending to its end, so that of two processes one migrates.
+    conn.immediate_transaction(|conn| run(conn, SQLITE))
 }
 
 /// Applies what is pending on PostgreSQL, one process at a time.

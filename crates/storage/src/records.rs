@@ -608,12 +608,23 @@ pub struct DeliveryStory {
 pub struct ClaimSlots {
     /// The endpoint.
     pub endpoint: EndpointId,
-    /// At most so many attempts of the schedule,
-    pub scheduled: usize,
-    /// of which at most so many are not the first of their delivery.
+    /// At most so many first attempts.
+    pub firsts: usize,
+    /// At most so many attempts after a failed one.
     pub retries: usize,
     /// At most so many asked-for repetitions.
     pub resends: usize,
+}
+
+/// When an endpoint's next attempts are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueEndpoint {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The next first attempt.
+    pub first: Option<Timestamp>,
+    /// The next attempt after a failed one.
+    pub retry: Option<Timestamp>,
 }
 
 /// An attempt that this process has to make.

@@ -103,6 +103,11 @@ impl TestDatabase {
         )
     }
 
+    /// Runs a test on it.
+    pub async fn test<G: Given, F: Future<Output = ()>>(&self, test: impl FnOnce(G) -> F) {
+        test(G::given(self).await).await;
+    }
+
     /// The address of its PostgreSQL server's maintenance database; `None` on SQLite.
     #[must_use]
     pub fn maintenance(&self) -> Option<&str> {
@@ -207,7 +212,9 @@ fn with_database(url: &str, name: &str) -> String {
         Some((address, query)) => (address, format!("?{query}")),
         None => (url, String::new()),
     };
-    let server = address.rsplit_once('/').map_or(address, |(server, _)| server);
+    let server = address
+        .rsplit_once('/')
+        .map_or(address, |(server, _)| server);
     format!("{server}/{name}{query}")
 }
 
@@ -245,8 +252,7 @@ macro_rules! contract {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $name() {
-                    let database = $crate::TestDatabase::sqlite();
-                    super::$name($crate::Given::given(&database).await).await;
+                    $crate::TestDatabase::sqlite().test(super::$name).await;
                 }
             )*
         }
@@ -256,10 +262,26 @@ macro_rules! contract {
                 #[tokio::test(flavor = "multi_thread")]
                 #[ignore = "needs PostgreSQL: just test"]
                 async fn $name() {
-                    let database = $crate::TestDatabase::postgres().await;
-                    super::$name($crate::Given::given(&database).await).await;
+                    $crate::TestDatabase::postgres().await.test(super::$name).await;
                 }
             )*
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_database;
+
+    #[test]
+    fn the_database_of_a_url_is_exchanged_and_the_rest_kept() {
+        assert_eq!(
+            with_database("postgres://u:p@h:5432/postgres?sslmode=disable", "x"),
+            "postgres://u:p@h:5432/x?sslmode=disable"
+        );
+        assert_eq!(
+            with_database("postgres://h/postgres", "x"),
+            "postgres://h/x"
+        );
+    }
 }

@@ -135,6 +135,8 @@ CREATE INDEX conversations_agent ON conversations (account_id, agent_id, started
 CREATE INDEX conversations_agent_status ON conversations (account_id, agent_id, status, started_at, id);
 CREATE INDEX conversations_status ON conversations (account_id, status, started_at, id);
 CREATE INDEX conversations_channel ON conversations (account_id, channel, started_at, id);
+-- PostgreSQL takes no order from an index behind `channel IS NULL`, so these rows have one of their own.
+CREATE INDEX conversations_no_channel ON conversations (account_id, started_at, id) WHERE channel IS NULL;
 CREATE INDEX conversations_customer ON conversations (account_id, customer_phone, started_at, id);
 CREATE INDEX conversations_dialed ON conversations (account_id, to_number, started_at, id)
     WHERE to_number <> customer_phone;

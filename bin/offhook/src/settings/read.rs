@@ -33,13 +33,6 @@ const MAX_QUEUE_SECONDS: u32 = 120;
 const DRAIN_SECONDS: u32 = 600;
 const DAY_SECONDS: u32 = 86_400;
 
-/// "Attempt 2: 5 minutes, 3: 30 minutes, 4: 2 hours" (interface, Retries).
-const RETRY_OFFSETS: [Duration; 3] = [
-    Duration::from_secs(5 * 60),
-    Duration::from_secs(30 * 60),
-    Duration::from_secs(2 * 60 * 60),
-];
-
 /// Providers that are built in.
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
@@ -94,16 +87,14 @@ fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
 }
 
 fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
+    given.read("webhooks.auto_disable", auto_disable)?;
     Ok(WebhookSettings {
         allow_private_targets: given
             .read("webhooks.allow_private_targets", Raw::bool)?
             .unwrap_or(false),
         retry_offsets: given
             .read("webhooks.retry_offsets", offsets)?
-            .unwrap_or(RETRY_OFFSETS),
-        auto_disable: given
-            .read("webhooks.auto_disable", Raw::bool)?
-            .unwrap_or(false),
+            .unwrap_or(offhook_dispatch::RETRY_OFFSETS),
     })
 }
 
@@ -222,6 +213,13 @@ fn log_format(raw: Raw) -> Result<LogFormat, String> {
         "json" => Ok(LogFormat::Json),
         _ => Err("must be pretty or json".to_owned()),
     }
+}
+
+fn auto_disable(raw: Raw) -> Result<(), String> {
+    if raw.bool()? {
+        return Err("cannot be true, as that is not available yet: remove it".to_owned());
+    }
+    Ok(())
 }
 
 fn carrier(raw: Raw) -> Result<(), String> {

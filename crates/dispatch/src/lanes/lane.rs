@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, Timestamp};
+use offhook_storage::ClaimedAttempt;
 use tokio::time::Instant;
 
-use super::{Job, Kind, Running};
+use super::{Kind, PATIENCE, Running};
 
 /// The attempts that an endpoint may have under way until it has shown that it can take more (platform.md W6).
 const SMALLEST_WINDOW: usize = 8;
@@ -32,23 +33,53 @@ enum Health {
     SlowOrFailing,
 }
 
+/// A claimed attempt that waits for a slot.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) attempt: ClaimedAttempt,
+    pub(super) claimed: Instant,
+}
+
+/// The attempts of one kind that an endpoint has.
+#[derive(Debug, Default)]
+pub(super) struct Supply {
+    /// Claimed, in the order of the claims.
+    pub(super) queue: VecDeque<Job>,
+    /// When the next one is due that is not claimed, as far as is known.
+    pub(super) due: Option<Timestamp>,
+    /// Whether the last claim got all that it asked for, so that there may be more.
+    pub(super) has_more: bool,
+}
+
+impl Supply {
+    pub(super) fn can_be_claimed(&self, now: Timestamp) -> bool {
+        self.has_more || self.due.is_some_and(|due| due <= now)
+    }
+
+    /// Takes out what has waited too long, or everything.
+    pub(super) fn take_back(
+        &mut self,
+        at: Instant,
+        all: bool,
+    ) -> impl Iterator<Item = ClaimedAttempt> {
+        let late = self
+            .queue
+            .partition_point(|job| all || at - job.claimed >= PATIENCE);
+        self.queue.drain(..late).map(|job| job.attempt)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Lane {
     /// Whose it is; known from the first claim on.
     pub(super) account: Option<AccountId>,
-    firsts: VecDeque<Job>,
-    retries: VecDeque<Job>,
-    resends: VecDeque<Job>,
+    firsts: Supply,
+    retries: Supply,
+    resends: Supply,
     pub(super) running: Running,
     pub(super) window: usize,
     streak: u32,
     health: Health,
-    /// When its next attempt is due, as far as is known.
-    pub(super) due: Option<Timestamp>,
-    /// Whether the last claim got all that it asked for, so that there may be more.
-    pub(super) has_more: bool,
-    /// Whether there are repetitions to claim.
-    pub(super) has_resends: bool,
     /// Whether it is among those that wait for their turn.
     pub(super) is_ready: bool,
     /// When it last began an attempt.
@@ -59,22 +90,27 @@ impl Lane {
     pub(super) fn new(at: Instant) -> Self {
         Self {
             account: None,
-            firsts: VecDeque::new(),
-            retries: VecDeque::new(),
-            resends: VecDeque::new(),
+            firsts: Supply::default(),
+            retries: Supply::default(),
+            resends: Supply::default(),
             running: Running::default(),
             window: SMALLEST_WINDOW,
             streak: 0,
             health: Health::Unknown,
-            due: None,
-            has_more: false,
-            has_resends: false,
             is_ready: false,
             used: at,
         }
     }
 
-    pub(super) fn queue(&mut self, kind: Kind) -> &mut VecDeque<Job> {
+    pub(super) fn supply(&self, kind: Kind) -> &Supply {
+        match kind {
+            Kind::First => &self.firsts,
+            Kind::Retry => &self.retries,
+            Kind::Resend => &self.resends,
+        }
+    }
+
+    pub(super) fn supply_mut(&mut self, kind: Kind) -> &mut Supply {
         match kind {
             Kind::First => &mut self.firsts,
             Kind::Retry => &mut self.retries,
@@ -83,54 +119,34 @@ impl Lane {
     }
 
     pub(super) fn queued(&self) -> usize {
-        self.scheduled() + self.resends.len()
+        Kind::ALL.iter().map(|k| self.supply(*k).queue.len()).sum()
     }
 
-    fn scheduled(&self) -> usize {
-        self.firsts.len() + self.retries.len()
-    }
-
-    pub(super) fn has_room(&self, kind: Kind) -> bool {
-        self.running.all < self.window && self.running.of(kind) < kind.part(self.window)
-    }
-
-    /// Whether it has to make do with a share of the slots: it is slow, it fails, or nobody knows.
-    pub(super) fn is_troubled(&self) -> bool {
-        matches!(self.health, Health::Unknown | Health::SlowOrFailing)
-    }
-
-    pub(super) fn is_unknown(&self) -> bool {
-        self.health == Health::Unknown
-    }
-
-    /// How many attempts to claim beyond the window, so that a claim is one for many and not one for each: what the
-    /// endpoint gets through in a fraction of a second.
-    pub(super) fn ahead(&self) -> usize {
-        match self.health {
-            Health::Quick => self.window * 4,
-            Health::Good => self.window / 2,
-            Health::Unknown | Health::SlowOrFailing => 0,
-        }
-    }
-
-    /// How many attempts it holds.
+    /// How many attempts it holds, begun or not.
     pub(super) fn held(&self) -> usize {
         self.running.all + self.queued()
     }
 
-    /// How many attempts of the schedule it could take, and of these how many that are no first ones. Nothing while
-    /// most of what was claimed ahead is still there.
+    /// Whether one more attempt may begin by the endpoint's own bounds.
+    pub(super) fn has_room(&self, kind: Kind) -> bool {
+        self.running.all < self.window && self.running.of(kind) < kind.part(self.window)
+    }
+
+    /// How many attempts of the schedule it could take, and how many of these may be no first ones. Nothing while most
+    /// of what was claimed ahead is still there.
     pub(super) fn room(&self) -> (usize, usize) {
-        let ahead = self.ahead();
-        if ahead > 0 && self.scheduled() > ahead / 2 {
+        let (ahead, retries) = (self.ahead(), self.retries.queue.len());
+        let waiting = self.firsts.queue.len() + retries;
+        if ahead > 0 && waiting > ahead / 2 {
             return (0, 0);
         }
         let target = self.window + ahead;
-        let held = self.running.all - self.running.resends + self.scheduled();
-        let retries = Kind::Retry.part(target);
+        let held = self.running.all - self.running.resends + waiting;
         (
             target.saturating_sub(held),
-            retries.saturating_sub(self.running.retries + self.retries.len()),
+            Kind::Retry
+                .part(target)
+                .saturating_sub(self.running.retries + retries),
         )
     }
 
@@ -138,9 +154,40 @@ impl Lane {
     pub(super) fn room_for_resends(&self) -> usize {
         Kind::Resend
             .part(self.window)
-            .saturating_sub(self.running.resends + self.resends.len())
+            .saturating_sub(self.running.resends + self.resends.queue.len())
     }
 
+    /// Whether the next plan has something for it: there is more to claim, or something has waited for a free slot.
+    pub(super) fn wants_more(&self) -> bool {
+        let is_short = self.queued() <= self.ahead() / 2;
+        let has_more = Kind::ALL.iter().any(|kind| {
+            let supply = self.supply(*kind);
+            supply.has_more || supply.due.is_some()
+        });
+        (is_short && has_more) || (self.queued() > 0 && self.running.all + 1 < self.window)
+    }
+
+    /// Whether it has to make do with a share of the slots: it is slow, it fails, or nobody knows.
+    pub(super) fn is_troubled(&self) -> bool {
+        matches!(self.health, Health::Unknown | Health::SlowOrFailing)
+    }
+
+    /// Whether it is known to be slow or to fail.
+    pub(super) fn is_failing(&self) -> bool {
+        self.health == Health::SlowOrFailing
+    }
+
+    /// How many attempts to claim beyond the window, so that a claim is one for many and not one for each: what the
+    /// endpoint gets through in a fraction of a second.
+    fn ahead(&self) -> usize {
+        match self.health {
+            Health::Quick => self.window * 4,
+            Health::Good => self.window / 2,
+            Health::Unknown | Health::SlowOrFailing => 0,
+        }
+    }
+
+    /// Takes in how an attempt ended.
     pub(super) fn learn(&mut self, success: bool, took: Duration) {
         if !success {
             self.streak = 0;
@@ -157,5 +204,14 @@ impl Lane {
             took if took < SLOW => Health::Good,
             _ => Health::SlowOrFailing,
         };
+    }
+
+    /// Whether nothing would be lost by forgetting it but how well it answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held() == 0
+            && Kind::ALL.iter().all(|kind| {
+                let supply = self.supply(*kind);
+                supply.due.is_none() && !supply.has_more
+            })
     }
 }

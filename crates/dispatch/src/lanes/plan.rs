@@ -6,8 +6,8 @@ use offhook_domain::{AccountId, EndpointId, Timestamp};
 use offhook_storage::{ClaimSlots, ClaimedAttempt};
 use tokio::time::Instant;
 
-use super::lane::Lane;
-use super::{ACCOUNT_WINDOW, Job, Kind, Lanes, Running};
+use super::lane::{Job, Lane};
+use super::{ACCOUNT_WINDOW, Kind, Lanes, Running};
 
 /// The most attempts that one claim asks for: it is one short transaction.
 const CLAIM_AT_MOST: usize = 512;
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// How many attempts it asks for.
     pub(crate) fn size(&self) -> usize {
-        self.slots.iter().map(|s| s.scheduled + s.resends).sum()
+        self.slots.iter().map(size).sum()
     }
 }
 
@@ -39,23 +39,19 @@ impl Lanes {
     /// hold least come first, and those that have waited longest among them.
     pub(crate) fn plan(&self, now: Timestamp) -> Plan {
         let mut plan = Plan::default();
-        if self.stopped {
-            return plan;
-        }
         let mut wanting: Vec<(&EndpointId, &Lane)> = Vec::new();
         for (endpoint, lane) in &self.lanes {
-            let is_due = lane.has_more || lane.due.is_some_and(|due| due <= now);
-            if is_due || lane.has_resends {
+            let supplies = Kind::ALL.map(|kind| lane.supply(kind));
+            if supplies.iter().any(|supply| supply.can_be_claimed(now)) {
                 wanting.push((endpoint, lane));
             }
-            if let Some(due) = lane.due.filter(|due| *due > now) {
-                plan.next_due = Some(plan.next_due.map_or(due, |next| next.min(due)));
-            }
+            let later = supplies
+                .iter()
+                .filter_map(|supply| supply.due)
+                .filter(|due| *due > now);
+            plan.next_due = plan.next_due.into_iter().chain(later).min();
         }
-        wanting.sort_by_key(|(_, lane)| {
-            let is_failing = lane.is_troubled() && !lane.is_unknown();
-            (is_failing, lane.held(), lane.used)
-        });
+        wanting.sort_by_key(|(_, lane)| (lane.is_failing(), lane.held(), lane.used));
         let mut budget = (self.most * 2).saturating_sub(self.queued);
         let mut shares = Shares::default();
         let mut asked = 0;
@@ -65,9 +61,10 @@ impl Lanes {
             }
             let fair = (budget / (wanting.len() - n)).max(GRANT_AT_LEAST);
             let slots = self.grant(**endpoint, lane, fair, &mut shares, now);
-            if slots.scheduled + slots.resends > 0 {
-                asked += slots.scheduled + slots.resends;
-                budget = budget.saturating_sub(slots.scheduled + slots.resends);
+            let size = size(&slots);
+            if size > 0 {
+                asked += size;
+                budget = budget.saturating_sub(size);
                 plan.slots.push(slots);
             }
         }
@@ -82,27 +79,32 @@ impl Lanes {
         shares: &mut Shares,
         now: Timestamp,
     ) -> ClaimSlots {
-        let (mut scheduled, mut retries) = match lane.has_more || lane.due.is_some_and(|d| d <= now)
-        {
-            true => lane.room(),
-            false => (0, 0),
-        };
-        scheduled = scheduled.min(fair);
+        let claimable = |kind: Kind| lane.supply(kind).can_be_claimed(now);
+        let (mut room, most_retries) = lane.room();
+        room = room.min(fair);
         if lane.is_troubled() {
-            scheduled = scheduled.min(shares.troubled(self, lane));
+            room = room.min(shares.troubled(self, lane));
         }
-        retries = retries.min(scheduled);
-        let mut resends = 0;
-        if lane.has_resends {
-            let free = Kind::Resend
-                .part(self.most)
-                .saturating_sub(self.running.resends + shares.resends);
-            resends = lane.room_for_resends().min(free);
-        }
-        shares.take(lane, scheduled, resends);
+        let retries = match claimable(Kind::Retry) {
+            true => most_retries.min(room),
+            false => 0,
+        };
+        let firsts = match claimable(Kind::First) {
+            true => room - retries,
+            false => 0,
+        };
+        let resends = match claimable(Kind::Resend) {
+            true => lane.room_for_resends().min(
+                Kind::Resend
+                    .part(self.most)
+                    .saturating_sub(self.running.resends + shares.resends),
+            ),
+            false => 0,
+        };
+        shares.take(lane, firsts + retries, resends);
         ClaimSlots {
             endpoint,
-            scheduled,
+            firsts,
             retries,
             resends,
         }
@@ -110,19 +112,14 @@ impl Lanes {
 
     /// Takes in what a claim brought.
     pub(crate) fn claimed(&mut self, plan: &Plan, attempts: Vec<ClaimedAttempt>, at: Instant) {
-        let mut got: HashMap<EndpointId, (usize, usize)> = HashMap::new();
+        let mut got: HashMap<(EndpointId, Kind), usize> = HashMap::new();
         for attempt in attempts {
-            let kind = Kind::of(&attempt);
-            let endpoint = attempt.endpoint_id;
-            let got = got.entry(endpoint).or_default();
-            match kind {
-                Kind::First | Kind::Retry => got.0 += 1,
-                Kind::Resend => got.1 += 1,
-            }
+            let (endpoint, kind) = (attempt.endpoint_id, Kind::of(&attempt));
+            *got.entry((endpoint, kind)).or_default() += 1;
             let account = attempt.account_id;
             let lane = self.lane(endpoint, at);
             lane.account = Some(account);
-            lane.queue(kind).push_back(Job {
+            lane.supply_mut(kind).queue.push_back(Job {
                 attempt,
                 claimed: at,
             });
@@ -133,18 +130,28 @@ impl Lanes {
             self.queued += 1;
         }
         for slots in &plan.slots {
-            let (scheduled, resends) = got.get(&slots.endpoint).copied().unwrap_or_default();
-            if let Some(lane) = self.lanes.get_mut(&slots.endpoint) {
-                if slots.scheduled > 0 {
-                    lane.has_more = scheduled >= slots.scheduled;
-                    lane.due = None;
-                }
-                if slots.resends > 0 {
-                    lane.has_resends = resends >= slots.resends;
+            let Some(lane) = self.lanes.get_mut(&slots.endpoint) else {
+                continue;
+            };
+            for (kind, asked) in [
+                (Kind::First, slots.firsts),
+                (Kind::Retry, slots.retries),
+                (Kind::Resend, slots.resends),
+            ] {
+                if asked > 0 {
+                    let supply = lane.supply_mut(kind);
+                    supply.due = None;
+                    supply.has_more = got
+                        .get(&(slots.endpoint, kind))
+                        .is_some_and(|n| *n >= asked);
                 }
             }
         }
     }
+}
+
+fn size(slots: &ClaimSlots) -> usize {
+    slots.firsts + slots.retries + slots.resends
 }
 
 /// What a plan has already given out.

@@ -71,9 +71,7 @@ pub(crate) async fn delete(ask: Ask<WebhooksWrite, EndpointId>) -> Reply {
 /// `POST /v1/webhooks/{id}/rotate-secret`
 pub(crate) async fn rotate(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
-    let registered = webhooks
-        .rotate(ask.account(), ask.id, &ask.body.0)
-        .await?;
+    let registered = webhooks.rotate(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&EndpointBody::from(&registered))
 }
 

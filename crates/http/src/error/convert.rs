@@ -85,7 +85,10 @@ impl From<PlaceCallError> for ApiError {
                 conflict("the first request with this Idempotency-Key is still being answered")
                     .retry_after(SOON_S)
             }
-            PlaceCallError::Conflict { message, retry_after_s } => {
+            PlaceCallError::Conflict {
+                message,
+                retry_after_s,
+            } => {
                 let conflict = conflict(message);
                 match retry_after_s {
                     Some(seconds) => conflict.retry_after(seconds),
@@ -165,7 +168,10 @@ mod tests {
         let closed = ApiError::from(closed);
         assert_eq!(closed.retry_after_s, Some(3_600));
         assert_eq!(closed.message, "Outside calling hours.");
-        assert_eq!(ApiError::from(PlaceCallError::InFlight).retry_after_s, Some(1));
+        assert_eq!(
+            ApiError::from(PlaceCallError::InFlight).retry_after_s,
+            Some(1)
+        );
         assert_eq!(ApiError::from(HangUpError::Ended).retry_after_s, None);
     }
 }

@@ -150,8 +150,8 @@ impl EventTypeBody {
     }
 
     fn of(kind: EventType) -> Result<Self, ApiError> {
-        let example = String::from_utf8(offhook_services::event_example(kind))
-            .map_err(ApiError::internal)?;
+        let example =
+            String::from_utf8(offhook_services::event_example(kind)).map_err(ApiError::internal)?;
         Ok(Self {
             r#type: kind,
             description: match kind {

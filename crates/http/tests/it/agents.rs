@@ -30,7 +30,11 @@ async fn an_agent_is_drafted_changed_and_published() {
     assert_eq!(drafted["config"], json!(null));
     assert_eq!(drafted["phone_numbers"], json!([]));
     assert_eq!(
-        (&drafted["runtime"], &drafted["status"], &drafted["current_version"]),
+        (
+            &drafted["runtime"],
+            &drafted["status"],
+            &drafted["current_version"]
+        ),
         (&json!("engine"), &json!("draft"), &json!(0))
     );
     let target = format!("/v1/agents/{}", text(&drafted["id"]));
@@ -40,10 +44,19 @@ async fn an_agent_is_drafted_changed_and_published() {
         "system_prompt": "You are brief.",
         "llm": {"provider": "scripted", "model": "scripted"},
     }});
-    let changed = app.request("PATCH", &target).json(config).send().await.assert(200);
+    let changed = app
+        .request("PATCH", &target)
+        .json(config)
+        .send()
+        .await
+        .assert(200);
     assert_eq!(changed["current_version"], 1);
     assert_eq!(members(&changed["config"])[0], "version");
-    let published = app.post(&format!("{target}/publish"), "{}").send().await.assert(200);
+    let published = app
+        .post(&format!("{target}/publish"), "{}")
+        .send()
+        .await
+        .assert(200);
     assert_eq!(
         (&published["status"], &published["published_version"]),
         (&json!("active"), &json!(1))
@@ -70,10 +83,20 @@ async fn agents_are_listed_newest_first_by_the_filters() {
         items.map(|agent| text(&agent["name"])).collect()
     };
     assert_eq!(names(&list), ["Änne", "Bea", "Ana"]);
-    let filtered = app.get("/v1/agents?q=%C3%84N&status=draft&runtime=engine").send().await;
+    let filtered = app
+        .get("/v1/agents?q=%C3%84N&status=draft&runtime=engine")
+        .send()
+        .await;
     assert_eq!(names(&filtered.assert(200)), ["Änne"]);
-    let none = app.get("/v1/agents?runtime=legacy").send().await.assert(200);
-    assert_eq!(none, json!({"data": [], "has_more": false, "next_cursor": null}));
+    let none = app
+        .get("/v1/agents?runtime=legacy")
+        .send()
+        .await
+        .assert(200);
+    assert_eq!(
+        none,
+        json!({"data": [], "has_more": false, "next_cursor": null})
+    );
     let cases = [
         ("runtime=x", "`runtime`"),
         ("status=x", "`status`"),

@@ -30,7 +30,6 @@ pub(crate) struct TestApp {
     pub(crate) services: Services,
     pub(crate) state: HttpState,
     pub(crate) address: SocketAddr,
-    pub(crate) carrier: Simulator,
     /// An account on the Scale plan.
     pub(crate) account: AccountId,
     /// A key of it with every scope.
@@ -72,13 +71,12 @@ impl TestApp {
     pub(crate) async fn with(setup: Setup) -> Self {
         let database = TestDatabase::sqlite();
         let clock = ManualClock::default();
-        let carrier = Simulator::new(SPEED);
         let services = must(Services::new(ServicesConfig {
             store: database.open().await,
             clock: Arc::new(clock.clone()),
             plans: plans(),
             models: Arc::new(must(ModelRegistry::new([]))),
-            carrier: Arc::new(carrier.clone()),
+            carrier: Arc::new(Simulator::new(SPEED)),
             node: mint(clock.now()),
             has_redis: false,
             webhook_policy: Policy::default(),
@@ -102,7 +100,6 @@ impl TestApp {
             services,
             state,
             address,
-            carrier,
             account,
             token: String::new(),
             server: handle,
@@ -124,6 +121,14 @@ impl TestApp {
         let keys = self.services.keys();
         let key = keys.create(account, "test", scopes, read_only, expires_at, None);
         must(key.await).1
+    }
+
+    /// Revokes the key with this token.
+    pub(crate) async fn revoke(&self, token: &str) {
+        let keys = must(self.services.keys().list(self.account).await);
+        let key = keys.iter().find(|key| token.starts_with(&key.prefix));
+        let key = key.unwrap_or_else(|| panic!("no such key"));
+        must(self.services.keys().revoke(key.id).await);
     }
 
     /// A key of another account, on this plan.
@@ -216,7 +221,8 @@ fn plans() -> Plans {
 
 pub(crate) fn text(value: &Value) -> String {
     let text = value.as_str();
-    text.unwrap_or_else(|| panic!("no string: {value}")).to_owned()
+    text.unwrap_or_else(|| panic!("no string: {value}"))
+        .to_owned()
 }
 
 pub(crate) fn members(value: &Value) -> Vec<String> {

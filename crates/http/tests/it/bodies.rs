@@ -6,17 +6,34 @@ use crate::client::exchange;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_json_is_invalid_json() {
     let app = TestApp::start().await;
-    for body in ["", "{", "{}x", "\u{feff}{}", "nul", "{'a':1}", "{\"a\":\"\\ud800\"}"] {
+    for body in [
+        "",
+        "{",
+        "{}x",
+        "\u{feff}{}",
+        "nul",
+        "{'a':1}",
+        "{\"a\":\"\\ud800\"}",
+    ] {
         let answer = app.post("/v1/agents", body).send().await;
         answer.assert_error(400, "invalid_json");
     }
     let untyped = app.request("POST", "/v1/agents").body("{}").send().await;
     untyped.assert_error(400, "invalid_json");
-    let text = app.request("POST", "/v1/agents").header("Content-Type", "text/plain");
-    text.body("{}").send().await.assert_error(400, "invalid_json");
+    let text = app
+        .request("POST", "/v1/agents")
+        .header("Content-Type", "text/plain");
+    text.body("{}")
+        .send()
+        .await
+        .assert_error(400, "invalid_json");
     let charset = app.request("POST", "/v1/agents");
     let charset = charset.header("Content-Type", "application/json; charset=utf-8");
-    charset.body("{}").send().await.assert_error(400, "invalid_body");
+    charset
+        .body("{}")
+        .send()
+        .await
+        .assert_error(400, "invalid_body");
     app.close().await;
 }
 
@@ -47,10 +64,19 @@ async fn an_empty_body_is_an_empty_object_where_nothing_is_required() {
     let agent = app.agent().await;
     let target = format!("/v1/agents/{agent}");
     app.request("PATCH", &target).send().await.assert(200);
-    let publish = app.request("POST", &format!("{target}/publish")).send().await;
+    let publish = app
+        .request("POST", &format!("{target}/publish"))
+        .send()
+        .await;
     publish.assert(200);
-    app.request("POST", "/v1/agents").send().await.assert_error(400, "invalid_json");
-    app.request("POST", "/v1/calls").send().await.assert_error(400, "invalid_json");
+    app.request("POST", "/v1/agents")
+        .send()
+        .await
+        .assert_error(400, "invalid_json");
+    app.request("POST", "/v1/calls")
+        .send()
+        .await
+        .assert_error(400, "invalid_json");
     app.close().await;
 }
 
@@ -90,12 +116,17 @@ async fn an_idempotency_key_is_one_header_of_printable_ascii() {
     let long = "k".repeat(256);
     for key in ["", " \t ", "é", "a\tb", long.as_str()] {
         let request = app.post("/v1/calls", &body).header("Idempotency-Key", key);
-        request.send().await.assert_error(400, "invalid_idempotency_key");
+        request
+            .send()
+            .await
+            .assert_error(400, "invalid_idempotency_key");
     }
     let twice = app.post("/v1/calls", &body).header("Idempotency-Key", "a");
     let twice = twice.header("Idempotency-Key", "a").send().await;
     twice.assert_error(400, "invalid_idempotency_key");
-    let good = app.post("/v1/calls", &body).header("Idempotency-Key", &long[1..]);
+    let good = app
+        .post("/v1/calls", &body)
+        .header("Idempotency-Key", &long[1..]);
     good.send().await.assert_error(403, "agent_not_found");
     app.close().await;
 }

@@ -27,9 +27,8 @@ const ITEM: [&str; 16] = [
 async fn a_call_is_placed_and_read_while_it_lasts() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
-    let body = format!(
-        r#"{{"agent_id":"{agent}","to":"{CUSTOMER}","metadata":{{"z":1.50,"a":"x"}}}}"#
-    );
+    let body =
+        format!(r#"{{"agent_id":"{agent}","to":"{CUSTOMER}","metadata":{{"z":1.50,"a":"x"}}}}"#);
     let answer = app.post("/v1/calls", body).send().await;
     let placed = answer.assert(201);
     let handle = text(&placed["id"]);
@@ -39,7 +38,10 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
         "created_at": "2026-04-30T18:32:11.123Z",
     });
     assert_eq!(placed, expected);
-    assert_eq!(members(&placed), ["id", "agent_id", "to", "status", "created_at"]);
+    assert_eq!(
+        members(&placed),
+        ["id", "agent_id", "to", "status", "created_at"]
+    );
     let location = format!("/v1/calls/{handle}");
     assert_eq!(answer.header("location"), Some(location.as_str()));
     assert_eq!(answer.header("idempotent-replayed"), None);
@@ -73,7 +75,9 @@ async fn a_retried_key_answers_with_the_same_bytes() {
     let agent = app.agent().await;
     let body = json!({"agent_id": agent, "to": CUSTOMER});
     let place = |body: &serde_json::Value| {
-        app.post("/v1/calls", body).header("Idempotency-Key", "k 1").send()
+        app.post("/v1/calls", body)
+            .header("Idempotency-Key", "k 1")
+            .send()
     };
     let first = place(&body).await;
     first.assert(201);
@@ -122,12 +126,23 @@ async fn a_queued_call_is_cancelled_and_an_ended_one_cannot_be() {
     let hang_up = format!("/v1/calls/{handle}/hangup");
     let ended = app.request("POST", &hang_up).send().await.assert(202);
     assert_eq!(ended, json!({"id": handle, "status": "failed"}));
-    let call = app.get(&format!("/v1/calls/{handle}")).send().await.assert(200);
+    let call = app
+        .get(&format!("/v1/calls/{handle}"))
+        .send()
+        .await
+        .assert(200);
     assert_eq!(
-        (&call["status"], &call["failure_reason"], &call["duration_seconds"]),
+        (
+            &call["status"],
+            &call["failure_reason"],
+            &call["duration_seconds"]
+        ),
         (&json!("failed"), &json!("cancelled"), &json!(0))
     );
-    app.request("POST", &hang_up).send().await.assert_error(409, "conflict");
+    app.request("POST", &hang_up)
+        .send()
+        .await
+        .assert_error(409, "conflict");
     let extra = app.post(&hang_up, r#"{"x":1}"#).send().await;
     extra.assert_error(400, "invalid_body");
     let absent = app.request("POST", "/v1/calls/x/hangup").send().await;

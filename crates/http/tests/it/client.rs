@@ -6,10 +6,13 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::contract;
+
 /// A request that is being written.
 pub(crate) struct Request {
     address: SocketAddr,
-    line: String,
+    method: String,
+    target: String,
     headers: Vec<(String, Vec<u8>)>,
     body: Vec<u8>,
 }
@@ -26,14 +29,16 @@ impl Request {
     pub(crate) fn new(address: SocketAddr, method: &str, target: &str) -> Self {
         Self {
             address,
-            line: format!("{method} {target} HTTP/1.1"),
+            method: method.to_owned(),
+            target: target.to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
         }
     }
 
     pub(crate) fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self.headers
+            .push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
@@ -55,7 +60,8 @@ impl Request {
     }
 
     fn bytes(&self, close: bool) -> Vec<u8> {
-        let mut bytes = format!("{}\r\nHost: test\r\n", self.line).into_bytes();
+        let head = format!("{} {} HTTP/1.1\r\nHost: test\r\n", self.method, self.target);
+        let mut bytes = head.into_bytes();
         for (name, value) in &self.headers {
             bytes.extend(name.as_bytes());
             bytes.extend(b": ");
@@ -73,10 +79,12 @@ impl Request {
         bytes
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends it, reads the whole answer, and compares it with the OpenAPI document.
     pub(crate) async fn send(self) -> Answer {
         let bytes = self.bytes(true);
-        Answer::read(exchange(self.address, &bytes).await)
+        let answer = Answer::read(exchange(self.address, &bytes).await);
+        contract::check(&self.method, &self.target, &answer);
+        answer
     }
 
     /// Sends it and leaves the connection open.
@@ -111,7 +119,9 @@ impl Answer {
         let split = split.unwrap_or_else(|| panic!("no answer: {bytes:?}"));
         let head = String::from_utf8_lossy(&bytes[..split]).into_owned();
         let mut lines = head.split("\r\n");
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1)?.parse().ok());
         let headers = lines
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
@@ -141,14 +151,24 @@ impl Answer {
 
     /// The body, after a look at the status.
     pub(crate) fn assert(&self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
+        assert_eq!(
+            self.status,
+            status,
+            "{}",
+            String::from_utf8_lossy(&self.body)
+        );
         self.json()
     }
 
     /// The message, after a look at the envelope.
     pub(crate) fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.assert(status);
-        let members: Vec<_> = body.as_object().into_iter().flatten().map(|(n, _)| n).collect();
+        let members: Vec<_> = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(n, _)| n)
+            .collect();
         assert_eq!(members, ["error", "message", "request_id"], "{body}");
         assert_eq!(body["error"], code, "{body}");
         assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));

@@ -19,7 +19,10 @@ async fn a_conversation_reads_with_its_transcript() {
     fields.extend(["recording_url".to_owned(), "transcript".to_owned()]);
     assert_eq!(members(&conversation), fields);
     assert_eq!(conversation["recording_url"], json!(null));
-    let transcript = conversation["transcript"].as_array().cloned().unwrap_or_default();
+    let transcript = conversation["transcript"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     assert!(transcript.len() > 1, "{conversation}");
     assert_eq!(
         members(&transcript[0]),
@@ -74,11 +77,17 @@ async fn both_lists_take_the_documented_filters() {
         ("from=x&to=x", "`from`"),
         ("from=2026-05-01&to=2026-04-30", "`from`"),
         ("to=2026-04-31", "`to`"),
-        ("from=2026-04-30T18:32:11+02:00", "`from`: the `+` arrived as a space"),
+        (
+            "from=2026-04-30T18:32:11+02:00",
+            "`from`: the `+` arrived as a space",
+        ),
         ("agent_id=x", "`agent_id`"),
         ("status=initiated", "`status`"),
         ("channel=fax", "`channel`"),
-        ("phone=+5215512345678", "`phone`: the `+` arrived as a space"),
+        (
+            "phone=+5215512345678",
+            "`phone`: the `+` arrived as a space",
+        ),
         ("phone=5215512345678", "`phone`"),
         ("agent=x", "`agent`"),
     ];
@@ -97,7 +106,11 @@ async fn both_lists_take_the_documented_filters() {
             assert!(message.starts_with(start), "{list}?{query}: {message}");
         }
     }
-    let chat = app.get("/v1/conversations?channel=chat").send().await.assert(200);
+    let chat = app
+        .get("/v1/conversations?channel=chat")
+        .send()
+        .await
+        .assert(200);
     assert_eq!(count(&chat), 0);
     let chat = app.get("/v1/calls?channel=chat").send().await;
     let message = chat.assert_error(400, "invalid_query");

@@ -1,5 +1,7 @@
 //! What every answer carries, and what never became a request (decisions 1.7, 1.10, 1.11).
 
+use std::time::Duration;
+
 use actix_web::{HttpServer, web};
 use offhook_http::HttpConfig;
 use serde_json::json;
@@ -25,13 +27,17 @@ async fn the_request_id_is_the_servers_own() {
     app.close().await;
 }
 
+fn fails() -> String {
+    panic!("secret reason")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_panics_answers_500_and_the_server_lives_on() {
     let app = TestApp::start().await;
     let state = app.state.clone();
     let server = HttpServer::new(move || {
-        let panics = || async { None::<String>.unwrap_or_else(|| panic!("secret reason")) };
-        offhook_http::app(state.clone()).route("/v1/panic", web::get().to(panics))
+        let panics = web::get().to(|| async { fails() });
+        offhook_http::app(state.clone()).route("/v1/panic", panics)
     });
     let server = must(server.workers(1).disable_signals().bind("127.0.0.1:0"));
     let address = server.addrs()[0];
@@ -39,7 +45,10 @@ async fn a_handler_that_panics_answers_500_and_the_server_lives_on() {
     let handle = server.handle();
     tokio::spawn(server);
     for _ in 0..3 {
-        let answer = Request::new(address, "GET", "/v1/panic").key(&app.token).send().await;
+        let answer = Request::new(address, "GET", "/v1/panic")
+            .key(&app.token)
+            .send()
+            .await;
         let message = answer.assert_error(500, "internal_error");
         assert!(!message.contains("secret"), "{message}");
     }
@@ -61,10 +70,47 @@ async fn only_a_head_that_cannot_be_read_gets_a_bare_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_does_not_come_in_time_gets_a_bare_408() {
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            head_timeout: Duration::from_millis(50),
+            ..HttpConfig::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let answer = exchange(app.address, b"GET /v1/me HTTP/1.1\r\nHost: te").await;
+    assert!(answer.starts_with(b"HTTP/1.1 408"), "{answer:?}");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_go_away_in_mid_query_leave_no_broken_connection() {
+    let app = TestApp::start().await;
+    for _ in 0..200 {
+        drop(app.get("/v1/calls").open().await);
+    }
+    for _ in 0..20 {
+        app.get("/v1/calls").send().await.assert(200);
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_openapi_document_is_served() {
+    let app = TestApp::start().await;
+    let document = app.bare("GET", "/openapi.json").send().await.assert(200);
+    assert_eq!(document["info"]["version"], "1.0.0");
+    assert_eq!(document, offhook_http::openapi_document());
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn browsers_may_ask_only_from_listed_origins() {
     let app = TestApp::with(Setup {
         config: HttpConfig {
             cors_origins: vec!["https://app.example.com".to_owned()],
+            ..HttpConfig::default()
         },
         ..Setup::default()
     })
@@ -87,14 +133,18 @@ async fn browsers_may_ask_only_from_listed_origins() {
     refused.assert_error(405, "method_not_allowed");
     assert_eq!(refused.header(origin), None);
     // Errors can be read too.
-    let error = app.bare("GET", "/v1/me").header("Origin", "https://app.example.com");
+    let error = app
+        .bare("GET", "/v1/me")
+        .header("Origin", "https://app.example.com");
     let error = error.send().await;
     error.assert_error(401, "unauthorized");
     assert_eq!(error.header(origin), Some("https://app.example.com"));
     assert_eq!(error.header("vary"), Some("Origin"));
     app.close().await;
     let app = TestApp::start().await;
-    let none = app.get("/v1/me").header("Origin", "https://app.example.com");
+    let none = app
+        .get("/v1/me")
+        .header("Origin", "https://app.example.com");
     let none = none.send().await;
     assert_eq!((none.header(origin), none.header("vary")), (None, None));
     app.close().await;

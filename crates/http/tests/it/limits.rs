@@ -12,7 +12,11 @@ async fn limited(ip_per_minute: u32, call_ip_per_minute: u32, plan: Plan) -> Tes
         limits: LimitSettings {
             ip_per_minute,
             call_ip_per_minute,
-            trusted_proxies: vec!["127.0.0.0/8".parse().unwrap_or_else(|_| panic!("a network"))],
+            trusted_proxies: vec![
+                "127.0.0.0/8"
+                    .parse()
+                    .unwrap_or_else(|_| panic!("a network")),
+            ],
             enabled: true,
         },
         plan,
@@ -56,7 +60,8 @@ async fn the_account_bucket_is_shared_and_speaks_in_every_later_answer() {
     assert_eq!(refused.number("x-ratelimit-remaining"), 0);
     assert_eq!(refused.number("retry-after"), 6);
     let reset = refused.number("x-ratelimit-reset");
-    app.clock.set(offhook_domain::Timestamp::from_micros(reset * 1_000_000));
+    app.clock
+        .set(offhook_domain::Timestamp::from_micros(reset * 1_000_000));
     app.get("/v1/me").send().await.assert(200);
     app.close().await;
 }
@@ -77,7 +82,10 @@ async fn placing_calls_has_a_window_of_its_own_that_no_spelling_escapes() {
     }
     app.get("/v1/calls").send().await.assert(200);
     let elsewhere = app.post("/v1/calls", format!(r#"{{"to":"{CUSTOMER}"}}"#));
-    let elsewhere = elsewhere.header("X-Forwarded-For", "2001:db8::1").send().await;
+    let elsewhere = elsewhere
+        .header("X-Forwarded-For", "2001:db8::1")
+        .send()
+        .await;
     elsewhere.assert_error(400, "invalid_body");
     app.close().await;
 }

@@ -41,7 +41,11 @@ async fn a_cursor_is_good_for_its_list_and_filters_alone() {
     for _ in 0..2 {
         app.call(&agent, CUSTOMER).await;
     }
-    let page = app.get("/v1/calls?limit=1&status=unknown").send().await.assert(200);
+    let page = app
+        .get("/v1/calls?limit=1&status=unknown")
+        .send()
+        .await
+        .assert(200);
     let cursor = text(&page["next_cursor"]);
     let good = format!("/v1/calls?status=unknown&cursor={cursor}");
     assert_eq!(ids(&app.get(&good).send().await.assert(200)).len(), 1);
@@ -73,8 +77,18 @@ async fn models_are_public_and_paged() {
     assert_eq!(answer.header("cache-control"), None);
     let scripted = &all["data"][0];
     assert_eq!(
-        (&scripted["id"], &scripted["kind"], &scripted["provider"], &scripted["model"]),
-        (&json!("scripted"), &json!("llm"), &json!("scripted"), &json!("scripted"))
+        (
+            &scripted["id"],
+            &scripted["kind"],
+            &scripted["provider"],
+            &scripted["model"]
+        ),
+        (
+            &json!("scripted"),
+            &json!("llm"),
+            &json!("scripted"),
+            &json!("scripted")
+        )
     );
     assert_eq!(scripted["prices"][0]["plan"], "starter");
     assert_eq!(scripted["prices"][0]["credits_per_minute"], 0);
@@ -89,7 +103,10 @@ async fn models_are_public_and_paged() {
         }
     }
     assert_eq!(Some(&seen), all["data"].as_array());
-    let scripted = app.bare("GET", "/v1/models?kind=llm&provider=scripted").send().await;
+    let scripted = app
+        .bare("GET", "/v1/models?kind=llm&provider=scripted")
+        .send()
+        .await;
     assert_eq!(ids(&scripted.assert(200)), ["scripted"]);
     let bad = app.bare("GET", "/v1/models?kind=x").send().await;
     let message = bad.assert_error(400, "invalid_query");

@@ -6,6 +6,7 @@ mod bodies;
 mod calls;
 mod checks;
 mod client;
+mod contract;
 mod conversations;
 mod edge;
 mod limits;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use offhook_http::HttpConfig;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::app::{CUSTOMER, TestApp, text};
+use crate::app::{CUSTOMER, Setup, TestApp, text};
 use crate::client::must;
 
 /// An event: its id, name and data.
@@ -17,13 +18,18 @@ type Event = (i64, String, Value);
 async fn events(stream: TcpStream) -> Vec<Event> {
     let mut bytes = Vec::new();
     let mut reader = BufReader::new(stream);
-    must(must(timeout(Duration::from_secs(20), reader.read_to_end(&mut bytes)).await));
+    must(must(
+        timeout(Duration::from_secs(20), reader.read_to_end(&mut bytes)).await,
+    ));
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let mut events = Vec::new();
     for block in text.split("\n\n") {
         let line = |name: &str| {
             let lines = block.lines();
-            lines.into_iter().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+            lines
+                .into_iter()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::to_owned)
         };
         if let (Some(id), Some(name), Some(data)) = (line("id: "), line("event: "), line("data: "))
         {
@@ -52,7 +58,11 @@ async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
     assert_eq!(states, ["dialing", "live", "closing", "completed"]);
     let turns = live.iter().filter(|(_, name, _)| name == "turn");
     let turns: Vec<&Value> = turns.map(|(_, _, data)| data).collect();
-    let conversation = app.get(&format!("/v1/conversations/{id}")).send().await.assert(200);
+    let conversation = app
+        .get(&format!("/v1/conversations/{id}"))
+        .send()
+        .await
+        .assert(200);
     assert_eq!(json!(turns), conversation["transcript"]);
     assert!(live.is_sorted_by_key(|(seq, _, _)| *seq));
 
@@ -64,7 +74,11 @@ async fn a_call_is_followed_live_and_from_where_a_client_left_off() {
     let rest = rest.header("Connection", "close").open().await;
     assert_eq!(events(rest).await, live[2..]);
     for garbage in ["x", "-1", "", "99999999999"] {
-        let answer = app.get(&target).header("Last-Event-ID", garbage).send().await;
+        let answer = app
+            .get(&target)
+            .header("Last-Event-ID", garbage)
+            .send()
+            .await;
         let message = answer.assert_error(400, "invalid_query");
         assert!(message.starts_with("`Last-Event-ID`"), "{message}");
     }
@@ -76,7 +90,10 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
     let app = TestApp::start().await;
     let agent = app.agent().await;
     let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
-    let target = format!("/v1/conversations/{}/events", handle.trim_start_matches("call_"));
+    let target = format!(
+        "/v1/conversations/{}/events",
+        handle.trim_start_matches("call_")
+    );
     let mut open = Vec::new();
     for _ in 0..10 {
         let mut stream = BufReader::new(app.get(&target).open().await);
@@ -88,12 +105,49 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
     let refused = app.get(&target).send().await;
     refused.assert_error(409, "conflict");
     assert!(refused.number("x-ratelimit-remaining") > 0);
-    // A server that stops ends the streams; so does a client that goes away.
+    // A client that goes away makes room.
+    open.pop();
+    let reopened = async {
+        loop {
+            let mut stream = BufReader::new(app.get(&target).open().await);
+            let mut line = String::new();
+            must(stream.read_line(&mut line).await);
+            if line.starts_with("HTTP/1.1 200") {
+                return stream;
+            }
+        }
+    };
+    open.push(must(timeout(Duration::from_secs(5), reopened).await));
+    // A server that stops ends the streams.
     app.state.end_streams();
     for stream in &mut open {
         let mut rest = Vec::new();
-        must(must(timeout(Duration::from_secs(5), read_last_chunk(stream, &mut rest)).await));
+        must(must(
+            timeout(Duration::from_secs(5), read_last_chunk(stream, &mut rest)).await,
+        ));
     }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_streams_of_a_revoked_key_end() {
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            stream_key_check: Duration::from_millis(20),
+            ..HttpConfig::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let agent = app.agent().await;
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    let target = format!(
+        "/v1/conversations/{}/events",
+        handle.trim_start_matches("call_")
+    );
+    let open = app.get(&target).header("Connection", "close").open().await;
+    app.revoke(&app.token).await;
+    assert_eq!(events(open).await, []);
     app.close().await;
 }
 

@@ -43,16 +43,36 @@ async fn an_endpoint_shows_its_secret_once() {
     let read = app.get(&target).send().await.assert(200);
     assert_eq!(members(&read), ENDPOINT);
     let list = app.get("/v1/webhooks").send().await.assert(200);
-    assert_eq!(list, json!({"data": [read], "has_more": false, "next_cursor": null}));
+    assert_eq!(
+        list,
+        json!({"data": [read], "has_more": false, "next_cursor": null})
+    );
 
     let change = json!({"description": "orders", "status": "disabled"});
-    let changed = app.request("PATCH", &target).json(change).send().await.assert(200);
+    let changed = app
+        .request("PATCH", &target)
+        .json(change)
+        .send()
+        .await
+        .assert(200);
     assert_eq!(members(&changed), ENDPOINT);
-    assert_eq!((&changed["description"], &changed["status"]), (&json!("orders"), &json!("disabled")));
+    assert_eq!(
+        (&changed["description"], &changed["status"]),
+        (&json!("orders"), &json!("disabled"))
+    );
     let cleared = json!({"description": null, "status": "enabled"});
-    let cleared = app.request("PATCH", &target).json(cleared).send().await.assert(200);
+    let cleared = app
+        .request("PATCH", &target)
+        .json(cleared)
+        .send()
+        .await
+        .assert(200);
     assert_eq!(cleared["description"], json!(null));
-    let null = app.request("PATCH", &target).json(r#"{"url":null}"#).send().await;
+    let null = app
+        .request("PATCH", &target)
+        .json(r#"{"url":null}"#)
+        .send()
+        .await;
     null.assert_error(400, "invalid_body");
 
     let rotate = format!("{target}/rotate-secret");
@@ -60,7 +80,11 @@ async fn an_endpoint_shows_its_secret_once() {
     assert_eq!(members(&rotated), [&ENDPOINT[..], &["secret"]].concat());
     assert_ne!(text(&rotated["secret"]), secret);
     let overlap = app.post(&rotate, r#"{"overlap_hours":169}"#).send().await;
-    assert!(overlap.assert_error(400, "invalid_body").starts_with("`overlap_hours`"));
+    assert!(
+        overlap
+            .assert_error(400, "invalid_body")
+            .starts_with("`overlap_hours`")
+    );
 
     let deleted = app.request("DELETE", &target).send().await.assert(200);
     assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
@@ -71,7 +95,12 @@ async fn an_endpoint_shows_its_secret_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn targets_that_are_not_public_https_are_refused() {
     let app = TestApp::start().await;
-    for url in ["http://example.com/", "https://127.0.0.1/", "https://localhost/", "x"] {
+    for url in [
+        "http://example.com/",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "x",
+    ] {
         let answer = app.post("/v1/webhooks", json!({"url": url})).send().await;
         let message = answer.assert_error(400, "invalid_body");
         assert!(message.starts_with("`url`"), "{url}: {message}");
@@ -85,16 +114,30 @@ async fn the_event_catalog_is_a_list_with_examples() {
     let list = app.get("/v1/webhooks/events").send().await.assert(200);
     let types: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
     assert_eq!(types.len(), 3);
-    for (item, kind) in types.into_iter().zip(["call.initiated", "call.completed", "call.failed"]) {
+    for (item, kind) in types
+        .into_iter()
+        .zip(["call.initiated", "call.completed", "call.failed"])
+    {
         assert_eq!(members(item), ["type", "description", "example"]);
         assert_eq!(item["type"], kind);
-        assert_eq!(members(&item["example"]), ["id", "type", "created_at", "data"]);
+        assert_eq!(
+            members(&item["example"]),
+            ["id", "type", "created_at", "data"]
+        );
         assert_eq!(item["example"]["type"], kind);
     }
-    let first = app.get("/v1/webhooks/events?limit=2").send().await.assert(200);
+    let first = app
+        .get("/v1/webhooks/events?limit=2")
+        .send()
+        .await
+        .assert(200);
     assert_eq!(first["has_more"], true);
     let cursor = text(&first["next_cursor"]);
-    let rest = app.get(&format!("/v1/webhooks/events?cursor={cursor}")).send().await.assert(200);
+    let rest = app
+        .get(&format!("/v1/webhooks/events?cursor={cursor}"))
+        .send()
+        .await
+        .assert(200);
     assert_eq!(rest["data"][0]["type"], "call.failed");
     app.close().await;
 }
@@ -104,20 +147,32 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let app = TestApp::start().await;
     let made = endpoint(&app).await;
     let target = format!("/v1/webhooks/{}", text(&made["id"]));
-    let test = app.post(&format!("{target}/test"), r#"{"type":"call.failed"}"#).send().await;
+    let test = app
+        .post(&format!("{target}/test"), r#"{"type":"call.failed"}"#)
+        .send()
+        .await;
     let delivery = test.assert(202);
     assert_eq!(members(&delivery), DELIVERY);
-    assert_eq!((&delivery["type"], &delivery["status"]), (&json!("call.failed"), &json!("pending")));
+    assert_eq!(
+        (&delivery["type"], &delivery["status"]),
+        (&json!("call.failed"), &json!("pending"))
+    );
     let one = format!("/v1/webhooks/deliveries/{}", text(&delivery["id"]));
     let story = app.get(&one).send().await.assert(200);
-    assert_eq!(members(&story), [&DELIVERY[..], &["payload", "attempts"]].concat());
+    assert_eq!(
+        members(&story),
+        [&DELIVERY[..], &["payload", "attempts"]].concat()
+    );
     assert_eq!(story["payload"]["id"], delivery["event_id"]);
     assert_eq!(
         story["payload"]["data"]["id"],
         "call_00000000-0000-7000-8000-000000000000"
     );
     assert_eq!(story["attempts"], json!([]));
-    let again = app.request("POST", &format!("{one}/redeliver")).send().await;
+    let again = app
+        .request("POST", &format!("{one}/redeliver"))
+        .send()
+        .await;
     assert_eq!(members(&again.assert(202)), DELIVERY);
 
     app.clock.advance(Duration::from_secs(1));
@@ -130,10 +185,20 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let list = app.get("/v1/webhooks/deliveries").send().await.assert(200);
     assert_eq!(types(&list), ["call.initiated", "call.failed"]);
     let filters = "status=pending&type=call.initiated&from=2026-04-30&to=2026-04-30";
-    let list = app.get(&format!("/v1/webhooks/deliveries?{filters}")).send().await;
+    let list = app
+        .get(&format!("/v1/webhooks/deliveries?{filters}"))
+        .send()
+        .await;
     assert_eq!(types(&list.assert(200)), ["call.initiated"]);
-    for (query, start) in [("status=x", "`status`"), ("type=x", "`type`"), ("from=x", "`from`")] {
-        let answer = app.get(&format!("/v1/webhooks/deliveries?{query}")).send().await;
+    for (query, start) in [
+        ("status=x", "`status`"),
+        ("type=x", "`type`"),
+        ("from=x", "`from`"),
+    ] {
+        let answer = app
+            .get(&format!("/v1/webhooks/deliveries?{query}"))
+            .send()
+            .await;
         assert!(answer.assert_error(400, "invalid_query").starts_with(start));
     }
 
@@ -141,15 +206,23 @@ async fn deliveries_tell_what_was_sent_and_can_be_asked_for_again() {
     let since = json!({"since": "2026-04-30T00:00:00Z"});
     let recovered = app.post(&recover, &since).send().await.assert(202);
     assert_eq!(members(&recovered), ["count"]);
-    app.request("POST", &recover).send().await.assert_error(400, "invalid_json");
-    let disable = app.request("PATCH", &target).json(r#"{"status":"disabled"}"#);
+    app.request("POST", &recover)
+        .send()
+        .await
+        .assert_error(400, "invalid_json");
+    let disable = app
+        .request("PATCH", &target)
+        .json(r#"{"status":"disabled"}"#);
     disable.send().await.assert(200);
     for (target, body) in [
         (format!("{target}/test"), json!({})),
         (recover, since),
         (format!("{one}/redeliver"), json!({})),
     ] {
-        app.post(&target, body).send().await.assert_error(409, "conflict");
+        app.post(&target, body)
+            .send()
+            .await
+            .assert_error(409, "conflict");
     }
     app.close().await;
 }

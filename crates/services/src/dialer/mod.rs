@@ -17,8 +17,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Shared;
 use crate::calls::end_queued;
+use crate::{Keys, Shared, housekeeping};
 
 pub(crate) use closing::unanswered;
 pub(crate) use registry::Registry;
@@ -41,19 +41,18 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// A node judges others' leases only after so long of its own successful renewals.
 const JUDGE_AFTER: Duration = Duration::from_secs(45);
 
-/// How often keys' last uses are written.
-const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(5);
-
 /// The worker that dials. One runs in each process.
 pub struct Dialer {
     shared: Arc<Shared>,
+    keys: Keys,
     calls: TaskTracker,
 }
 
 impl Dialer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, keys: Keys) -> Self {
         Self {
             shared,
+            keys,
             calls: TaskTracker::new(),
         }
     }
@@ -69,6 +68,9 @@ impl Dialer {
             self.calls.clone(),
             stop.clone(),
         ));
+        let keeping_house =
+            housekeeping::keep(self.shared.clone(), self.keys.clone(), sweeping.clone());
+        let housekeeper = tokio::spawn(keeping_house);
         self.claim_until(&stop).await;
         let _ = sweeper.await;
         self.calls.close();
@@ -80,7 +82,7 @@ impl Dialer {
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
         sweeping.cancel();
-        let _ = tokio::join!(keeper, listener);
+        let _ = tokio::join!(keeper, listener, housekeeper);
         if self
             .shared
             .store

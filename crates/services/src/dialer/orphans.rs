@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing::{MediaEnd, close, settle};
-use super::{HOUSEKEEPING_EVERY, JUDGE_AFTER, SWEEP_EVERY, expire};
+use super::{JUDGE_AFTER, SWEEP_EVERY, expire};
 use crate::Shared;
 
 /// Orphans taken at once.
@@ -27,7 +27,6 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
     // The embedded database has one owner: whoever else held a claim is gone.
     let mut all = shared.store.is_embedded();
     let mut healthy_since = Instant::now();
-    let mut kept_house = Instant::now();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -49,11 +48,6 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
                 tracing::warn!(%error, "orphaned calls could not be taken over");
                 healthy_since = Instant::now();
             }
-        }
-        if kept_house.elapsed() >= HOUSEKEEPING_EVERY {
-            kept_house = Instant::now();
-            // What cannot be purged now is purged the next time.
-            let _ = shared.store.purge_keys(shared.clock.now()).await;
         }
     }
 }

@@ -10,9 +10,7 @@ use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId,
 use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
-use crate::schema::{
-    accounts, conversations, deliveries, resends, webhook_endpoints as endpoints,
-};
+use crate::schema::{accounts, conversations, deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql;
 use crate::sql::V;
 use crate::{
@@ -163,9 +161,12 @@ pub(crate) async fn candidates(
         #[diesel(sql_type = sql::Uuid)]
         id: DeliveryId,
     }
+    if slots.iter().all(|slot| slot.firsts + slot.retries == 0) {
+        return Ok(Vec::new());
+    }
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let due: Vec<Due> = diesel::sql_query(concat!(
-        "SELECT due.id FROM UNNEST($1, $2, $3) AS s(endpoint_id, scheduled, retries) \
+        "SELECT due.id FROM UNNEST($1, $2, $3) AS s(endpoint_id, firsts, retries) \
          CROSS JOIN LATERAL ( \
            SELECT r.id FROM ( \
              SELECT d.id FROM deliveries d WHERE ",
@@ -179,11 +180,10 @@ pub(crate) async fn candidates(
         first_attempts!(),
         "    AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
              AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
-             ORDER BY d.next_attempt_at LIMIT s.scheduled) f \
-           LIMIT s.scheduled) due"
+             ORDER BY d.next_attempt_at LIMIT s.firsts) f) due"
     ))
     .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
-    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.scheduled)))
+    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.firsts)))
     .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
     .bind::<sql::Instant, _>(V(times.now))
     .bind::<sql::Instant, _>(V(times.judged_at))
@@ -195,9 +195,7 @@ pub(crate) async fn candidates(
     // Another process may have had them since: once locked, the conditions are looked at again.
     let locked: Vec<(DeliveryId, Option<ClaimId>, i32, i32)> = deliveries::table
         .filter(deliveries::id.eq_any(due.iter().map(|row| V(row.id))))
-        .filter(
-            deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V)),
-        )
+        .filter(deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V)))
         .filter(deliveries::next_attempt_at.le(V(times.now)))
         .filter(
             deliveries::claim_id

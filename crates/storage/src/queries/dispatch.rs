@@ -14,7 +14,8 @@ use super::endpoints::signing;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, StoreError,
+    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, DueEndpoint,
+    StoreError,
 };
 
 /// The third process in a row that dies in one attempt makes it a failed one (platform.md W4).
@@ -78,16 +79,22 @@ macro_rules! due_query {
         concat!(
             "WITH RECURSIVE skip(endpoint_id) AS ( \
                SELECT * FROM (SELECT endpoint_id FROM deliveries \
-                 WHERE state = '", $state, "' AND state IN ('pending', 'retrying') \
+                 WHERE state = '",
+            $state,
+            "' AND state IN ('pending', 'retrying') \
                  ORDER BY endpoint_id LIMIT 1) AS first \
                UNION ALL \
                SELECT (SELECT d.endpoint_id FROM deliveries d \
-                 WHERE d.state = '", $state, "' AND d.state IN ('pending', 'retrying') \
+                 WHERE d.state = '",
+            $state,
+            "' AND d.state IN ('pending', 'retrying') \
                    AND d.endpoint_id > skip.endpoint_id \
                  ORDER BY d.endpoint_id LIMIT 1) \
                FROM skip WHERE skip.endpoint_id IS NOT NULL) \
              SELECT skip.endpoint_id, (SELECT d.next_attempt_at FROM deliveries d \
-                 WHERE d.endpoint_id = skip.endpoint_id AND ", $conditions, " \
+                 WHERE d.endpoint_id = skip.endpoint_id AND ",
+            $conditions,
+            " \
                    AND (d.claim_id IS NULL OR d.lease_expires_at < $1) \
                  ORDER BY d.next_attempt_at LIMIT 1) AS due \
              FROM skip WHERE skip.endpoint_id IS NOT NULL"
@@ -95,11 +102,34 @@ macro_rules! due_query {
     };
 }
 
-/// Endpoints with open deliveries that may be claimed, and when each one's first is due.
+/// Endpoints with open deliveries that may be claimed, and when each one's next are due.
 pub(crate) async fn due(
     conn: &mut Conn,
     judged_at: Timestamp,
-) -> Result<Vec<(EndpointId, Timestamp)>, StoreError> {
+) -> Result<Vec<DueEndpoint>, StoreError> {
+    let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
+    let mut retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
+    let mut all: Vec<DueEndpoint> = firsts
+        .into_iter()
+        .map(|(endpoint, first)| DueEndpoint {
+            endpoint,
+            first: Some(first),
+            retry: retries.remove(&endpoint),
+        })
+        .collect();
+    all.extend(retries.into_iter().map(|(endpoint, retry)| DueEndpoint {
+        endpoint,
+        first: None,
+        retry: Some(retry),
+    }));
+    Ok(all)
+}
+
+async fn due_of(
+    conn: &mut Conn,
+    query: &'static str,
+    judged_at: Timestamp,
+) -> Result<HashMap<EndpointId, Timestamp>, StoreError> {
     #[derive(QueryableByName)]
     struct Due {
         #[diesel(sql_type = crate::sql::Uuid)]
@@ -107,23 +137,14 @@ pub(crate) async fn due(
         #[diesel(sql_type = diesel::sql_types::Nullable<crate::sql::Instant>)]
         due: Option<Timestamp>,
     }
-    let mut first: HashMap<EndpointId, Timestamp> = HashMap::new();
-    for query in [
-        due_query!("pending", first_attempts!()),
-        due_query!("retrying", retries!()),
-    ] {
-        let rows: Vec<Due> = diesel::sql_query(query)
-            .bind::<crate::sql::Instant, _>(V(judged_at))
-            .load(conn)
-            .await?;
-        for row in rows {
-            if let Some(due) = row.due {
-                let known = first.entry(row.endpoint_id).or_insert(due);
-                *known = due.min(*known);
-            }
-        }
-    }
-    Ok(first.into_iter().collect())
+    let rows: Vec<Due> = diesel::sql_query(query)
+        .bind::<crate::sql::Instant, _>(V(judged_at))
+        .load(conn)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| Some((row.endpoint_id, row.due?)))
+        .collect())
 }
 
 /// Endpoints with asked-for repetitions that may be claimed.

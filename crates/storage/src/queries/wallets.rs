@@ -107,9 +107,16 @@ pub(crate) async fn top_up(
     };
     let budget: Option<Credits> = match key {
         Some(key) => {
-            let budget = api_keys::table.find(V(key)).select(api_keys::monthly_credit_budget);
+            let budget = api_keys::table
+                .find(V(key))
+                .select(api_keys::monthly_credit_budget);
             // A budget that was lifted meanwhile still counts what the call holds.
-            Some(budget.first::<Option<Credits>>(conn).await?.unwrap_or(Credits::MAX))
+            Some(
+                budget
+                    .first::<Option<Credits>>(conn)
+                    .await?
+                    .unwrap_or(Credits::MAX),
+            )
         }
         None => None,
     };

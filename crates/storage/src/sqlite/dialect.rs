@@ -1,5 +1,8 @@
 //! The few statements that differ, for SQLite.
 
+use std::sync::LazyLock;
+use std::time::Instant;
+
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
@@ -25,13 +28,15 @@ pub(crate) async fn lease_clock(
     Ok(now)
 }
 
-/// The clock that the leases of deliveries are judged by: one that stands still, as whoever could have claimed before
-/// this process is gone. Claims are made to run out by hand, at the start; a clock that jumps ends none.
+/// The clock that the leases of deliveries are judged by: the time since this process began, which nobody can turn.
+/// Leases of an earlier process are made to run out by hand, when the dispatcher starts.
 pub(crate) async fn delivery_lease_clock(
     _conn: &mut Conn,
-    _offset: i64,
+    offset: i64,
 ) -> Result<Timestamp, StoreError> {
-    Ok(Timestamp::from_micros(0))
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let micros = i64::try_from(BEGAN.elapsed().as_micros()).unwrap_or(i64::MAX);
+    Ok(Timestamp::from_micros(micros.saturating_add(offset)))
 }
 
 /// Takes the account's row for the duration of the transaction; the one writer has it anyway.
@@ -134,19 +139,20 @@ pub(crate) async fn candidates(
     }
     let mut found = Vec::new();
     for slot in slots {
-        let mut left = slot.scheduled;
         for (query, most) in [
-            (due_of_endpoint!(retries!()), slot.retries.min(left)),
-            (due_of_endpoint!(first_attempts!()), left),
+            (due_of_endpoint!(retries!()), slot.retries),
+            (due_of_endpoint!(first_attempts!()), slot.firsts),
         ] {
+            if most == 0 {
+                continue;
+            }
             let rows: Vec<Candidate> = diesel::sql_query(query)
                 .bind::<sql::Uuid, _>(V(slot.endpoint))
                 .bind::<sql::Instant, _>(V(times.now))
                 .bind::<sql::Instant, _>(V(times.judged_at))
-                .bind::<BigInt, _>(i64::try_from(most.min(left)).unwrap_or(i64::MAX))
+                .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
                 .load(conn)
                 .await?;
-            left = left.saturating_sub(rows.len());
             found.extend(rows);
         }
     }
@@ -233,7 +239,8 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
             deliveries::state.eq(V(state)),
             deliveries::next_attempt_at.eq(report.next_attempt_at),
         );
-        let open = deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
+        let open =
+            deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
         // A failure does not bring back what was cancelled or received meanwhile.
         diesel::update(deliveries::table)
             .filter(mine.and(open.or(report.success.into_sql::<diesel::sql_types::Bool>())))

@@ -305,19 +305,13 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn top_up(
-        &self,
-        id: ConversationId,
-        credits: Credits,
-    ) -> Result<bool, StoreError> {
+    pub async fn top_up(&self, id: ConversationId, credits: Credits) -> Result<bool, StoreError> {
         write!(self, |conn| {
             use queries::wallets::Reserve;
-            Ok(
-                match queries::wallets::top_up(conn, id, credits).await? {
-                    Reserve::Held => Verdict::Commit(true),
-                    Reserve::WalletTooLow | Reserve::BudgetTooLow => Verdict::Rollback(false),
-                },
-            )
+            Ok(match queries::wallets::top_up(conn, id, credits).await? {
+                Reserve::Held => Verdict::Commit(true),
+                Reserve::WalletTooLow | Reserve::BudgetTooLow => Verdict::Rollback(false),
+            })
         })
     }
 

@@ -55,9 +55,10 @@ impl StoreConfig {
             }),
             // Connections share neither a nameless database nor one in memory.
             Some("sqlite") => match &url["sqlite://".len()..] {
-                "" | ":memory:" => {
-                    Err("the database URL must name a file, such as sqlite://data/offhook.db".to_owned())
-                }
+                "" | ":memory:" => Err(
+                    "the database URL must name a file, such as sqlite://data/offhook.db"
+                        .to_owned(),
+                ),
                 file => Ok(Self::sqlite(file)),
             },
             _ => Err("the database URL must begin with postgres:// or sqlite://".to_owned()),
@@ -187,7 +188,8 @@ impl Store {
         matches!(self.inner, Inner::Sqlite(_))
     }
 
-    /// Turns the clock that leases and keys are judged by on PostgreSQL; for tests.
+    /// Turns the clock that leases and keys are judged by on PostgreSQL, and those of deliveries on both databases; for
+    /// tests.
     pub fn turn_lease_clock(&self, micros: i64) {
         self.clock_offset.store(micros, Ordering::SeqCst);
     }

@@ -7,8 +7,9 @@ use offhook_domain::{AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, Even
 
 use super::{LEASE, mint, read, write};
 use crate::{
-    AttemptReport, ClaimSlots, ClaimedAttempt, Delivery, DeliveryFilter, DeliveryStory, Endpoint,
-    EndpointChange, EndpointStatus, EndpointView, NewEvent, PageKey, Store, StoreError, Verdict,
+    AttemptReport, ClaimSlots, ClaimedAttempt, Delivery, DeliveryFilter, DeliveryStory,
+    DueEndpoint, Endpoint, EndpointChange, EndpointStatus, EndpointView, NewEvent, PageKey, Store,
+    StoreError, Verdict,
 };
 
 /// What became of a request for one more attempt.
@@ -271,12 +272,12 @@ impl Store {
         })
     }
 
-    /// Endpoints with open deliveries that nobody has claimed, and when each one's first is due. Deliveries that wait
+    /// Endpoints with open deliveries that nobody has claimed, and when each one's next are due. Deliveries that wait
     /// for an earlier event of their call do not count.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn due_endpoints(&self) -> Result<Vec<(EndpointId, Timestamp)>, StoreError> {
+    pub async fn due_endpoints(&self) -> Result<Vec<DueEndpoint>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
             let judged_at = dialect::delivery_lease_clock(conn, offset).await?;
@@ -327,8 +328,7 @@ impl Store {
                 judged_at,
                 lease: judged_at.plus(LEASE),
             };
-            let (claimed, sealed) =
-                queries::dispatch::claim(conn, &slots, &offsets, times).await?;
+            let (claimed, sealed) = queries::dispatch::claim(conn, &slots, &offsets, times).await?;
             Ok(Verdict::Commit((claimed, sealed)))
         })?;
         let mut secrets: HashMap<EndpointId, Vec<String>> = HashMap::new();

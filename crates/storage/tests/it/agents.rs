@@ -21,7 +21,11 @@ fn change(head: i32, config: Option<&str>) -> AgentChange {
 }
 
 async fn named(shop: &Shop, filter: AgentFilter) -> HashSet<String> {
-    let page = shop.store.agents(shop.account, filter, None, 100).await.unwrap();
+    let page = shop
+        .store
+        .agents(shop.account, filter, None, 100)
+        .await
+        .unwrap();
     page.into_iter().map(|agent| agent.name).collect()
 }
 

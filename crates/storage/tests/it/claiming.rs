@@ -7,9 +7,7 @@ use offhook_domain::CallState;
 use offhook_storage::{Fenced, Store};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::shop::{
-    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, settlement, turn,
-};
+use crate::shop::{CANCELLED, MINUTE, Shop, T0, after, end, node, pass, settlement, turn};
 
 contract! {
     async fn claimed_calls_are_dialing_and_owned_and_the_oldest_come_first(store: Store) {

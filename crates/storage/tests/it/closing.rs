@@ -108,13 +108,14 @@ contract! {
         let id = call.id;
         store.place_call(call).await.unwrap();
         let mut raw = Raw::open(&database).await;
+        raw.run("UPDATE api_keys SET monthly_credit_budget = 100").await;
         let budget = "SELECT CAST(spent AS TEXT) || ' ' || CAST(reserved AS TEXT) AS line FROM key_budgets";
         assert_eq!(raw.line(budget).await, "0 10");
         let claim = shop.claim_at(5, node(), crate::shop::T0).await[0].claim_id.unwrap();
-        assert!(store.top_up(id, Some(100), 5).await.unwrap());
+        assert!(store.top_up(id, 5).await.unwrap());
         assert_eq!(raw.line(budget).await, "0 15");
-        assert!(!store.top_up(id, Some(100), 86).await.unwrap(), "beyond the key's budget");
-        assert!(!store.top_up(id, Some(10_000), 2_000).await.unwrap(), "beyond the wallet");
+        assert!(!store.top_up(id, 86).await.unwrap(), "beyond the key's budget");
+        assert!(!store.top_up(id, 2_000).await.unwrap(), "beyond the wallet");
         assert_eq!(raw.line(budget).await, "0 15");
         assert_eq!(shop.wallet().await, (1_000, 15));
 
@@ -126,7 +127,7 @@ contract! {
             .unwrap();
         assert_eq!(raw.line(budget).await, "12 0");
         assert_eq!(shop.wallet().await, (988, 0));
-        assert!(!store.top_up(id, Some(100), 1).await.unwrap(), "a settled call holds nothing more");
+        assert!(!store.top_up(id, 1).await.unwrap(), "a settled call holds nothing more");
         assert_eq!(shop.wallet().await, (988, 0));
     }
 

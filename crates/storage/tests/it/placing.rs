@@ -261,16 +261,27 @@ mod only_postgres {
              ({account}, '{OPERATION}', 'k1', '', 201, '', '', {now}, clock_timestamp() + interval '1 day')"
         ))
         .await;
-        let placed = store.place_call(shop.keyed_call("k1", 1, T0)).await.unwrap();
+        let placed = store
+            .place_call(shop.keyed_call("k1", 1, T0))
+            .await
+            .unwrap();
         assert_eq!(placed, Placed::KeyInFlight);
         raw.run("ROLLBACK").await;
-        let placed = store.place_call(shop.keyed_call("k1", 1, T0)).await.unwrap();
+        let placed = store
+            .place_call(shop.keyed_call("k1", 1, T0))
+            .await
+            .unwrap();
         assert_eq!(placed, Placed::Accepted(vec![]));
 
-        raw.run(&format!("BEGIN; SELECT 1 FROM wallets WHERE account_id = {account} FOR UPDATE"))
-            .await;
+        raw.run(&format!(
+            "BEGIN; SELECT 1 FROM wallets WHERE account_id = {account} FOR UPDATE"
+        ))
+        .await;
         let refused = store.place_call(shop.keyed_call("k2", 1, T0)).await;
-        assert!(matches!(refused, Err(offhook_storage::StoreError::Locked)), "{refused:?}");
+        assert!(
+            matches!(refused, Err(offhook_storage::StoreError::Locked)),
+            "{refused:?}"
+        );
         raw.run("ROLLBACK").await;
     }
 }

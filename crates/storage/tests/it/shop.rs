@@ -174,7 +174,9 @@ impl Shop {
     pub(crate) async fn endpoint(&self) -> EndpointId {
         let endpoint = new_endpoint(self.account, T0);
         let id = endpoint.id;
-        let made = self.store.create_endpoint(endpoint, "whsec_one", "whsec_o", 20);
+        let made = self
+            .store
+            .create_endpoint(endpoint, "whsec_one", "whsec_o", 20);
         assert!(made.await.unwrap());
         id
     }
@@ -212,7 +214,11 @@ impl Shop {
         let limit = usize::try_from(limit).unwrap();
         assert!(page.len() <= limit + 1);
         let more = page.len() > limit;
-        let rows: Vec<_> = page.into_iter().take(limit).map(|v| v.conversation).collect();
+        let rows: Vec<_> = page
+            .into_iter()
+            .take(limit)
+            .map(|v| v.conversation)
+            .collect();
         let last = rows.last().map(|row| (row.started_at, row.id));
         let ids = rows.into_iter().map(|row| row.id).collect();
         (ids, last.filter(|_| more))

@@ -39,8 +39,8 @@ fn step() -> impl Strategy<Value = Step> {
 /// What the test knows of an account's calls.
 #[derive(Default)]
 struct Calls {
-    queued: VecDeque<(ConversationId, Option<i64>)>,
-    owned: VecDeque<(ConversationId, ClaimId, Option<i64>, i64)>,
+    queued: VecDeque<(ConversationId, i64)>,
+    owned: VecDeque<(ConversationId, ClaimId, i64)>,
 }
 
 /// Takes a step, if there is a call to take it with. Credits that a call costs are within what it holds, as the engine
@@ -49,7 +49,9 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
     let store = &shop.store;
     match step {
         Step::Credit(credits) => {
-            let balance = store.change_wallet(shop.account, entry("purchase", credits)).await;
+            let balance = store
+                .change_wallet(shop.account, entry("purchase", credits))
+                .await;
             assert!(balance.unwrap() >= credits);
         }
         Step::Place { hold, budget } => {
@@ -57,36 +59,46 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
             (call.reserve, call.key_budget) = (hold, budget);
             let id = call.id;
             if let Placed::Accepted(_) = store.place_call(call).await.unwrap() {
-                calls.queued.push_back((id, budget));
+                calls.queued.push_back((id, hold));
             }
         }
         Step::Cancel => {
-            if let Some((id, _)) = calls.queued.pop_front() {
+            if let Some((id, ..)) = calls.queued.pop_front() {
                 let ended = settlement(CallState::Failed, 0);
-                store.end_queued_call((shop.account, id), CANCELLED, ended).await.unwrap();
+                store
+                    .end_queued_call((shop.account, id), CANCELLED, ended)
+                    .await
+                    .unwrap();
             }
         }
         Step::Claim => {
             let claimed = shop.claim_at(1_000, node(), T0).await;
             for call in claimed {
-                let at = calls.queued.iter().position(|(id, _)| *id == call.id).unwrap();
-                let (id, budget) = calls.queued.remove(at).unwrap();
-                calls.owned.push_back((id, call.claim_id.unwrap(), budget, 0));
+                let at = calls
+                    .queued
+                    .iter()
+                    .position(|(id, ..)| *id == call.id)
+                    .unwrap();
+                let (id, held) = calls.queued.remove(at).unwrap();
+                calls.owned.push_back((id, call.claim_id.unwrap(), held));
             }
         }
         Step::TopUp(credits) => {
-            if let Some((id, _, budget, held)) = calls.owned.front_mut()
-                && store.top_up(*id, *budget, credits).await.unwrap()
+            if let Some((id, _, held)) = calls.owned.front_mut()
+                && store.top_up(*id, credits).await.unwrap()
             {
                 *held += credits;
             }
         }
         Step::Settle(cost) => {
-            if let Some((id, claim, _, held)) = calls.owned.pop_front() {
+            if let Some((id, claim, held)) = calls.owned.pop_front() {
                 store.call_answered(id, claim, after(1)).await.unwrap();
                 store.close_call(id, claim, end()).await.unwrap();
                 let settled = settlement(CallState::Completed, cost.min(held));
-                let done = store.settle_call((shop.account, id, claim), settled).await.unwrap();
+                let done = store
+                    .settle_call((shop.account, id, claim), settled)
+                    .await
+                    .unwrap();
                 assert!(done.is_some());
             }
         }
@@ -97,23 +109,28 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
 async fn check(raw: &mut Raw, shop: &Shop) {
     let (balance, reserved) = shop.wallet().await;
     let account = raw.id(shop.account.uuid());
-    let mut sum = async |what: &str| {
-        let sql = format!("SELECT CAST(COALESCE({what}), 0) AS TEXT) AS line");
-        let of = what.replace("ACCOUNT", &account);
-        raw.line(&sql.replace(what, &of)).await.parse::<i64>().unwrap()
+    let mut number = async |select: &str| {
+        let select = select.replace("ACCOUNT", &account);
+        let sql = format!("SELECT CAST(COALESCE(({select}), 0) AS TEXT) AS line");
+        raw.line(&sql).await.parse::<i64>().unwrap()
     };
-    let ledger = sum("(SELECT SUM(amount_credits) FROM ledger WHERE account_id = ACCOUNT").await;
+    let ledger = number("SELECT SUM(amount_credits) FROM ledger WHERE account_id = ACCOUNT").await;
     assert_eq!(balance, ledger);
-    let newest = sum("(SELECT balance_after_credits FROM ledger WHERE account_id = ACCOUNT ORDER BY seq DESC LIMIT 1").await;
-    assert_eq!(balance, newest);
-    let gaps = sum("(SELECT MAX(seq) - COUNT(*) FROM ledger WHERE account_id = ACCOUNT").await;
-    assert_eq!(gaps, 0, "seq has no gaps");
-    let held = sum("(SELECT SUM(credits) FROM reservations WHERE account_id = ACCOUNT").await;
-    assert_eq!(reserved, held);
+    let newest = "SELECT balance_after_credits FROM ledger WHERE account_id = ACCOUNT ORDER BY seq DESC LIMIT 1";
+    assert_eq!(balance, number(newest).await);
+    let gaps = "SELECT MAX(seq) - COUNT(*) FROM ledger WHERE account_id = ACCOUNT";
+    assert_eq!(number(gaps).await, 0, "seq has no gaps");
+    let held = "SELECT SUM(credits) FROM reservations WHERE account_id = ACCOUNT";
+    assert_eq!(reserved, number(held).await);
     assert!(balance - reserved >= 0, "{balance} - {reserved}");
-    let keys = sum("(SELECT SUM(r.credits) FROM reservations r WHERE r.account_id = ACCOUNT AND r.key_id IS NOT NULL").await;
-    let budgets = sum("(SELECT SUM(b.reserved) FROM key_budgets b JOIN api_keys k ON k.id = b.key_id WHERE k.account_id = ACCOUNT").await;
-    assert_eq!(budgets, keys, "what budgets hold is what their calls hold");
+    let of_keys = number(&format!("{held} AND key_id IS NOT NULL")).await;
+    let budgets = "SELECT SUM(b.reserved) FROM key_budgets b JOIN api_keys k ON k.id = b.key_id \
+                   WHERE k.account_id = ACCOUNT";
+    assert_eq!(
+        number(budgets).await,
+        of_keys,
+        "what budgets hold is what their calls hold"
+    );
 }
 
 contract! {
@@ -141,7 +158,7 @@ contract! {
             let steps = prop::collection::vec(step(), 25).new_tree(&mut runner).unwrap().current();
             let shop = shop.clone();
             tokio::spawn(async move {
-                // Each task ends its own calls; claims are one task's at a time, so here each claims by itself.
+                // Claimed calls are the settler's.
                 let mut calls = Calls::default();
                 for step in steps {
                     if !matches!(step, Step::Claim | Step::Settle(_) | Step::TopUp(_)) {
@@ -161,7 +178,7 @@ contract! {
                         // Topping up while the call is being settled.
                         let topping = tokio::spawn({
                             let store = store.clone();
-                            async move { store.top_up(id, Some(1_000), 1).await.unwrap() }
+                            async move { store.top_up(id, 1).await.unwrap() }
                         });
                         store.close_call(id, claim, end()).await.unwrap();
                         let settled = settlement(CallState::Completed, 0);

@@ -1,0 +1,97 @@
+//! The processes that are measured: this program again, in another role.
+
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use crate::{bare, process, service};
+
+/// The variable that holds the role.
+pub(crate) const ROLE: &str = "OFFHOOK_BENCH_ROLE";
+
+/// What a process is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// Serve, with the bare handlers on the same store.
+    Service(service::Options),
+    /// Deliver what is open by the bare loop.
+    Deliver(bare::deliver::Options),
+    /// Post to receivers on kept connections, without a database.
+    KeepAlive(bare::keep_alive::Options),
+}
+
+/// Does what the role says; the process ends when its parent does.
+pub(crate) async fn run(role: Role) -> anyhow::Result<()> {
+    match role {
+        Role::Service(options) => service::run(options).await,
+        Role::Deliver(options) => bare::deliver::run(options).await,
+        Role::KeepAlive(options) => bare::keep_alive::run(options).await,
+    }
+}
+
+/// Waits until the parent closes this process's standard input.
+pub(crate) async fn parent_is_gone() {
+    let (gone, wait) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        drop(gone);
+    });
+    let _ = wait.await;
+}
+
+/// A process in another role. It is killed when this is dropped.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    _stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Child {
+    /// Starts this program in `role`; what it logs goes to a file that is deleted with it.
+    pub(crate) fn start(role: &Role) -> anyhow::Result<Self> {
+        let log = tempfile::tempfile()?;
+        let mut process = Command::new(std::env::current_exe()?)
+            .env(ROLE, serde_json::to_string(role)?)
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = BufReader::new(process.stdout.take().context("standard output")?);
+        Ok(Self {
+            _stdin: process.stdin.take(),
+            process,
+            stdout,
+        })
+    }
+
+    /// The next line that it says, as JSON.
+    pub(crate) async fn said<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).await?;
+        serde_json::from_str(&line).with_context(|| format!("a process of the benchmark said {line:?}"))
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(mut self) -> anyhow::Result<()> {
+        let mut rest = Vec::new();
+        self.stdout.read_to_end(&mut rest).await?;
+        anyhow::ensure!(self.process.wait().await?.success(), "a process of the benchmark failed");
+        Ok(())
+    }
+
+    /// Kills it and waits for its end.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        Ok(self.process.kill().await?)
+    }
+
+    /// Seconds of processor time that it has used.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        process::cpu_seconds(self.process.id().context("the process has ended")?)
+    }
+}

@@ -1,0 +1,67 @@
+//! `just bench`: the service beside bare handlers and loops, as ratios measured in the same run (docs/PERFORMANCE.md).
+//!
+//! This process makes the load and receives the webhooks. What is measured runs in processes of its own: the service
+//! with the bare handlers on the same store ([`service`]), the bare loops ([`bare`]), or the release binary.
+
+mod bare;
+mod child;
+mod database;
+mod figures;
+mod load;
+mod pairs;
+mod process;
+mod receiver;
+mod report;
+mod seed;
+mod service;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+use report::Report;
+
+/// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The figures to measure: limits, lists, posts, pages, webhooks, drain, process. None: all of them.
+    figures: Vec<String>,
+    /// A maintenance database of a PostgreSQL server whose user may create databases.
+    #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
+    postgres: String,
+    /// The release binary.
+    #[arg(long, env = "OFFHOOK_BENCH_BIN", default_value = "target/release/offhook")]
+    binary: std::path::PathBuf,
+    /// Seconds that one side of a comparison is loaded in each round.
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Rounds of each comparison.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+}
+
+fn main() -> anyhow::Result<()> {
+    if let Ok(role) = std::env::var(child::ROLE) {
+        let role = serde_json::from_str(&role).context("the role of this process")?;
+        return runtime(true)?.block_on(child::run(role));
+    }
+    let arguments = Arguments::parse();
+    let bench = figures::Bench {
+        postgres: arguments.postgres,
+        binary: arguments.binary,
+        seconds: arguments.seconds,
+        rounds: arguments.rounds,
+    };
+    let mut report = Report::default();
+    let measured = runtime(false)?.block_on(figures::run(&bench, &arguments.figures, &mut report));
+    report.print();
+    measured
+}
+
+/// The load is made by one thread, so that it takes the same share of the machine whatever is measured.
+fn runtime(threads: bool) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match threads {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
+}

@@ -1,0 +1,135 @@
+//! A webhook receiver: it answers 200 at once, and notes when requests came.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::LocalSet;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// The length of a call's handle, such as `call_01890000-0000-7000-8000-000000000000`.
+const HANDLE: usize = 41;
+
+#[derive(Debug, Default)]
+struct Seen {
+    count: usize,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    /// When the first byte of the request about a call came.
+    calls: HashMap<String, Instant>,
+    keeps_calls: bool,
+}
+
+/// Listens on several addresses. It runs on the `LocalSet` of the calling thread.
+#[derive(Clone)]
+pub(crate) struct Receiver {
+    pub(crate) addresses: Vec<SocketAddr>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+impl Receiver {
+    /// Listens on `ports` ports; `silent` receivers take requests and never answer.
+    pub(crate) async fn start(tasks: &LocalSet, ports: usize, silent: bool) -> anyhow::Result<Self> {
+        let seen: Rc<RefCell<Seen>> = Rc::default();
+        let mut addresses = Vec::new();
+        for _ in 0..ports {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            addresses.push(listener.local_addr()?);
+            let seen = seen.clone();
+            tasks.spawn_local(async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    let seen = seen.clone();
+                    // A connection that breaks is the sender's to notice.
+                    tokio::task::spawn_local(async move {
+                        let _ = serve(stream, &seen, silent).await;
+                    });
+                }
+            });
+        }
+        Ok(Self { addresses, seen })
+    }
+
+    /// Forgets what came; notes calls from now on or not.
+    pub(crate) fn reset(&self, keeps_calls: bool) {
+        *self.seen.borrow_mut() = Seen {
+            keeps_calls,
+            ..Seen::default()
+        };
+    }
+
+    /// When the request about a call came.
+    pub(crate) fn call(&self, handle: &str) -> Option<Instant> {
+        self.seen.borrow().calls.get(handle).copied()
+    }
+
+    /// Waits for `count` requests; how long from the first to the last.
+    pub(crate) async fn wait_for(&self, count: usize, most: Duration) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        loop {
+            {
+                let seen = self.seen.borrow();
+                if let (true, Some(first), Some(last)) = (seen.count >= count, seen.first, seen.last) {
+                    return Ok(last - first);
+                }
+                let came = seen.count;
+                ensure!(began.elapsed() < most, "{came} of {count} deliveries came");
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream, seen: &RefCell<Seen>, silent: bool) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut bytes = Vec::with_capacity(4096);
+    loop {
+        bytes.clear();
+        let mut came = None;
+        let whole = loop {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                return Ok(());
+            }
+            came.get_or_insert_with(Instant::now);
+            if let Some(whole) = request_length(&bytes)
+                && bytes.len() >= whole
+            {
+                break whole;
+            }
+        };
+        note(&mut seen.borrow_mut(), &bytes[..whole], came);
+        if !silent {
+            stream.write_all(ANSWER).await?;
+        }
+    }
+}
+
+fn note(seen: &mut Seen, request: &[u8], came: Option<Instant>) {
+    seen.count += 1;
+    seen.first = seen.first.or(came);
+    seen.last = came;
+    if seen.keeps_calls
+        && let Some(at) = request.windows(5).position(|window| window == b"call_")
+        && let Some(handle) = request.get(at..at + HANDLE)
+        && let Some(came) = came
+    {
+        let handle = String::from_utf8_lossy(handle).into_owned();
+        seen.calls.entry(handle).or_insert(came);
+    }
+}
+
+/// How long the request at the beginning of `bytes` is, once its head is there.
+fn request_length(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|at| at == b"\r\n\r\n")?;
+    let length = std::str::from_utf8(&bytes[..head]).ok()?.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse::<usize>().ok()).flatten()
+    });
+    Some(head + 4 + length.unwrap_or(0))
+}

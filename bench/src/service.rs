@@ -1,0 +1,130 @@
+//! The service as the binary puts it together, with the bare handlers on the same store, in a process of its own.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use offhook_carriers::Simulator;
+use offhook_dispatch::sender::Sender;
+use offhook_dispatch::{DispatchConfig, Dispatcher};
+use offhook_domain::{Clock as _, Plan, Plans};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_providers::ModelRegistry;
+use offhook_ratelimit::MAX_PER_MINUTE;
+use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
+use offhook_storage::{Store, mint};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::child::parent_is_gone;
+use crate::bare;
+use crate::database::Place;
+
+/// How fast the simulated people are.
+const SPEED: f64 = 1.0;
+
+/// What to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Options {
+    pub(crate) place: Place,
+    /// Whether calls are dialed.
+    pub(crate) dialer: bool,
+    /// Whether webhooks are delivered.
+    pub(crate) dispatcher: bool,
+}
+
+/// Where everything is served.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Ports {
+    /// With limits too large to refuse anything.
+    pub(crate) limited: SocketAddr,
+    /// Without limits.
+    pub(crate) unlimited: SocketAddr,
+    /// With limits that refuse everything.
+    pub(crate) refusing: SocketAddr,
+    /// The bare handlers.
+    pub(crate) bare: SocketAddr,
+}
+
+/// Serves until the parent is gone.
+pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
+    // As the binary logs.
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new("info,actix_server=warn"))
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let store = options.place.open().await?;
+    let services = services(store.clone())?;
+    let stop = CancellationToken::new();
+    if options.dialer {
+        tokio::spawn(services.dialer().run(stop.clone(), stop.clone()));
+    }
+    if options.dispatcher {
+        let sender = Sender::new(Policy { allow_private: true })?;
+        let (clock, wake) = (services.clock().clone(), services.wakes().dispatcher.clone());
+        let config = DispatchConfig::new(services.store().clone(), clock, sender, wake);
+        tokio::spawn(Dispatcher::new(config).run(stop.clone()));
+    }
+    let limits = |per_minute, enabled| LimitSettings {
+        ip_per_minute: per_minute,
+        call_ip_per_minute: per_minute,
+        enabled,
+        ..LimitSettings::default()
+    };
+    let ports = Ports {
+        limited: serve(&services, limits(MAX_PER_MINUTE, true))?,
+        unlimited: serve(&services, limits(MAX_PER_MINUTE, false))?,
+        refusing: serve(&services, limits(1, true))?,
+        bare: serve_bare(store)?,
+    };
+    println!("{}", serde_json::to_string(&ports)?);
+    std::io::stdout().flush()?;
+    parent_is_gone().await;
+    Ok(())
+}
+
+/// The use cases, with plans that allow any rate.
+pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
+    let mut plans = Plans::default();
+    let terms = plans.terms_mut(Plan::Enterprise);
+    terms.requests_per_minute = MAX_PER_MINUTE;
+    let custom = GuardedClient::new(Policy::default())?;
+    let models = ModelRegistry::new(std::collections::BTreeMap::new())?.with_custom_client(custom);
+    Ok(Services::new(ServicesConfig {
+        store,
+        clock: Arc::new(SystemClock),
+        plans,
+        models: Arc::new(models),
+        carrier: Arc::new(Simulator::new(SPEED)),
+        node: mint(SystemClock.now()),
+        has_redis: false,
+        webhook_policy: Policy { allow_private: true },
+        calls: CallSettings {
+            // Calls are placed faster here than they can be made.
+            queue_at_most: i64::MAX,
+            ..CallSettings::default()
+        },
+    })?)
+}
+
+fn serve(services: &Services, limits: LimitSettings) -> anyhow::Result<SocketAddr> {
+    let state = HttpState::new(services.clone(), RateLimits::new(limits), HttpConfig::default());
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    tokio::spawn(offhook_http::serve(listener, state, threads())?);
+    Ok(address)
+}
+
+fn serve_bare(store: Store) -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    tokio::spawn(bare::serve(listener, store, threads())?);
+    Ok(address)
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

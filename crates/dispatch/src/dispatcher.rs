@@ -1,0 +1,318 @@
+//! The loop that claims due deliveries, has them sent, and records what came of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use offhook_domain::{Clock, Timestamp};
+use offhook_failpoints as failpoints;
+use offhook_storage::{ClaimedAttempt, Store, StoreError};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::lanes::{Lanes, Plan};
+use crate::recorder::Recorder;
+use crate::schedule::Schedule;
+use crate::sender::Sender;
+use crate::worker::Worker;
+
+/// The interface's waits between attempts: 5 min, 30 min, 2 h.
+pub const RETRY_OFFSETS: [Duration; 3] = [
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(30 * 60),
+    Duration::from_secs(2 * 60 * 60),
+];
+
+/// The most attempts that one process has under way, unless it is told otherwise.
+pub const MAX_IN_FLIGHT: usize = 512;
+
+/// How long due work may go unnoticed when nobody says that there is some (platform.md W5).
+const POLL: Duration = Duration::from_millis(500);
+
+/// The pause after a claim in which slots become free for the next one.
+const BETWEEN_CLAIMS: Duration = Duration::from_millis(5);
+
+/// A claim of so many attempts is worth making without that pause.
+const WORTHWHILE: usize = 64;
+
+/// Looking for due work takes at most a fifth of the time: after each look a pause of so many times its length.
+const PAUSES_PER_LOOK: u32 = 4;
+
+/// Attempts whose end the database has not heard of: beyond so many, nothing is claimed.
+const UNRECORDED_AT_MOST: usize = 4096;
+
+/// What a dispatcher works with.
+pub struct DispatchConfig {
+    /// Where deliveries are.
+    pub store: Store,
+    /// The time that customers read.
+    pub clock: Arc<dyn Clock>,
+    /// What sends an attempt.
+    pub sender: Sender,
+    /// `notify_one` says that there is something new to deliver.
+    pub wake: Arc<Notify>,
+    /// The waits after the 1st, 2nd, … failure; there is one attempt more than there are waits.
+    pub retry_offsets: Vec<Duration>,
+    /// Whether each wait is up to a tenth longer. Off in tests.
+    pub jitter: bool,
+    /// The most attempts that this process has under way.
+    pub max_in_flight: usize,
+}
+
+impl DispatchConfig {
+    /// The contract's schedule and the usual bounds.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, sender: Sender, wake: Arc<Notify>) -> Self {
+        Self {
+            store,
+            clock,
+            sender,
+            wake,
+            retry_offsets: RETRY_OFFSETS.to_vec(),
+            jitter: true,
+            max_in_flight: MAX_IN_FLIGHT,
+        }
+    }
+}
+
+/// Delivers events to webhook endpoints.
+///
+/// Any number of dispatchers, in any number of processes, may work on one PostgreSQL database; an embedded database has
+/// one.
+pub struct Dispatcher {
+    config: DispatchConfig,
+}
+
+/// What the loop, the workers and the recorder have in common.
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sender: Sender,
+    pub(crate) schedule: Schedule,
+    lanes: Mutex<Lanes>,
+    /// There is room for another claim.
+    pub(crate) refill: Notify,
+    /// Something has become due that was held up.
+    pub(crate) unblocked: Notify,
+    /// Attempts whose end the database has not heard of.
+    pub(crate) unrecorded: AtomicUsize,
+    /// Once cancelled, nothing is claimed or begun.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Shared {
+    pub(crate) fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        // The lanes' counts are whole after every call; a panic elsewhere does not spoil them.
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Dispatcher {
+    /// A dispatcher that has not begun.
+    pub const fn new(config: DispatchConfig) -> Self {
+        Self { config }
+    }
+
+    /// Delivers until `stop`: then it claims nothing more, lets what is under way end, and writes down its results.
+    ///
+    /// Dropping this future is what a crash is: what was under way is abandoned, and sent again when its lease has run
+    /// out.
+    pub async fn run(self, stop: CancellationToken) {
+        let config = self.config;
+        let shared = Arc::new(Shared {
+            store: config.store,
+            clock: config.clock,
+            sender: config.sender,
+            schedule: Schedule {
+                offsets: config.retry_offsets,
+                jitter: config.jitter,
+            },
+            lanes: Mutex::new(Lanes::new(config.max_in_flight)),
+            refill: Notify::new(),
+            unblocked: Notify::new(),
+            unrecorded: AtomicUsize::new(0),
+            stop,
+        });
+        let (results, finished) = mpsc::unbounded_channel();
+        let recorder = Recorder::new(shared.clone(), finished);
+        let now = Instant::now();
+        let delivery = Delivery {
+            worker: Worker {
+                shared: shared.clone(),
+                results,
+            },
+            shared,
+            wake: config.wake,
+            workers: JoinSet::new(),
+            look_at: now,
+            looked_at: now,
+            look_pause: Duration::ZERO,
+            claim_at: now,
+            is_away: false,
+        };
+        tokio::join!(delivery.run(), recorder.run());
+    }
+}
+
+/// The loop's own state.
+struct Delivery {
+    shared: Arc<Shared>,
+    wake: Arc<Notify>,
+    worker: Worker,
+    workers: JoinSet<()>,
+    /// When to look for due work next.
+    look_at: Instant,
+    /// When it was last looked for, and how soon it may be again.
+    looked_at: Instant,
+    look_pause: Duration,
+    /// When the next claim may be made.
+    claim_at: Instant,
+    /// Whether the database did not answer last time.
+    is_away: bool,
+}
+
+impl Delivery {
+    async fn run(mut self) {
+        self.begin().await;
+        while !self.shared.stop.is_cancelled() {
+            while self.workers.try_join_next().is_some() {}
+            if Instant::now() >= self.look_at {
+                self.look().await;
+            }
+            let now = self.shared.clock.now();
+            let plan = self.shared.lanes().plan(now);
+            if self.may_claim(&plan) {
+                self.claim(&plan, now).await;
+            } else {
+                self.wait(&plan, now).await;
+            }
+        }
+        self.give_back(true).await;
+        while self.workers.join_next().await.is_some() {}
+    }
+
+    /// An embedded database belongs to this process alone: whoever claimed before is gone.
+    async fn begin(&mut self) {
+        while self.shared.store.is_embedded() && !self.shared.stop.is_cancelled() {
+            match self.shared.store.orphan_deliveries().await {
+                Ok(()) => return,
+                Err(error) => self.is_away(&error),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(POLL) => {}
+                () = self.shared.stop.cancelled() => {}
+            }
+        }
+    }
+
+    async fn look(&mut self) {
+        self.give_back(false).await;
+        let began = Instant::now();
+        let store = &self.shared.store;
+        match tokio::try_join!(store.due_endpoints(), store.due_resends()) {
+            Ok((due, resends)) => {
+                self.is_away = false;
+                self.shared.lanes().look(due, resends, began);
+            }
+            Err(error) => self.is_away(&error),
+        }
+        self.looked_at = Instant::now();
+        self.look_pause = (self.looked_at - began) * PAUSES_PER_LOOK;
+        self.look_at = self.looked_at + POLL;
+    }
+
+    fn may_claim(&self, plan: &Plan) -> bool {
+        let size = plan.size();
+        size > 0
+            && self.shared.unrecorded.load(Ordering::Relaxed) < UNRECORDED_AT_MOST
+            && (Instant::now() >= self.claim_at || (size >= WORTHWHILE && !self.is_away))
+    }
+
+    async fn claim(&mut self, plan: &Plan, now: Timestamp) {
+        failpoints::hit(failpoints::DELIVER_BEFORE_CLAIM);
+        // From the moment at which the claim is asked for: its lease begins later.
+        let asked = Instant::now();
+        let offsets = self.shared.schedule.offsets.clone();
+        let claimed = self
+            .shared
+            .store
+            .claim_deliveries(plan.slots.clone(), offsets, now)
+            .await;
+        match claimed {
+            Ok(attempts) => {
+                failpoints::hit(failpoints::DELIVER_AFTER_CLAIM);
+                self.is_away = false;
+                self.claim_at = Instant::now() + BETWEEN_CLAIMS;
+                self.shared.lanes().claimed(plan, attempts, asked);
+                self.start();
+            }
+            Err(error) => {
+                self.is_away(&error);
+                self.claim_at = Instant::now() + POLL;
+            }
+        }
+    }
+
+    /// Begins whatever may begin.
+    fn start(&mut self) {
+        let at = Instant::now();
+        while !self.shared.stop.is_cancelled() {
+            let started = self.shared.lanes().next(None, at);
+            let Some(started) = started else { return };
+            let worker = self.worker.clone();
+            self.workers.spawn(worker.run(started));
+        }
+    }
+
+    async fn wait(&mut self, plan: &Plan, now: Timestamp) {
+        let mut until = self.look_at;
+        if plan.size() > 0 {
+            until = until.min(self.claim_at);
+        }
+        if let Some(due) = plan.next_due {
+            until = until.min(Instant::now() + due.since(now));
+        }
+        tokio::select! {
+            () = self.shared.stop.cancelled() => {}
+            () = self.wake.notified() => self.look_soon(),
+            () = self.shared.unblocked.notified() => self.look_soon(),
+            () = self.shared.refill.notified() => self.start(),
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    fn look_soon(&mut self) {
+        self.look_at = self.look_at.min(self.looked_at + self.look_pause);
+    }
+
+    /// Gives back what has been claimed and not begun: what has waited too long, or all of it.
+    async fn give_back(&mut self, all: bool) {
+        let returned = self.shared.lanes().take_returned(Instant::now(), all);
+        if returned.is_empty() {
+            return;
+        }
+        let ids = returned
+            .iter()
+            .map(
+                |ClaimedAttempt {
+                     delivery_id,
+                     attempt_id,
+                     claim_id,
+                     ..
+                 }| { (*delivery_id, *attempt_id, *claim_id) },
+            )
+            .collect();
+        // Were this to fail, their leases run out.
+        if let Err(error) = self.shared.store.give_back_deliveries(ids).await {
+            self.is_away(&error);
+        }
+    }
+
+    /// Says once that the database does not answer.
+    fn is_away(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.is_away, true) {
+            tracing::warn!(%error, "webhook delivery waits for the database");
+        }
+    }
+}

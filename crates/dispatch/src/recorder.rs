@@ -1,0 +1,128 @@
+//! Writes down what came of attempts, many at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use offhook_failpoints as failpoints;
+use offhook_storage::{AttemptReport, StoreError};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::dispatcher::Shared;
+use crate::worker::Finished;
+
+/// How long a result waits for others (platform.md W5).
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// So many results do not wait.
+const ENOUGH: usize = 64;
+
+/// The most results in one transaction, where they have piled up.
+const BATCH_AT_MOST: usize = 512;
+
+/// The waits between tries while the database is away.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a stopping process tries: what is not written by then is sent again by another.
+const LAST_TRIES: Duration = Duration::from_secs(10);
+
+/// Keeps results until the database has them.
+pub(crate) struct Recorder {
+    shared: Arc<Shared>,
+    finished: UnboundedReceiver<Finished>,
+    /// When to give up, once stopped.
+    give_up_at: Option<Instant>,
+}
+
+impl Recorder {
+    pub(crate) fn new(shared: Arc<Shared>, finished: UnboundedReceiver<Finished>) -> Self {
+        Self {
+            shared,
+            finished,
+            give_up_at: None,
+        }
+    }
+
+    /// Records until every worker is gone.
+    pub(crate) async fn run(mut self) {
+        while let Some(first) = self.finished.recv().await {
+            let mut batch = vec![first];
+            let until = Instant::now() + GATHERING;
+            while batch.len() < ENOUGH {
+                match timeout_at(until, self.finished.recv()).await {
+                    Ok(Some(next)) => batch.push(next),
+                    Ok(None) | Err(_) => break,
+                }
+            }
+            while batch.len() < BATCH_AT_MOST {
+                match self.finished.try_recv() {
+                    Ok(next) => batch.push(next),
+                    Err(_) => break,
+                }
+            }
+            let (size, unblocks) = (batch.len(), batch.iter().any(|f| f.unblocks));
+            self.write(batch.into_iter().map(|f| f.report).collect())
+                .await;
+            failpoints::hit(failpoints::DELIVER_AFTER_FINISH);
+            self.shared.unrecorded.fetch_sub(size, Ordering::Relaxed);
+            self.shared.refill.notify_one();
+            if unblocks {
+                self.shared.unblocked.notify_one();
+            }
+        }
+    }
+
+    async fn write(&mut self, reports: Vec<AttemptReport>) {
+        let Err(error) = self.until_it_answers(&reports).await else {
+            return;
+        };
+        if reports.len() == 1 {
+            lost(&reports, &error);
+            return;
+        }
+        // One of them cannot be written: the others must not suffer for it.
+        for report in reports {
+            let report = [report];
+            if let Err(error) = self.until_it_answers(&report).await {
+                lost(&report, &error);
+            }
+        }
+    }
+
+    /// Writes `reports`, however long the database is away; fails if it answers that they cannot be written. Writing
+    /// them twice does no harm.
+    async fn until_it_answers(&mut self, reports: &[AttemptReport]) -> Result<(), StoreError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.shared.store.finish_attempts(reports.to_vec()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let passes = matches!(
+                error,
+                StoreError::Unavailable(_) | StoreError::UnknownCommit(_) | StoreError::Locked
+            );
+            if !passes || self.is_too_late() {
+                return Err(error);
+            }
+            if pause == FIRST_PAUSE {
+                tracing::warn!(%error, "results of webhook attempts wait for the database");
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn is_too_late(&mut self) -> bool {
+        let now = Instant::now();
+        self.shared.stop.is_cancelled() && now >= *self.give_up_at.get_or_insert(now + LAST_TRIES)
+    }
+}
+
+fn lost(reports: &[AttemptReport], error: &StoreError) {
+    for report in reports {
+        tracing::error!(attempt = %report.attempt_id, %error, "the result of a webhook attempt is lost");
+    }
+}

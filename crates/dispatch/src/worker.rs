@@ -1,0 +1,156 @@
+//! A task that sends one attempt after another.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use offhook_domain::EventType;
+use offhook_failpoints as failpoints;
+use offhook_signing::{SigningSecret, sign};
+use offhook_storage::{AttemptReport, ClaimedAttempt};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+use crate::dispatcher::Shared;
+use crate::lanes::{Slot, Started};
+use crate::sender::{AttemptResult, Shipment};
+
+/// The word for an attempt that could not be signed, and so was not sent.
+const NO_SECRET: &str = "no_secret";
+
+/// What came of an attempt, on its way to the database.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) report: AttemptReport,
+    /// Whether a later event of the same call may have waited for it (decision 7.4).
+    pub(crate) unblocks: bool,
+}
+
+/// Sends attempts, and hands on their results.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) results: UnboundedSender<Finished>,
+}
+
+impl Worker {
+    /// Makes `started`, and then whatever its slot can be used for.
+    pub(crate) async fn run(self, started: Started) {
+        let mut next = Some(started);
+        while let Some(Started { attempt, slot }) = next.take() {
+            let held = HeldSlot {
+                shared: &self.shared,
+                slot: Some(slot),
+            };
+            let finished = self.attempt(attempt).await;
+            let success = finished.report.success;
+            let took = Duration::from_millis(finished.report.duration_ms.unsigned_abs().into());
+            self.shared.unrecorded.fetch_add(1, Ordering::Relaxed);
+            // The recorder outlives every worker.
+            let _ = self.results.send(finished);
+            held.release();
+            let is_time_to_plan;
+            {
+                let mut lanes = self.shared.lanes();
+                is_time_to_plan = lanes.ended(&slot, success, took);
+                if !self.shared.stop.is_cancelled() {
+                    next = lanes.next(Some(slot.endpoint), Instant::now());
+                }
+            }
+            if is_time_to_plan {
+                self.shared.refill.notify_one();
+            }
+        }
+    }
+
+    async fn attempt(&self, attempt: ClaimedAttempt) -> Finished {
+        let began = self.shared.clock.now();
+        let body = Bytes::from(attempt.body);
+        let secrets: Vec<SigningSecret> = attempt
+            .secrets
+            .iter()
+            .filter_map(|s| s.parse().ok())
+            .collect();
+        let result = if secrets.is_empty() {
+            None
+        } else {
+            let signature = sign(&secrets, began.unix_seconds(), &body);
+            let shipment = Shipment {
+                url: &attempt.url,
+                event_type: attempt.kind,
+                event_id: attempt.event_id,
+                attempt_id: attempt.attempt_id,
+                signature: &signature,
+                body,
+            };
+            Some(self.shared.sender.send(shipment).await)
+        };
+        failpoints::hit(failpoints::DELIVER_AFTER_SEND);
+        let success = result.as_ref().is_some_and(AttemptResult::is_success);
+        let ended = self.shared.clock.now();
+        let next_attempt_at = match success {
+            true => None,
+            false => {
+                let schedule = &self.shared.schedule;
+                schedule.next(attempt.number, ended, attempt.attempt_id)
+            }
+        };
+        let (status_code, duration_ms, error, response_snippet) = match result {
+            Some(result) => (
+                result.status_code.map(i32::from),
+                i32::try_from(result.duration_ms).unwrap_or(i32::MAX),
+                result.error.map(|error| error.as_str().to_owned()),
+                result.response_snippet,
+            ),
+            None => (None, 0, Some(NO_SECRET.to_owned()), None),
+        };
+        tracing::debug!(
+            delivery = %attempt.delivery_id,
+            attempt = %attempt.attempt_id,
+            endpoint = %attempt.endpoint_id,
+            number = attempt.number,
+            status = status_code,
+            error,
+            duration_ms,
+            "webhook attempt"
+        );
+        Finished {
+            report: AttemptReport {
+                claim_id: attempt.claim_id,
+                attempt_id: attempt.attempt_id,
+                delivery_id: attempt.delivery_id,
+                endpoint_id: attempt.endpoint_id,
+                number: attempt.number,
+                at: began,
+                success,
+                status_code,
+                duration_ms,
+                error,
+                response_snippet,
+                next_attempt_at,
+            },
+            unblocks: attempt.number == 1 && attempt.kind == EventType::CallInitiated,
+        }
+    }
+}
+
+/// Frees the slot of an attempt that panics.
+struct HeldSlot<'a> {
+    shared: &'a Shared,
+    slot: Option<Slot>,
+}
+
+impl HeldSlot<'_> {
+    fn release(mut self) {
+        self.slot = None;
+    }
+}
+
+impl Drop for HeldSlot<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            self.shared.lanes().broken(&slot);
+        }
+    }
+}

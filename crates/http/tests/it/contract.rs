@@ -1,0 +1,110 @@
+//! Every answer that a test sees is compared with the OpenAPI document.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::client::Answer;
+
+static DOCUMENT: LazyLock<Value> = LazyLock::new(offhook_http::openapi_document);
+
+/// Checks an answer under /v1 against the operation that it belongs to. Unknown paths and methods have none.
+pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
+    let path = target.split('?').next().unwrap_or_default();
+    let Some(operation) = operation(method, path) else {
+        return;
+    };
+    let response = &operation["responses"][answer.status.to_string()];
+    let what = format!("{method} {path} {}", answer.status);
+    assert!(response.is_object(), "{what} is not in the document");
+    if let Some(schema) = response.pointer("/content/application~1json/schema") {
+        let faults = validate(schema, &answer.json());
+        assert!(faults.is_empty(), "{what}: {}", faults.join(", "));
+    }
+}
+
+fn operation(method: &str, path: &str) -> Option<&'static Value> {
+    let paths = DOCUMENT["paths"].as_object()?;
+    let matches = |pattern: &str| {
+        let (mut ours, mut theirs) = (pattern.split('/'), path.split('/'));
+        loop {
+            match (ours.next(), theirs.next()) {
+                (None, None) => return true,
+                (Some("{id}"), Some(part)) if !part.is_empty() => {}
+                (Some(a), Some(b)) if a == b => {}
+                _ => return false,
+            }
+        }
+    };
+    let fixed = paths.iter().find(|(pattern, _)| *pattern == path);
+    let found = fixed.or_else(|| paths.iter().find(|(pattern, _)| matches(pattern)));
+    found?.1.get(method.to_lowercase())
+}
+
+/// What is wrong with a value: as much of JSON Schema as the document uses. A member that no schema names is a fault.
+fn validate(schema: &Value, value: &Value) -> Vec<String> {
+    if let Some(target) = schema["$ref"].as_str() {
+        let target = DOCUMENT.pointer(target.trim_start_matches('#'));
+        return validate(target.unwrap_or(&Value::Null), value);
+    }
+    if let Some(all) = schema["allOf"].as_array() {
+        return all.iter().flat_map(|part| validate(part, value)).collect();
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let fits = any.iter().any(|part| validate(part, value).is_empty());
+        return if fits {
+            vec![]
+        } else {
+            vec![format!("{value} fits none of {any:?}")]
+        };
+    }
+    let mut faults = Vec::new();
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        Value::Null => vec![],
+        one => vec![one.clone()],
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is_a(kind, value)) {
+        faults.push(format!("{value} is no {}", schema["type"]));
+    }
+    if let Some(words) = schema["enum"].as_array()
+        && !words.contains(value)
+    {
+        faults.push(format!("{value} is none of {words:?}"));
+    }
+    if let Value::Array(items) = value {
+        faults.extend(
+            items
+                .iter()
+                .flat_map(|item| validate(&schema["items"], item)),
+        );
+    }
+    if let (Value::Object(members), Some(named)) = (value, schema["properties"].as_object()) {
+        for name in schema["required"].as_array().into_iter().flatten() {
+            if !name.as_str().is_some_and(|name| members.contains_key(name)) {
+                faults.push(format!("{name} is missing"));
+            }
+        }
+        for (name, member) in members {
+            match named.get(name) {
+                Some(schema) => faults.extend(validate(schema, member)),
+                None if schema["required"].is_array() => faults.push(format!("{name} is unknown")),
+                None => {}
+            }
+        }
+    }
+    faults
+}
+
+fn is_a(kind: &Value, value: &Value) -> bool {
+    match kind.as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("null") => value.is_null(),
+        _ => false,
+    }
+}

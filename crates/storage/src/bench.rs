@@ -1,0 +1,32 @@
+//! What the benchmark measures the store against: the same pool, tables and durability with no rules around them.
+
+use crate::store::write;
+use crate::{NewCall, Store, StoreError, Verdict};
+
+impl Store {
+    /// A transaction of two inserts: the conversation and its event.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[doc(hidden)]
+    pub async fn bench_two_inserts(&self, call: NewCall) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::calls::insert(conn, &call).await?;
+            let (id, at) = (Some(call.id), call.at);
+            queries::events::insert_event(conn, call.account_id, id, call.event, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Runs statements as they are, in one transaction: how the benchmark fills an SQLite file.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] if one fails.
+    #[doc(hidden)]
+    pub async fn bench_execute(&self, sql: String) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            diesel_async::SimpleAsyncConnection::batch_execute(conn, &sql).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+}

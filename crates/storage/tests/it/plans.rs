@@ -1,0 +1,374 @@
+//! Pages come in order from an index, and workers never walk the tables: shown on the very statements that the store
+//! sends.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+
+use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
+use diesel::prelude::*;
+use offhook_domain::{CallState, Channel, ConversationStatus, EventType};
+use offhook_storage::{
+    AgentFilter, ClaimSlots, ConversationFilter, DeliveryFilter, DeliveryState, mint,
+};
+use offhook_testkit::TestDatabase;
+
+use crate::raw::Raw;
+use crate::shop::{CANCELLED, CUSTOMER, Shop, T0, after, node, phone, settlement};
+
+/// Statements of the connections that were opened on the thread that began it.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
+
+thread_local! {
+    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+impl Recorder {
+    pub(crate) fn begin() -> Self {
+        let recorder = Self::default();
+        RECORDER.set(Some(recorder.clone()));
+        set_default_instrumentation(|| {
+            let recorder = RECORDER.with_borrow(Clone::clone)?;
+            Some(Box::new(recorder))
+        })
+        .unwrap();
+        recorder
+    }
+
+    /// What has been sent since it was last asked.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Instrumentation for Recorder {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        if let InstrumentationEvent::StartQuery { query, .. } = event {
+            self.0.lock().unwrap().push(query.to_string());
+        }
+    }
+}
+
+/// Every shape of a list's query, first page and a later one.
+async fn read_every_list(shop: &Shop) {
+    let store = &shop.store;
+    let none = ConversationFilter::default();
+    let mut filters = vec![
+        none.clone(),
+        ConversationFilter {
+            agent: Some(shop.agent),
+            ..none.clone()
+        },
+        ConversationFilter {
+            phone: Some(phone(CUSTOMER)),
+            ..none.clone()
+        },
+        ConversationFilter {
+            agent: Some(shop.agent),
+            status: Some(ConversationStatus::Failed),
+            ..none.clone()
+        },
+    ];
+    for status in [ConversationStatus::Completed, ConversationStatus::Failed] {
+        filters.push(ConversationFilter {
+            status: Some(status),
+            ..none.clone()
+        });
+    }
+    for channel in [
+        Channel::Phone,
+        Channel::Chat,
+        Channel::Whatsapp,
+        Channel::Unknown,
+    ] {
+        filters.push(ConversationFilter {
+            channel: Some(channel),
+            ..none.clone()
+        });
+    }
+    for filter in filters.clone() {
+        filters.push(ConversationFilter {
+            voice_only: true,
+            ..filter
+        });
+    }
+    for filter in filters.clone() {
+        filters.push(ConversationFilter {
+            since: Some(after(10)),
+            until: Some(after(9_000)),
+            ..filter
+        });
+    }
+    for filter in filters {
+        for place in [None, Some((after(5_000), mint(after(5_000))))] {
+            store
+                .conversations(shop.account, filter.clone(), place, 20)
+                .await
+                .unwrap();
+        }
+    }
+    for place in [None, Some((after(5_000), mint(after(5_000))))] {
+        for filter in [
+            DeliveryFilter::default(),
+            DeliveryFilter {
+                state: Some(DeliveryState::Exhausted),
+                ..Default::default()
+            },
+            DeliveryFilter {
+                kind: Some(EventType::CallFailed),
+                ..Default::default()
+            },
+            DeliveryFilter {
+                since: Some(after(10)),
+                until: Some(after(9_000)),
+                ..Default::default()
+            },
+        ] {
+            store
+                .deliveries(shop.account, filter, place, 20)
+                .await
+                .unwrap();
+        }
+    }
+    for place in [None, Some((after(5_000), mint(after(5_000))))] {
+        store
+            .agents(shop.account, AgentFilter::default(), place, 20)
+            .await
+            .unwrap();
+    }
+    for place in [None, Some((after(5_000), mint(after(5_000))))] {
+        store.endpoints(shop.account, place, 20).await.unwrap();
+    }
+}
+
+/// What the workers do every second, and what every call does.
+async fn work(shop: &Shop) {
+    let store = &shop.store;
+    let endpoint = shop.endpoint().await;
+    let queued = shop.place(T0).await;
+    let ended = settlement(CallState::Failed, 0);
+    store
+        .end_queued_call((shop.account, queued), CANCELLED, ended)
+        .await
+        .unwrap();
+    store.waiting_accounts().await.unwrap();
+    store.queue_length().await.unwrap();
+    store.overdue_calls(after(1)).await.unwrap();
+    store.live_calls(shop.account).await.unwrap();
+    let me = node();
+    store.hangups(me).await.unwrap();
+    let (id, claim) = shop.closing(me).await;
+    store.renew_claims(vec![claim], T0).await.unwrap();
+    let settled = settlement(CallState::Completed, 1);
+    store
+        .settle_call((shop.account, id, claim), settled)
+        .await
+        .unwrap();
+    store.take_orphans(true, 10, node(), T0).await.unwrap();
+    store.take_orphans(false, 10, node(), T0).await.unwrap();
+    store.purge_keys(T0).await.unwrap();
+    store.due_endpoints().await.unwrap();
+    store.due_resends().await.unwrap();
+    store.delivery_backlog().await.unwrap();
+    let slots = vec![ClaimSlots {
+        endpoint,
+        firsts: 8,
+        retries: 8,
+        resends: 8,
+    }];
+    store
+        .claim_deliveries(slots, vec![], after(60))
+        .await
+        .unwrap();
+    store.transcript(shop.account, id, None, 10).await.unwrap();
+    let change = offhook_storage::EndpointChange {
+        status: Some(offhook_storage::EndpointStatus::Disabled),
+        ..Default::default()
+    };
+    store
+        .change_endpoint(shop.account, endpoint, change, T0)
+        .await
+        .unwrap();
+}
+
+mod only_sqlite {
+    use super::*;
+
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        detail: String,
+    }
+
+    fn plan(raw: &mut Raw, statement: &str) -> Vec<String> {
+        let Raw::Sqlite(conn) = raw else {
+            panic!("SQLite's plans");
+        };
+        let sql = statement.split(" -- binds").next().unwrap();
+        let steps: Vec<Step> = diesel::sql_query(format!("EXPLAIN QUERY PLAN {sql}"))
+            .load(conn)
+            .unwrap();
+        steps.into_iter().map(|step| step.detail).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_page_comes_in_order_from_an_index() {
+        let database = TestDatabase::sqlite();
+        let recorder = Recorder::begin();
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        shop.endpoint().await;
+        let mut raw = Raw::open(&database).await;
+        recorder.take();
+        read_every_list(&shop).await;
+        let statements = recorder.take();
+        assert!(statements.len() > 80, "{}", statements.len());
+        for statement in statements {
+            for step in plan(&mut raw, &statement) {
+                let ordered = !step.contains("TEMP B-TREE");
+                assert!(ordered && !step.starts_with("SCAN"), "{step}\n{statement}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn workers_touch_only_rows_with_work() {
+        let database = TestDatabase::sqlite();
+        let recorder = Recorder::begin();
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut raw = Raw::open(&database).await;
+        recorder.take();
+        work(&shop).await;
+        // Indexes that hold nothing but rows with work, and tables of a few rows.
+        let small = [
+            "conversations_queued",
+            "conversations_claimed",
+            "deliveries_due",
+            "resends",
+            "accounts",
+            "skip",
+            "first",
+            "CONSTANT ROW",
+        ];
+        for statement in recorder.take() {
+            let verb = statement.split(' ').next().unwrap_or("");
+            if !["SELECT", "UPDATE", "DELETE", "WITH"].contains(&verb) {
+                continue;
+            }
+            for step in plan(&mut raw, &statement) {
+                let walks = step.starts_with("SCAN") && !small.iter().any(|s| step.contains(s));
+                assert!(!walks, "{step}\n{statement}");
+            }
+        }
+    }
+}
+
+mod only_postgres {
+    use super::*;
+
+    /// The statement with the values that it was sent with.
+    fn with_values(raw: &Raw, statement: &str) -> String {
+        let (sql, binds) = statement.split_once(" -- binds: [").unwrap();
+        let binds: Vec<_> = binds.trim_end_matches(']').split(", ").collect();
+        let mut sql = sql.to_owned();
+        for (at, bind) in binds.iter().enumerate().rev() {
+            sql = sql.replace(&format!("${}", at + 1), &literal(raw, bind));
+        }
+        sql
+    }
+
+    /// A value as PostgreSQL writes it, from how Rust shows it.
+    fn literal(raw: &Raw, shown: &str) -> String {
+        let inner = shown
+            .strip_prefix("V(")
+            .map_or(shown, |v| v.trim_end_matches(')'));
+        let inner = inner.strip_prefix("Some(").unwrap_or(inner);
+        if inner.parse::<i64>().is_ok() {
+            return inner.to_owned();
+        }
+        let (kind, value) = inner.split_once('(').unwrap_or((inner, ""));
+        let value = value.trim_end_matches(')');
+        match kind {
+            "E164" => format!("'{CUSTOMER}'"),
+            "Timestamp" => raw.at(offhook_domain::Timestamp::from_micros(
+                value.parse().unwrap(),
+            )),
+            id if id.ends_with("Id") => format!("'{value}'::uuid"),
+            word if word.starts_with("Call") => format!("'call.{}'", word[4..].to_lowercase()),
+            word => format!("'{}'", word.to_lowercase()),
+        }
+    }
+
+    async fn fill(raw: &mut Raw, shop: &Shop) {
+        let endpoint = shop.endpoint().await;
+        let (account, agent, at) = (
+            raw.id(shop.account.uuid()),
+            raw.id(shop.agent.uuid()),
+            raw.at(T0),
+        );
+        let endpoint = raw.id(endpoint.uuid());
+        raw.run(&format!(
+            "INSERT INTO conversations (id, account_id, agent_id, agent_ref, agent_version, runtime, channel, voice, \
+               state, status, to_number, customer_phone, metadata, price_millicredits, started_at, has_audio, \
+               messages_count, last_seq, hangup_requested) \
+             SELECT gen_random_uuid(), {account}, {agent}, '', 1, 'engine', \
+               CASE WHEN n % 100 = 0 THEN NULL WHEN n % 10 = 0 THEN 'chat' ELSE 'phone' END, n % 10 <> 0, \
+               'completed', CASE WHEN n % 100 = 1 THEN 'failed' ELSE 'completed' END, '+1500555' || (n % 1000), \
+               CASE WHEN n % 1000 = 0 THEN '{CUSTOMER}' ELSE '+1500555' || (n % 1000) END, '{{}}', 0, \
+               {at} + n * interval '1 second', false, 0, 0, false \
+             FROM generate_series(1, 20000) n"
+        ))
+        .await;
+        raw.run(&format!(
+            "INSERT INTO events SELECT gen_random_uuid(), {account}, id, 'call.initiated', '', started_at \
+             FROM conversations; \
+             INSERT INTO deliveries (id, account_id, endpoint_id, event_id, event_type, state, attempts_count, \
+               abandoned_count, created_at) \
+             SELECT gen_random_uuid(), account_id, {endpoint}, id, \
+               CASE WHEN random() < 0.01 THEN 'call.failed' ELSE 'call.completed' END, \
+               CASE WHEN random() < 0.01 THEN 'exhausted' ELSE 'delivered' END, 1, 0, created_at FROM events; \
+             ANALYZE"
+        ))
+        .await;
+    }
+
+    /// On one thread, so that the pool's connections are opened where the recorder was begun.
+    #[tokio::test]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn with_20000_rows_every_page_comes_in_order_from_an_index() {
+        let database = TestDatabase::postgres().await;
+        let recorder = Recorder::begin();
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut raw = Raw::open(&database).await;
+        fill(&mut raw, &shop).await;
+        recorder.take();
+        read_every_list(&shop).await;
+        let statements: Vec<_> = recorder
+            .take()
+            .into_iter()
+            .filter(|statement| {
+                statement.contains("FROM (\"conversations\"")
+                    || statement.contains("FROM \"deliveries\"")
+            })
+            .collect();
+        assert!(statements.len() > 80, "{}", statements.len());
+        for statement in statements {
+            let sql = with_values(&raw, &statement);
+            let Raw::Postgres(client) = &raw else {
+                panic!("PostgreSQL's plans");
+            };
+            let rows = client.query(&format!("EXPLAIN {sql}"), &[]).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let plan = plan.join("\n");
+            for step in [
+                "Seq Scan on conversations",
+                "Seq Scan on deliveries",
+                "Sort",
+            ] {
+                assert!(!plan.contains(step), "{plan}\n{sql}");
+            }
+        }
+    }
+}

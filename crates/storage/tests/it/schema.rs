@@ -1,0 +1,218 @@
+//! Both migration folders say the same, and what `schema.rs` says.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+
+const SCHEMA: &str = include_str!("../../src/schema.rs");
+
+fn folder(database: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations")).join(database)
+}
+
+/// Each migration's name and the text of one of its files, in order.
+fn migrations(database: &str, file: &str) -> Vec<(String, String)> {
+    let mut found: Vec<_> = std::fs::read_dir(folder(database))
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(path.join(file)).unwrap())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The statements of a folder in one line each, without comments.
+fn statements(database: &str, file: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for (_, text) in migrations(database, file) {
+        let lines = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("--"));
+        let text = lines.collect::<Vec<_>>().join(" ");
+        all.extend(
+            text.split(';')
+                .map(|statement| statement.split_whitespace().collect::<Vec<_>>().join(" "))
+                .filter(|statement| !statement.is_empty()),
+        );
+    }
+    all
+}
+
+/// A statement of PostgreSQL in SQLite's types.
+fn in_sqlite(statement: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let plain = statement.replace(" COLLATE \"C\"", "");
+    let is_table = plain.starts_with("CREATE TABLE");
+    for word in plain.split(' ') {
+        let bare = word.trim_end_matches(',');
+        let mapped = match bare {
+            "uuid" | "bytea" => "BLOB",
+            "timestamptz" | "boolean" | "integer" | "bigint" => "INTEGER",
+            "json" => "TEXT",
+            _ => bare,
+        };
+        words.push(mapped);
+        if bare != word {
+            words.push(",");
+        }
+    }
+    let joined = words.join(" ").replace(" ,", ",");
+    if is_table {
+        format!("{joined} STRICT")
+    } else {
+        joined
+    }
+}
+
+#[test]
+fn both_folders_say_the_same_in_their_own_types() {
+    let names = |database| {
+        migrations(database, "up.sql")
+            .into_iter()
+            .map(|(name, _)| name)
+    };
+    assert!(names("sqlite").eq(names("postgres")));
+    for file in ["up.sql", "down.sql"] {
+        let postgres: Vec<_> = statements("postgres", file)
+            .iter()
+            .map(|s| in_sqlite(s))
+            .collect();
+        let sqlite = statements("sqlite", file);
+        for (left, right) in sqlite.iter().zip(&postgres) {
+            assert_eq!(left, right);
+        }
+        assert_eq!(sqlite.len(), postgres.len());
+    }
+}
+
+/// `table.column type`, with ` not null` where it is, as `schema.rs` has it, in the database's types.
+fn declared_columns(embedded: bool) -> BTreeSet<String> {
+    let mut table = "";
+    let mut renamed = None;
+    let mut columns = BTreeSet::new();
+    for line in SCHEMA.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("#[sql_name = \"") {
+            renamed = name.strip_suffix("\"]");
+        } else if let Some((name, _)) = line.split_once(" (").filter(|_| line.ends_with(") {")) {
+            table = name;
+        } else if let Some((name, kind)) = line.split_once(" -> ").filter(|_| line.ends_with(',')) {
+            let kind = kind.trim_end_matches(',');
+            let inner = kind
+                .strip_prefix("Nullable<")
+                .and_then(|k| k.strip_suffix('>'));
+            let (sqlite, postgres) = match inner.unwrap_or(kind) {
+                "sql::Uuid" => ("BLOB", "uuid"),
+                "sql::Instant" => ("INTEGER", "timestamptz"),
+                "sql::Json" => ("TEXT", "json"),
+                "sql::Word" | "Text" => ("TEXT", "text"),
+                "Bool" => ("INTEGER", "bool"),
+                "Integer" => ("INTEGER", "int4"),
+                "BigInt" => ("INTEGER", "int8"),
+                "Binary" => ("BLOB", "bytea"),
+                other => panic!("no type of both databases is known for {other}"),
+            };
+            let kind = if embedded { sqlite } else { postgres };
+            let name = renamed.take().unwrap_or(name);
+            let null = if inner.is_some() { "" } else { " not null" };
+            columns.insert(format!("{table}.{name} {kind}{null}"));
+        }
+    }
+    columns
+}
+
+/// `table column,column`: every primary key of `schema.rs`.
+fn declared_keys() -> BTreeSet<String> {
+    SCHEMA
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(") {")?.split_once(" ("))
+        .map(|(table, key)| format!("{table} {}", key.replace(' ', "")))
+        .collect()
+}
+
+async fn columns(raw: &mut Raw) -> BTreeSet<String> {
+    let sql = match raw {
+        Raw::Sqlite(_) => {
+            "SELECT t.name || '.' || c.name || ' ' || c.type || CASE c.\"notnull\" WHEN 1 THEN ' not null' \
+             ELSE '' END AS line FROM sqlite_master t, pragma_table_info(t.name) c \
+             WHERE t.type = 'table' AND substr(t.name, 1, 2) <> '__'"
+        }
+        Raw::Postgres(_) => {
+            "SELECT table_name || '.' || column_name || ' ' || udt_name || CASE is_nullable WHEN 'NO' \
+             THEN ' not null' ELSE '' END FROM information_schema.columns \
+             WHERE table_schema = 'public' AND left(table_name, 2) <> '__'"
+        }
+    };
+    raw.lines(sql).await.into_iter().collect()
+}
+
+async fn keys(raw: &mut Raw) -> BTreeSet<String> {
+    let sql = match raw {
+        Raw::Sqlite(_) => {
+            "SELECT name || ' ' || group_concat(part, ',') AS line FROM (SELECT t.name, c.name AS part \
+             FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND c.pk > 0 \
+             AND substr(t.name, 1, 2) <> '__' ORDER BY t.name, c.pk) GROUP BY name"
+        }
+        Raw::Postgres(_) => {
+            "SELECT i.indrelid::regclass || ' ' || string_agg(a.attname, ',' ORDER BY array_position(i.indkey::int2[], a.attnum)) \
+             FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) \
+             JOIN pg_class c ON c.oid = i.indrelid WHERE i.indisprimary AND c.relnamespace = 'public'::regnamespace \
+             AND left(c.relname, 2) <> '__' GROUP BY i.indrelid"
+        }
+    };
+    raw.lines(sql).await.into_iter().collect()
+}
+
+async fn indexes(raw: &mut Raw) -> BTreeSet<String> {
+    let sql = match raw {
+        Raw::Sqlite(_) => {
+            "SELECT name AS line FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        }
+        Raw::Postgres(_) => {
+            "SELECT indexname FROM pg_indexes WHERE schemaname = 'public' AND right(indexname, 5) <> '_pkey'"
+        }
+    };
+    raw.lines(sql).await.into_iter().collect()
+}
+
+fn declared_indexes() -> BTreeSet<String> {
+    let statements = statements("sqlite", "up.sql");
+    let indexes = statements.iter().filter_map(|statement| {
+        let rest = statement
+            .strip_prefix("CREATE INDEX ")
+            .or_else(|| statement.strip_prefix("CREATE UNIQUE INDEX "))?;
+        rest.split(' ').next().map(str::to_owned)
+    });
+    indexes.collect()
+}
+
+contract! {
+    async fn the_tables_are_those_of_the_code(database: TestDatabase) {
+        let store = database.open().await;
+        let mut raw = Raw::open(&database).await;
+        assert_eq!(columns(&mut raw).await, declared_columns(store.is_embedded()));
+        assert_eq!(keys(&mut raw).await, declared_keys());
+        assert_eq!(indexes(&mut raw).await, declared_indexes());
+        assert!(declared_columns(true).len() > 100, "the code's tables have been read");
+    }
+
+    async fn every_migration_can_be_undone_and_done_again(database: TestDatabase) {
+        let embedded = database.open().await.is_embedded();
+        let folder = if embedded { "sqlite" } else { "postgres" };
+        let mut raw = Raw::open(&database).await;
+        let before = (columns(&mut raw).await, indexes(&mut raw).await);
+        for (_, down) in migrations(folder, "down.sql").into_iter().rev() {
+            raw.run(&down).await;
+        }
+        assert_eq!(columns(&mut raw).await, BTreeSet::new());
+        for (_, up) in migrations(folder, "up.sql") {
+            raw.run(&up).await;
+        }
+        assert_eq!((columns(&mut raw).await, indexes(&mut raw).await), before);
+    }
+}

@@ -1,0 +1,402 @@
+//! A client that sends exactly what a test writes, one connection a request.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::wait::must;
+
+/// How long an answer may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Where the server is; a restart changes it for every client.
+#[derive(Debug, Clone)]
+pub struct Address(Arc<Mutex<SocketAddr>>);
+
+impl Address {
+    /// An address.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        Self(Arc::new(Mutex::new(address)))
+    }
+
+    /// The address now.
+    #[must_use]
+    pub fn get(&self) -> SocketAddr {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, address: SocketAddr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+}
+
+/// Asks a server, with one key or none.
+#[derive(Debug, Clone)]
+pub struct Client {
+    address: Address,
+    token: Option<String>,
+}
+
+impl Client {
+    /// A client without a key.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self { address, token: None }
+    }
+
+    /// The same server, with this key.
+    #[must_use]
+    pub fn with_key(&self, token: &str) -> Self {
+        Self { address: self.address.clone(), token: Some(token.to_owned()) }
+    }
+
+    /// Where the server is.
+    #[must_use]
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A request that is still to be sent.
+    #[must_use]
+    pub fn request(&self, method: &str, target: &str) -> Request {
+        let request = Request {
+            address: self.address.get(),
+            line: format!("{method} {target} HTTP/1.1"),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        match &self.token {
+            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    /// A GET.
+    #[must_use]
+    pub fn get(&self, target: &str) -> Request {
+        self.request("GET", target)
+    }
+
+    /// A POST of JSON, given as text or as a value.
+    #[must_use]
+    pub fn post(&self, target: &str, body: impl ToString) -> Request {
+        self.request("POST", target).json(body)
+    }
+
+    /// A PATCH of JSON.
+    #[must_use]
+    pub fn patch(&self, target: &str, body: impl ToString) -> Request {
+        self.request("PATCH", target).json(body)
+    }
+
+    /// A DELETE.
+    #[must_use]
+    pub fn delete(&self, target: &str) -> Request {
+        self.request("DELETE", target)
+    }
+
+    /// Reads a resource that must be there.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub async fn read(&self, target: &str) -> Value {
+        self.get(target).send().await.assert(200)
+    }
+}
+
+/// A request that is being written.
+#[derive(Debug, Clone)]
+pub struct Request {
+    address: SocketAddr,
+    line: String,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// Adds a header line.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// Adds an Idempotency-Key.
+    #[must_use]
+    pub fn idempotency_key(self, key: &str) -> Self {
+        self.header("Idempotency-Key", key)
+    }
+
+    /// Sets a JSON body.
+    #[must_use]
+    pub fn json(self, body: impl ToString) -> Self {
+        self.header("Content-Type", "application/json").body(body.to_string())
+    }
+
+    /// Sets a body without a media type.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// The bytes on the wire.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = format!("{}\r\nHost: test\r\n", self.line).into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend(name.as_bytes());
+            bytes.extend(b": ");
+            bytes.extend(value);
+            bytes.extend(b"\r\n");
+        }
+        if !self.body.is_empty() {
+            bytes.extend(format!("Content-Length: {}\r\n", self.body.len()).into_bytes());
+        }
+        bytes.extend(b"Connection: close\r\n\r\n");
+        bytes.extend(&self.body);
+        bytes
+    }
+
+    /// Sends it and reads the whole answer.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn send(self) -> Answer {
+        let line = self.line.clone();
+        must(&line, self.try_send().await)
+    }
+
+    /// Sends it; an error if the connection breaks before the whole answer is there.
+    ///
+    /// # Errors
+    /// The connection's.
+    pub async fn try_send(self) -> std::io::Result<Answer> {
+        let exchanged = tokio::time::timeout(LIMIT, async {
+            let mut socket = TcpStream::connect(self.address).await?;
+            // The server may answer and close before it has read everything.
+            let _ = socket.write_all(&self.bytes()).await;
+            let mut bytes = Vec::new();
+            let end = socket.read_to_end(&mut bytes).await;
+            match Answer::read(&bytes) {
+                Some(answer) => Ok(answer),
+                None => end.and_then(|_| Err(std::io::ErrorKind::UnexpectedEof.into())),
+            }
+        });
+        exchanged.await?
+    }
+
+    /// Sends it and reads the answer as server-sent events.
+    ///
+    /// # Panics
+    /// If the answer is not 200.
+    pub async fn stream(self) -> Stream {
+        let mut socket = must("a connection", TcpStream::connect(self.address).await);
+        must("a request", socket.write_all(&self.bytes()).await);
+        let mut lines = BufReader::new(socket);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let read = lines.read_line(&mut head).await;
+            assert!(must("the head of an answer", read) > 0, "no whole head: {head}");
+        }
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        Stream { head, lines, pending: Vec::new(), ended: false }
+    }
+}
+
+/// Sends raw bytes and reads until the server closes.
+///
+/// # Errors
+/// The connection's.
+pub async fn exchange(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut socket = TcpStream::connect(address).await?;
+    socket.write_all(bytes).await?;
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await?;
+    Ok(answer)
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Header names in lower case, with their values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// `None` if it is not whole.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let split = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+        let head = std::str::from_utf8(&bytes[..split]).ok()?;
+        let rest = &bytes[split + 4..];
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let headers: Vec<_> = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        if let Some((_, length)) = length
+            && length.parse() != Ok(rest.len())
+        {
+            return None;
+        }
+        Some(Self { status, headers, body: rest.to_vec() })
+    }
+
+    /// A header that is sent at most once.
+    ///
+    /// # Panics
+    /// If it is sent twice.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(n, _)| n == name);
+        let value = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} is sent twice: {self:?}");
+        value
+    }
+
+    /// A header that is a whole number.
+    ///
+    /// # Panics
+    /// If it is missing or none.
+    #[must_use]
+    pub fn number(&self, name: &str) -> i64 {
+        let value = self.header(name).and_then(|value| value.parse().ok());
+        value.unwrap_or_else(|| panic!("no number in {name}: {self:?}"))
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        must(&self.text(), serde_json::from_slice(&self.body))
+    }
+
+    /// The body, after a look at the status and at what every answer carries.
+    ///
+    /// # Panics
+    /// If something of that is wrong.
+    #[track_caller]
+    pub fn assert(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        assert_eq!(self.header("x-content-type-options"), Some("nosniff"));
+        let id = self.header("x-request-id").unwrap_or_default();
+        assert_eq!(id.len(), 36, "no request id: {self:?}");
+        self.json()
+    }
+
+    /// The message of an error, after a look at its envelope.
+    ///
+    /// # Panics
+    /// If the answer is another.
+    #[track_caller]
+    pub fn assert_error(&self, status: u16, code: &str) -> String {
+        let body = self.assert(status);
+        let members: Vec<_> = body.as_object().into_iter().flatten().map(|(n, _)| n).collect();
+        assert_eq!(members, ["error", "message", "request_id"], "{body}");
+        assert_eq!(body["error"], code, "{body}");
+        assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
+        let message = body["message"].as_str().unwrap_or_default();
+        assert!(!message.is_empty(), "an error without a message: {body}");
+        message.to_owned()
+    }
+}
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamEvent {
+    /// `id`.
+    pub id: String,
+    /// `event`.
+    pub event: String,
+    /// `data`.
+    pub data: Value,
+    /// When it came.
+    pub at: Instant,
+}
+
+/// An answer of server-sent events.
+#[derive(Debug)]
+pub struct Stream {
+    /// The head of the answer.
+    pub head: String,
+    lines: BufReader<TcpStream>,
+    pending: Vec<u8>,
+    ended: bool,
+}
+
+impl Stream {
+    /// The next event; `None` at the orderly end of the answer.
+    ///
+    /// # Panics
+    /// If the answer breaks off, or nothing comes for long.
+    pub async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(end) = self.pending.windows(2).position(|pair| pair == b"\n\n") {
+                let block: Vec<u8> = self.pending.drain(..end + 2).collect();
+                match event(&String::from_utf8_lossy(&block)) {
+                    Some(event) => return Some(event),
+                    None => continue,
+                }
+            }
+            if self.ended {
+                return None;
+            }
+            let read = tokio::time::timeout(Duration::from_secs(60), self.chunk()).await;
+            must("an event in time", read);
+        }
+    }
+
+    /// Every event up to the end of the answer.
+    pub async fn rest(&mut self) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        events
+    }
+
+    /// Reads one chunk of the transfer coding.
+    async fn chunk(&mut self) {
+        let mut size = String::new();
+        must("the size of a chunk", self.lines.read_line(&mut size).await);
+        let size = must(&size, usize::from_str_radix(size.trim(), 16));
+        let mut chunk = vec![0; size + 2];
+        must("a chunk", self.lines.read_exact(&mut chunk).await);
+        self.pending.extend(&chunk[..size]);
+        self.ended = size == 0;
+    }
+}
+
+/// `None` for a comment.
+fn event(block: &str) -> Option<StreamEvent> {
+    let field = |name: &str| {
+        let mut lines = block.lines();
+        lines.find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+    };
+    Some(StreamEvent {
+        id: field("id: ")?,
+        event: field("event: ")?,
+        data: must(block, serde_json::from_str(&field("data: ")?)),
+        at: Instant::now(),
+    })
+}

@@ -1,0 +1,69 @@
+//! Which database a server runs on, and the macro that runs one test on both.
+
+use offhook_storage::StoreConfig;
+use offhook_testkit::TestDatabase;
+
+/// A database of a test's own.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// The embedded one, in the server's data directory.
+    Sqlite,
+    /// One on the test PostgreSQL server.
+    Postgres(TestDatabase),
+}
+
+impl Database {
+    /// A fresh database on the test PostgreSQL server.
+    pub async fn postgres() -> Self {
+        Self::Postgres(TestDatabase::postgres().await)
+    }
+
+    /// Whether several processes may share it.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Its `--database-url`, if it needs one.
+    ///
+    /// # Panics
+    /// Never: a test database on PostgreSQL has a URL.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        let Self::Postgres(database) = self else {
+            return None;
+        };
+        match database.config() {
+            StoreConfig::Postgres { url, .. } => Some(url.clone()),
+            StoreConfig::Sqlite { .. } => panic!("a PostgreSQL database in a file"),
+        }
+    }
+}
+
+/// Runs each test on both databases: `async fn NAME(database: Database)` becomes `sqlite::NAME` and `postgres::NAME`.
+/// Once per module.
+#[macro_export]
+macro_rules! both {
+    ($($(#[$attribute:meta])* async fn $name:ident($database:ident: Database) $body:block)*) => {
+        $($(#[$attribute])* async fn $name($database: $crate::Database) $body)*
+
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name($crate::Database::Sqlite).await;
+                }
+            )*
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                #[ignore = "needs PostgreSQL: just test"]
+                async fn $name() {
+                    super::$name($crate::Database::postgres().await).await;
+                }
+            )*
+        }
+    };
+}

@@ -1,0 +1,161 @@
+//! A receiver of webhooks that writes down what came and answers as it is told.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use crate::wait::{eventually, must};
+
+/// How long a delivery may take to come.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A delivery that came in.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// The path it was sent to.
+    pub path: String,
+    /// Header names in lower case, with their values.
+    pub headers: Vec<(String, String)>,
+    /// The body, byte for byte.
+    pub body: Vec<u8>,
+    /// When it came.
+    pub at: Instant,
+}
+
+impl Received {
+    /// A header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers.find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        must("the body of a delivery", serde_json::from_slice(&self.body))
+    }
+
+    /// The type of the event.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        self.json()["type"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The handle of the event's call.
+    #[must_use]
+    pub fn call(&self) -> String {
+        self.json()["data"]["id"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+type Script = Box<dyn Fn(&Received, usize) -> u16 + Send + Sync>;
+
+struct Log {
+    received: Mutex<Vec<Received>>,
+    script: Script,
+}
+
+/// A receiver; it listens as long as the test's runtime lives.
+#[derive(Clone)]
+pub struct Receiver {
+    address: SocketAddr,
+    log: Arc<Log>,
+}
+
+impl Receiver {
+    /// Answers 200 to everything.
+    pub async fn start() -> Self {
+        Self::scripted(|_, _| 200).await
+    }
+
+    /// Answers with the status that `script` says for a delivery; it is told how many came before.
+    pub async fn scripted(script: impl Fn(&Received, usize) -> u16 + Send + Sync + 'static) -> Self {
+        let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
+        let address = must("its address", listener.local_addr());
+        let log = Arc::new(Log { received: Mutex::default(), script: Box::new(script) });
+        tokio::spawn(accept(listener, log.clone()));
+        Self { address, log }
+    }
+
+    /// Where deliveries go: a name, as literal addresses are refused (decision 7.5).
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://localhost:{}{path}", self.address.port())
+    }
+
+    /// What has come so far.
+    #[must_use]
+    pub fn received(&self) -> Vec<Received> {
+        self.log.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until `enough` is true of what has come, and returns that.
+    pub async fn wait(&self, what: &str, enough: impl Fn(&[Received]) -> bool) -> Vec<Received> {
+        self.wait_within(LIMIT, what, enough).await
+    }
+
+    /// As [`Receiver::wait`], with a limit.
+    pub async fn wait_within(
+        &self,
+        limit: Duration,
+        what: &str,
+        enough: impl Fn(&[Received]) -> bool,
+    ) -> Vec<Received> {
+        eventually(what, limit, || async { Some(self.received()).filter(|all| enough(all)) }).await
+    }
+
+    /// Waits for so many deliveries.
+    pub async fn count(&self, count: usize) -> Vec<Received> {
+        self.wait(&format!("{count} deliveries"), |all| all.len() >= count).await
+    }
+}
+
+async fn accept(listener: TcpListener, log: Arc<Log>) {
+    while let Ok((socket, _)) = listener.accept().await {
+        let log = log.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| answer(request, log.clone()));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+            // A sender that went away is no concern of the receiver's.
+            let _ = connection.await;
+        });
+    }
+}
+
+async fn answer(request: Request<Incoming>, log: Arc<Log>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().to_owned();
+    let headers = request.headers().iter().map(|(name, value)| {
+        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+    });
+    let headers = headers.collect();
+    let body = match request.into_body().collect().await {
+        Ok(body) => body.to_bytes().to_vec(),
+        // Cut off: the sender died while it wrote.
+        Err(_) => return Ok(Response::new(Full::default())),
+    };
+    let received = Received { path, headers, body, at: Instant::now() };
+    let status = {
+        let mut all = log.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = (log.script)(&received, all.len());
+        all.push(received);
+        status
+    };
+    let mut response = Response::new(Full::new(Bytes::from_static(b"noted")));
+    *response.status_mut() = must("a status", hyper::StatusCode::from_u16(status));
+    Ok(response)
+}

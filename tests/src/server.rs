@@ -1,0 +1,342 @@
+//! `offhook serve` as a child process.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::binary;
+use crate::client::{Address, Client};
+use crate::database::Database;
+use crate::wait::{eventually, must, text, within};
+
+/// How long a start may take.
+const START: Duration = Duration::from_secs(30);
+
+/// How long a stop may take, beyond the drain that a test asks for.
+const STOP: Duration = Duration::from_secs(40);
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    database: Database,
+    settings: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// Settings with which no test meets a limit by chance, people talk fast, and receivers may be on this machine.
+    #[must_use]
+    pub fn on(database: Database) -> Self {
+        let mut options = Self { database, settings: BTreeMap::new() };
+        for (key, value) in [
+            ("webhooks.allow_private_targets", "true"),
+            ("webhooks.retry_offsets", "1s,1s,1s"),
+            ("simulator.speed", "100"),
+            ("limits.ip_per_minute", "100000"),
+            ("limits.call_ip_per_minute", "100000"),
+            ("plans.starter.requests_per_minute", "50000"),
+            ("plans.pro.requests_per_minute", "50000"),
+            ("plans.scale.requests_per_minute", "50000"),
+        ] {
+            options = options.set(key, value);
+        }
+        options
+    }
+
+    /// With this setting.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
+        self.settings.insert(key.to_owned(), value.to_string());
+        self
+    }
+
+    /// With the default of this setting.
+    #[must_use]
+    pub fn default_of(mut self, key: &str) -> Self {
+        self.settings.remove(key);
+        self
+    }
+}
+
+/// An account with a key.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// The account's id.
+    pub id: String,
+    /// The key's id.
+    pub key_id: String,
+    /// The key.
+    pub token: String,
+    /// A client with the key.
+    pub client: Client,
+}
+
+impl std::ops::Deref for Account {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// A server; it is killed with the value.
+#[derive(Debug)]
+pub struct Server {
+    options: Options,
+    address: Address,
+    child: Child,
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts a server and waits until it is ready.
+    pub async fn start(options: Options) -> Self {
+        let directory = must("a directory", tempfile::tempdir());
+        if options.database.is_shared() {
+            let key = directory.path().join("key");
+            must("a master key", std::fs::write(key, "07".repeat(32)));
+        }
+        let child = spawn(&options, directory.path(), &[]);
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut server = Self { options, address: Address::new(nowhere), child, directory };
+        server.ready("/readyz").await;
+        server
+    }
+
+    /// Starts the server again on the same data, after it has ended; `variables` are added to its environment.
+    pub async fn start_again(&mut self, variables: &[(&str, &str)]) {
+        self.child = spawn(&self.options, self.directory.path(), variables);
+        // A node that died keeps the next one from being ready until its lease has run out (decision 9); it serves.
+        self.ready("/healthz").await;
+    }
+
+    /// Kills the server and starts it again on the same data.
+    pub async fn crash_and_restart(&mut self) {
+        must("a kill", self.child.kill().await);
+        self.start_again(&[]).await;
+    }
+
+    async fn ready(&mut self, path: &str) {
+        let file = data_dir(self.directory.path()).join("listen");
+        let log = self.log_path();
+        let child = &mut self.child;
+        let started = eventually("a server that listens", START, || {
+            let ended = must("the state of the server", child.try_wait());
+            if let Some(status) = ended {
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                panic!("the server ended at its start: {status}\n{log}");
+            }
+            let address = std::fs::read_to_string(&file).ok();
+            let address = address.and_then(|text| text.trim().parse::<SocketAddr>().ok());
+            async move { address }
+        });
+        self.address.set(started.await);
+        let client = self.client();
+        eventually("a server that is ready", START, || async {
+            let answer = client.get(path).try_send().await;
+            answer.ok().filter(|answer| answer.status == 200)
+        })
+        .await;
+    }
+
+    /// A client without a key.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(self.address.clone())
+    }
+
+    /// Where the server is now.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address.get()
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        data_dir(self.directory.path())
+    }
+
+    /// The database that it runs on.
+    #[must_use]
+    pub const fn database(&self) -> &Database {
+        &self.options.database
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
+    /// Everything that the server has logged, over all its starts.
+    #[must_use]
+    pub fn log(&self) -> String {
+        must("the log", std::fs::read_to_string(self.log_path()))
+    }
+
+    /// Asks the server to stop (SIGTERM) and waits for its end.
+    pub async fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM").await;
+        self.ended().await
+    }
+
+    /// Sends a signal, by its name.
+    pub async fn signal(&self, name: &str) {
+        let Some(pid) = self.child.id() else {
+            panic!("the server has ended already\n{}", self.log());
+        };
+        let kill = Command::new("kill").args(["-s", name, &pid.to_string()]).status().await;
+        assert!(must("kill", kill).success());
+    }
+
+    /// Waits for the end of the server's process.
+    pub async fn ended(&mut self) -> ExitStatus {
+        self.ended_within(STOP).await
+    }
+
+    /// As [`Server::ended`], with a limit.
+    pub async fn ended_within(&mut self, limit: Duration) -> ExitStatus {
+        must("its end", within("the end of the server", limit, self.child.wait()).await)
+    }
+
+    /// The output of another command with the same settings, such as `account list`.
+    pub async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::from(command(&self.options, self.directory.path()));
+        must("a command", command.args(arguments).output().await)
+    }
+
+    /// What a command answers with `--json`.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub async fn cli(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat()).await;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        must("its JSON", serde_json::from_slice(&output.stdout))
+    }
+
+    /// Makes an account on this plan, with a key of every scope.
+    pub async fn account(&self, plan: &str) -> Account {
+        let made = ["account", "create", "--name", "Acme", "--plan", plan, "--credits", "1000"];
+        let made = self.cli(&made).await;
+        self.key(text(&made["id"]), &["--scopes", "all"]).await
+    }
+
+    /// Makes a key of an account; `how` are the flags of `key create`.
+    pub async fn key(&self, account: &str, how: &[&str]) -> Account {
+        let create = ["key", "create", "--account", account, "--name", "test"];
+        let key = self.cli(&[&create, how].concat()).await;
+        let token = text(&key["token"]).to_owned();
+        Account {
+            id: account.to_owned(),
+            key_id: text(&key["id"]).to_owned(),
+            client: self.client().with_key(&token),
+            token,
+        }
+    }
+}
+
+impl Account {
+    /// Drafts and publishes an agent that converses with the simulated people; returns its id.
+    pub async fn agent(&self) -> String {
+        self.agent_with(json!({
+            "system_prompt": "You confirm appointments of {{lead_name}}.",
+            "first_message": "Hello {{lead_name}}, this is Eva from the clinic.",
+            "llm": {"provider": "scripted", "model": "scripted"},
+        }))
+        .await
+    }
+
+    /// Drafts and publishes an agent with this configuration; returns its id.
+    pub async fn agent_with(&self, config: Value) -> String {
+        let body = json!({"name": "Eva", "language": "en-US", "config": config});
+        let agent = self.post("/v1/agents", body).send().await.assert(201);
+        let id = text(&agent["id"]).to_owned();
+        let publish = self.post(&format!("/v1/agents/{id}/publish"), "{}");
+        publish.send().await.assert(200);
+        id
+    }
+
+    /// Places a call and returns its handle.
+    pub async fn call(&self, agent: &str, to: &str) -> String {
+        let body = json!({"agent_id": agent, "to": to});
+        let placed = self.post("/v1/calls", body).send().await.assert(201);
+        text(&placed["id"]).to_owned()
+    }
+
+    /// Waits until a call has ended; returns how it reads then.
+    pub async fn ended(&self, handle: &str) -> Value {
+        self.ended_within(handle, Duration::from_secs(30)).await
+    }
+
+    /// As [`Account::ended`], with a limit. A server that is away for a while is asked again.
+    pub async fn ended_within(&self, handle: &str, limit: Duration) -> Value {
+        let target = format!("/v1/calls/{handle}");
+        eventually(&format!("the end of {handle}"), limit, || async {
+            let answer = self.get(&target).try_send().await.ok()?;
+            if answer.status == 503 {
+                return None;
+            }
+            let call = answer.assert(200);
+            (call["status"] != "initiated").then_some(call)
+        })
+        .await
+    }
+
+    /// Registers a webhook endpoint; returns its id and secret.
+    pub async fn webhook(&self, url: &str) -> (String, String) {
+        let made = self.post("/v1/webhooks", json!({"url": url})).send().await.assert(201);
+        (text(&made["id"]).to_owned(), text(&made["secret"]).to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
+            let lines: Vec<_> = log.lines().collect();
+            let last = lines.len().saturating_sub(60);
+            eprintln!("the end of the server's log:\n{}", lines[last..].join("\n"));
+        }
+    }
+}
+
+fn data_dir(directory: &Path) -> PathBuf {
+    directory.join("data")
+}
+
+/// A command with the settings of `options`.
+fn command(options: &Options, directory: &Path) -> std::process::Command {
+    let mut command = binary::command();
+    command.arg("--data-dir").arg(data_dir(directory));
+    if let Some(url) = options.database.url() {
+        command.args(["--database-url", &url]);
+        command.env("OFFHOOK_MASTER_KEY_FILE", directory.join("key"));
+    }
+    for (key, value) in &options.settings {
+        let name = format!("OFFHOOK_{}", key.replace('.', "__").to_uppercase());
+        command.env(name, value);
+    }
+    command
+}
+
+fn spawn(options: &Options, directory: &Path, variables: &[(&str, &str)]) -> Child {
+    // The file of a server that was killed names an address where nobody is.
+    let _ = std::fs::remove_file(data_dir(directory).join("listen"));
+    let log = File::options().create(true).append(true).open(directory.join("log"));
+    let mut command = Command::from(command(options, directory));
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(must("a log", log))
+        .kill_on_drop(true);
+    must("offhook serve", command.spawn())
+}

@@ -1,0 +1,273 @@
+//! Keys, scopes, plans, and the order in which a request is checked (interface, Authentication; decisions 1.5, 1.6, §3).
+
+use std::time::Duration;
+
+use offhook_tests::{Account, Answer, Options, Server, both, eventually, text};
+use serde_json::json;
+
+/// Every endpoint that needs a scope, with an id that names nothing.
+const ENDPOINTS: [(&str, &str, &str); 23] = [
+    ("GET", "/v1/agents", "agents:read"),
+    ("POST", "/v1/agents", "agents:write"),
+    ("GET", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91", "agents:read"),
+    ("PATCH", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91", "agents:write"),
+    ("POST", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91/publish", "agents:write"),
+    ("GET", "/v1/calls", "calls:read"),
+    ("POST", "/v1/calls", "calls:write"),
+    ("GET", "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91", "calls:read"),
+    ("POST", "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91/hangup", "calls:write"),
+    ("GET", "/v1/conversations", "conversations:read"),
+    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91", "conversations:read"),
+    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/turns", "conversations:read"),
+    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/events", "conversations:read"),
+    ("GET", "/v1/webhooks", "webhooks:read"),
+    ("POST", "/v1/webhooks", "webhooks:write"),
+    ("GET", "/v1/webhooks/events", "webhooks:read"),
+    ("GET", "/v1/webhooks/deliveries", "webhooks:read"),
+    ("PATCH", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91", "webhooks:write"),
+    ("DELETE", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91", "webhooks:write"),
+    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/rotate-secret", "webhooks:write"),
+    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/test", "webhooks:write"),
+    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/recover", "webhooks:write"),
+    ("POST", "/v1/webhooks/deliveries/0190163d-8694-739b-aea5-966c26f8ad91/redeliver", "webhooks:write"),
+];
+
+const SCOPES: [&str; 7] = [
+    "agents:read",
+    "agents:write",
+    "calls:read",
+    "calls:write",
+    "conversations:read",
+    "webhooks:read",
+    "webhooks:write",
+];
+
+fn assert_unauthorized(answer: &Answer) -> String {
+    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+        assert_eq!(answer.header(name), None, "{answer:?}");
+    }
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    answer.assert_error(401, "unauthorized")
+}
+
+fn assert_counted(answer: &Answer) {
+    let (limit, remaining) = (answer.number("x-ratelimit-limit"), answer.number("x-ratelimit-remaining"));
+    assert!((0..limit).contains(&remaining), "{answer:?}");
+    let ahead = answer.number("x-ratelimit-reset") - offhook_tests::unix_seconds();
+    assert!((-1..=61).contains(&ahead), "the next token is {ahead} s away");
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+}
+
+both! {
+    async fn a_request_without_a_good_key_is_401(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let bare = server.client();
+        let unknown = format!("Bearer service_live_{}", "0".repeat(64));
+        let mut message = None;
+        for value in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Basic dXNlcjpwYXNz",
+            "Bearer x",
+            "Bearer service_live_00",
+            &unknown,
+            &account.token,
+            &format!("Bearer{}", account.token),
+            &format!("Bearer {}0", account.token),
+            &format!("Bearer {}", account.token.to_uppercase()),
+        ] {
+            let answer = bare.get("/v1/me").header("Authorization", value).send().await;
+            let said = assert_unauthorized(&answer);
+            // Nobody learns which keys exist.
+            assert_eq!(*message.get_or_insert(said.clone()), said);
+        }
+        assert_unauthorized(&bare.get("/v1/calls").send().await);
+        let twice = account.get("/v1/me").header("Authorization", format!("Bearer {}", account.token));
+        assert_unauthorized(&twice.send().await);
+        for scheme in ["Bearer", "bearer", "BEARER", "bEaReR"] {
+            let value = format!("{scheme} {}", account.token);
+            bare.get("/v1/me").header("Authorization", value).send().await.assert(200);
+        }
+    }
+
+    async fn a_key_that_the_command_line_revokes_is_refused_at_once(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let other = server.key(&account.id, &["--scopes", "agents:read"]).await;
+        account.read("/v1/me").await;
+        let revoked = server.cli(&["key", "revoke", &account.key_id]).await;
+        assert!(revoked["revoked_at"].is_string(), "{revoked}");
+        assert_unauthorized(&account.get("/v1/me").send().await);
+        other.read("/v1/me").await;
+        let again = server.cli(&["key", "revoke", &account.key_id]).await;
+        assert_eq!(again["revoked_at"], revoked["revoked_at"]);
+    }
+
+    async fn an_expired_key_is_refused(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let lasting = server.key(&account.id, &["--scopes", "all", "--expires-at", "2999-01-01"]).await;
+        let me = lasting.read("/v1/me").await;
+        assert_eq!(me["key"]["expires_at"], "2999-01-01T00:00:00.000Z");
+        let past = server.key(&account.id, &["--scopes", "all", "--expires-at", "2020-01-01"]).await;
+        assert_unauthorized(&past.get("/v1/me").send().await);
+    }
+
+    async fn me_tells_the_account_the_key_and_what_is_left(database: Database) {
+        let server = Server::start(Options::on(database).default_of("plans.pro.requests_per_minute")).await;
+        let account = server.account("pro").await;
+        let narrow = ["--scopes", "calls:write,agents:read", "--read-only"];
+        let key = server.key(&account.id, &narrow).await;
+        let answer = key.get("/v1/me").send().await;
+        let mut me = answer.assert(200);
+        assert_counted(&answer);
+        assert!(me["key"]["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{me}");
+        me["key"]["created_at"] = json!(null);
+        let expected = json!({
+            "account": {"id": account.id, "name": "Acme", "plan": "pro"},
+            "key": {
+                "id": key.key_id,
+                "name": "test",
+                "prefix": &key.token[..21],
+                "scopes": ["agents:read", "calls:write"],
+                "read_only": true,
+                "created_at": null,
+                "expires_at": null,
+                "last_used_at": null,
+            },
+            "rate_limit": {"requests_per_minute": 40, "remaining": 39},
+            "live_calls": 0,
+        });
+        assert_eq!(me, expected);
+        let listed = server.cli(&["key", "list", "--account", &account.id]).await;
+        assert!(!listed.to_string().contains(&key.token), "a token is shown once");
+    }
+
+    async fn every_endpoint_needs_exactly_its_scope(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let read_only = server.key(&account.id, &["--scopes", "all", "--read-only"]).await;
+        let one: Vec<Account> = {
+            let mut keys = Vec::new();
+            for scope in SCOPES {
+                keys.push(server.key(&account.id, &["--scopes", scope]).await);
+            }
+            keys
+        };
+        for (method, target, scope) in ENDPOINTS {
+            let ask = |key: &Account| key.request(method, target).send();
+            for (key, other) in one.iter().zip(SCOPES) {
+                let answer = ask(key).await;
+                if other == scope {
+                    assert!(![401, 403].contains(&answer.status), "{method} {target}: {answer:?}");
+                } else {
+                    let message = answer.assert_error(403, "insufficient_scope");
+                    assert!(message.contains(scope), "{method} {target}: {message}");
+                    assert_counted(&answer);
+                }
+            }
+            let answer = ask(&read_only).await;
+            if scope.ends_with(":write") {
+                answer.assert_error(403, "forbidden");
+            } else {
+                assert_ne!(answer.status, 403, "{method} {target}: {answer:?}");
+            }
+        }
+        for key in one.iter().chain([&read_only]) {
+            key.read("/v1/me").await;
+        }
+    }
+
+    async fn a_free_account_reads_me_alone(database: Database) {
+        let server = Server::start(Options::on(database).default_of("plans.starter.requests_per_minute")).await;
+        let account = server.account("free").await;
+        let me = account.read("/v1/me").await;
+        assert_eq!(me["rate_limit"]["requests_per_minute"], 10, "the Starter bucket");
+        let answer = account.get("/v1/calls?limit=0").send().await;
+        answer.assert_error(403, "plan_limit");
+        assert_counted(&answer);
+    }
+
+    async fn each_check_comes_before_the_next(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let bare = server.client();
+        // The route before the key.
+        bare.get("/v1/nothing").send().await.assert_error(404, "not_found");
+        bare.delete("/v1/me").send().await.assert_error(405, "method_not_allowed");
+        // The key before everything that follows.
+        assert_unauthorized(&bare.post("/v1/calls?x=1", "no JSON").send().await);
+        // Read-only before the scope, the scope before the plan.
+        let poor = server.key(&account.id, &["--scopes", "team:read", "--read-only"]).await;
+        poor.post("/v1/agents", "{}").send().await.assert_error(403, "forbidden");
+        poor.get("/v1/agents").send().await.assert_error(403, "insufficient_scope");
+        let free = server.account("free").await;
+        let free = server.key(&free.id, &["--scopes", "team:read"]).await;
+        free.get("/v1/agents").send().await.assert_error(403, "insufficient_scope");
+        // The query before the body, the body before the state.
+        let query = account.post("/v1/agents?x=1", "no JSON").send().await;
+        assert_eq!(query.assert_error(400, "invalid_query"), "`x`: unknown parameter");
+        let absent = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
+        account.patch(absent, "no JSON").send().await.assert_error(400, "invalid_json");
+        account.patch(absent, "{}").send().await.assert_error(404, "not_found");
+        // The key's syntax before the body.
+        let request = account.post("/v1/calls", "no JSON").idempotency_key("");
+        request.send().await.assert_error(400, "invalid_idempotency_key");
+    }
+
+    async fn every_answer_carries_its_headers(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let mut ids = std::collections::HashSet::new();
+        for target in ["/v1/me", "/v1/calls?limit=0", "/v1/calls/call_x", "/v1/agents", "/v1/webhooks"] {
+            let answer = account.get(target).header("X-Request-Id", "mine").send().await;
+            assert_counted(&answer);
+            let id = answer.header("x-request-id").unwrap_or_default().to_owned();
+            assert!(ids.insert(id.clone()) && id.len() == 36, "{id}");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        }
+        let open = server.client().get("/v1/models").send().await;
+        open.assert(200);
+        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "cache-control"] {
+            assert_eq!(open.header(name), None, "{open:?}");
+        }
+    }
+
+    async fn unknown_paths_and_wrong_methods_are_told_apart(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let absent = account.get("/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91").send().await;
+        let message = absent.assert_error(404, "not_found");
+        for target in ["/", "/v1", "/v1/", "/v2/me", "/v1/nothing", "/v1/me/x", "/v1/agents/x", "/v1/agents/%00"] {
+            let answer = account.get(target).send().await;
+            assert_eq!(answer.assert_error(404, "not_found"), message, "{target}");
+        }
+        for (method, target, allow) in [
+            ("POST", "/v1/me", "GET"),
+            ("PUT", "/v1/agents", "GET, POST"),
+            ("DELETE", "/v1/calls", "GET, POST"),
+            ("GET", "/v1/calls/call_x/hangup", "POST"),
+            ("PUT", "/v1/webhooks/x", "GET, PATCH, DELETE"),
+            ("POST", "/v1/webhooks/events", "GET"),
+        ] {
+            let answer = account.request(method, target).send().await;
+            answer.assert_error(405, "method_not_allowed");
+            assert_eq!(answer.header("allow"), Some(allow), "{method} {target}");
+        }
+    }
+
+    async fn the_last_use_of_a_key_is_written_down(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        account.read("/v1/me").await;
+        eventually("a last use", Duration::from_secs(15), || async {
+            let me = account.read("/v1/me").await;
+            me["key"]["last_used_at"].as_str().map(str::to_owned)
+        })
+        .await;
+        let keys = server.cli(&["key", "list", "--account", &account.id]).await;
+        text(&keys[0]["last_used_at"]);
+    }
+}

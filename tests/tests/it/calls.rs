@@ -1,0 +1,220 @@
+//! Placing a call and reading it (interface, POST /v1/calls; decisions 6.4, 8.1, 8.2).
+
+use offhook_tests::{Options, Receiver, Server, both, text};
+use serde_json::{Value, json};
+
+/// Metadata whose order, literals and escapes a careless server would change.
+const METADATA: &str =
+    r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"J\u00f3se \ud83d\ude00","t":true,"n":null,"e":""}"#;
+/// The same, compact and with its escapes undone.
+const KEPT: &str = r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"Jóse 😀","t":true,"n":null,"e":""}"#;
+
+/// The text of a member in a body.
+fn member(body: &str, name: &str) -> String {
+    let Some((_, rest)) = body.split_once(&format!("\"{name}\":")) else {
+        panic!("no {name} in {body}");
+    };
+    let end = rest.find('}').map_or(rest.len(), |end| end + 1);
+    rest[..end].to_owned()
+}
+
+pub(crate) fn assert_timestamp(value: &Value) {
+    let text = text(value);
+    assert!(text.len() == 24 && text.ends_with('Z') && text.as_bytes()[19] == b'.', "{text}");
+}
+
+both! {
+    async fn an_accepted_call_is_answered_in_full(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let answer = account.post("/v1/calls", json!({"agent_id": agent, "to": "+5215512345678"})).send().await;
+        let placed = answer.assert(201);
+        let id = text(&placed["id"]);
+        assert_timestamp(&placed["created_at"]);
+        let expected = json!({
+            "id": id,
+            "agent_id": agent,
+            "to": "+5215512345678",
+            "status": "initiated",
+            "created_at": placed["created_at"],
+        });
+        assert_eq!(placed, expected);
+        assert!(id.starts_with("call_") && id.len() == 41, "{id}");
+        assert_eq!(answer.header("location"), Some(format!("/v1/calls/{id}").as_str()));
+        assert_eq!(answer.header("idempotent-replayed"), None);
+        let read = account.read(&format!("/v1/calls/{id}")).await;
+        assert_eq!(read["started_at"], placed["created_at"]);
+    }
+
+    async fn a_call_reads_in_full_once_it_has_ended(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let handle = account.call(&agent, "+5215512345678").await;
+        let call = account.ended(&handle).await;
+        let id = &handle["call_".len()..];
+        assert_timestamp(&call["started_at"]);
+        assert_timestamp(&call["ended_at"]);
+        let (duration, summary) = (&call["duration_seconds"], &call["summary"]);
+        assert!(duration.as_i64() >= Some(1), "{call}");
+        assert!(!text(summary).is_empty(), "{call}");
+        let latency = &call["latency"];
+        assert!(latency["turns"].as_i64() >= Some(1), "{call}");
+        let mut expected = json!({
+            "id": id,
+            "call_id": handle,
+            "runtime": "engine",
+            "channel": "phone",
+            "agent": {"id": agent, "name": "Eva"},
+            "status": "completed",
+            "from": "+15005550100",
+            "to": "+5215512345678",
+            "customer_phone": "+5215512345678",
+            "started_at": call["started_at"],
+            "ended_at": call["ended_at"],
+            "duration_seconds": duration,
+            "credits": 0,
+            "summary": summary,
+            "has_audio": false,
+            "termination_reason": "customer_hangup",
+            "metadata": {},
+            "failure_reason": null,
+            "conversation_id": id,
+            "latency": {"turns": latency["turns"], "p50_ms": latency["p50_ms"], "p95_ms": latency["p95_ms"]},
+        });
+        assert_eq!(call, expected);
+        // The list has the item alone.
+        if let Some(item) = expected.as_object_mut() {
+            for name in ["metadata", "failure_reason", "conversation_id", "latency"] {
+                item.shift_remove(name);
+            }
+        }
+        let list = account.read("/v1/calls").await;
+        assert_eq!(list, json!({"data": [expected], "has_more": false, "next_cursor": null}));
+    }
+
+    async fn a_call_that_lasts_tells_nothing_of_its_end(database: Database) {
+        let server = Server::start(Options::on(database).set("simulator.speed", 1)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let handle = account.call(&agent, "+15005550002").await;
+        let call = account.read(&format!("/v1/calls/{handle}")).await;
+        assert_eq!(call["status"], "initiated");
+        let item = account.read("/v1/calls").await["data"][0].clone();
+        assert_eq!(item["status"], "unknown");
+        for shown in [&call, &item] {
+            for name in ["ended_at", "duration_seconds", "credits", "termination_reason"] {
+                assert_eq!(shown[name], json!(null), "{name}: {shown}");
+            }
+        }
+        assert_eq!(call["failure_reason"], json!(null));
+        assert_eq!(call["latency"], json!(null));
+    }
+
+    async fn metadata_comes_back_as_it_was_sent(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
+        let spaced = METADATA.replace(":", " : ").replace(",\"", " ,\n\"");
+        let body = format!(r#"{{"to":"+15005550001","metadata":{spaced},"agent_id":"{agent}"}}"#);
+        let placed = account.post("/v1/calls", body).send().await.assert(201);
+        let read = account.get(&format!("/v1/calls/{}", text(&placed["id"]))).send().await;
+        assert_eq!(member(&read.text(), "metadata"), KEPT);
+        let received = receiver.count(1).await;
+        assert_eq!(received[0].kind(), "call.initiated");
+        let event = String::from_utf8_lossy(&received[0].body).into_owned();
+        assert_eq!(member(&event, "metadata"), KEPT);
+        for none in ["", r#","metadata":null"#, r#","metadata":{}"#] {
+            let body = format!(r#"{{"agent_id":"{agent}","to":"+15005550001"{none}}}"#);
+            let placed = account.post("/v1/calls", body).send().await.assert(201);
+            let read = account.read(&format!("/v1/calls/{}", text(&placed["id"]))).await;
+            assert_eq!(read["metadata"], json!({}));
+        }
+    }
+
+    async fn metadata_fills_the_agent_s_variables(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent_with(json!({
+            "system_prompt": "Greet.",
+            "first_message": "Hi {{name}}, {{age}}, {{city}}, {{nobody}}!",
+            "llm": {"provider": "scripted", "model": "scripted"},
+            "dynamic_variables": {"city": {"default": "Oaxaca"}, "name": {"default": "friend"}},
+        }))
+        .await;
+        let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"name": "José", "age": 1.50}});
+        let placed = account.post("/v1/calls", body.to_string().replace("1.5", "1.50")).send().await.assert(201);
+        let handle = text(&placed["id"]);
+        account.ended(handle).await;
+        let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
+        assert_eq!(conversation["transcript"][0]["text"], "Hi José, 1.50, Oaxaca, !");
+    }
+
+    async fn a_foreign_call_reads_like_an_absent_one(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let (account, stranger) = (server.account("scale").await, server.account("scale").await);
+        let agent = account.agent().await;
+        let handle = account.call(&agent, "+15005550001").await;
+        let id = &handle["call_".len()..];
+        let webhook = account.webhook("http://localhost:9/").await.0;
+        let absent = "0190163d-8694-739b-aea5-966c26f8ad91";
+        for (method, target) in [
+            ("GET", "/v1/calls/call_ID"),
+            ("POST", "/v1/calls/call_ID/hangup"),
+            ("GET", "/v1/conversations/ID"),
+            ("GET", "/v1/conversations/ID/turns"),
+            ("GET", "/v1/conversations/ID/events"),
+        ] {
+            let ask = async |id: &str| stranger.request(method, &target.replace("ID", id)).send().await;
+            let foreign = ask(id).await.assert_error(404, "not_found");
+            assert_eq!(ask(absent).await.assert_error(404, "not_found"), foreign, "{target}");
+            assert_eq!(ask("x").await.assert_error(404, "not_found"), foreign, "{target}");
+        }
+        for (method, target, body) in [
+            ("GET", "", ""),
+            ("PATCH", "", "{}"),
+            ("DELETE", "", ""),
+            ("POST", "/test", "{}"),
+            ("POST", "/rotate-secret", "{}"),
+            ("POST", "/recover", r#"{"since":"DATE"}"#),
+        ] {
+            let body = body.replace("DATE", &text(&account.read("/v1/me").await["key"]["created_at"])[..24]);
+            let ask = async |id: &str| {
+                let request = stranger.request(method, &format!("/v1/webhooks/{id}{target}"));
+                let request = if body.is_empty() { request } else { request.json(&body) };
+                request.send().await.assert_error(404, "not_found")
+            };
+            assert_eq!(ask(&webhook).await, ask(absent).await, "{method} {target}");
+        }
+        for list in ["/v1/calls", "/v1/conversations", "/v1/webhooks", "/v1/webhooks/deliveries"] {
+            assert_eq!(stranger.read(list).await["data"], json!([]), "{list}");
+        }
+        account.read(&format!("/v1/webhooks/{webhook}")).await;
+    }
+
+    async fn calls_over_the_plan_s_live_calls_wait(database: Database) {
+        let options = Options::on(database).set("simulator.speed", 20).set("plans.scale.live_calls", 2);
+        let server = Server::start(options).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let mut handles = Vec::new();
+        for _ in 0..6 {
+            handles.push(account.call(&agent, "+5215512345678").await);
+        }
+        let mut most = 0;
+        for handle in &handles {
+            let target = format!("/v1/calls/{handle}");
+            while account.read(&target).await["status"] == "initiated" {
+                let live = account.read("/v1/me").await["live_calls"].as_i64().unwrap_or(-1);
+                most = most.max(live);
+                assert!((0..=2).contains(&live), "{live} live calls");
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            assert_eq!(account.read(&target).await["status"], "completed");
+        }
+        assert!(most > 0, "live calls are counted");
+    }
+}

@@ -1,0 +1,19 @@
+//! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
+
+mod agents;
+mod auth;
+mod bodies;
+mod calls;
+mod conversations;
+mod crashes;
+mod deliveries;
+mod faults;
+mod hang_up;
+mod idempotency;
+mod limits;
+mod lists;
+mod outages;
+mod outcomes;
+mod privacy;
+mod statuses;
+mod webhooks;
