@@ -13,14 +13,25 @@ use actix_web::{App, HttpServer, web};
 use offhook_storage::Store;
 
 /// Serves the bare handlers.
-pub(crate) fn serve(listener: TcpListener, store: Store, workers: usize) -> std::io::Result<Server> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    store: Store,
+    workers: usize,
+) -> std::io::Result<Server> {
     let server = HttpServer::new(move || {
         App::new()
             .app_data(web::Data::new(store.clone()))
             .route("/fixed/{bytes}", web::get().to(fixed::answer))
             .route("/refused", web::get().to(fixed::refuse))
             .route("/list/{account}", web::get().to(list::list))
-            .route("/calls/{account}/{agent}/{key}", web::post().to(post::place))
+            .route(
+                "/calls/{account}/{agent}/{key}",
+                web::post().to(post::place),
+            )
     });
-    Ok(server.workers(workers).disable_signals().listen(listener)?.run())
+    Ok(server
+        .workers(workers)
+        .disable_signals()
+        .listen(listener)?
+        .run())
 }

@@ -74,14 +74,18 @@ impl Child {
     pub(crate) async fn said<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).await?;
-        serde_json::from_str(&line).with_context(|| format!("a process of the benchmark said {line:?}"))
+        serde_json::from_str(&line)
+            .with_context(|| format!("a process of the benchmark said {line:?}"))
     }
 
     /// Waits for its end.
     pub(crate) async fn ended(mut self) -> anyhow::Result<()> {
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).await?;
-        anyhow::ensure!(self.process.wait().await?.success(), "a process of the benchmark failed");
+        anyhow::ensure!(
+            self.process.wait().await?.success(),
+            "a process of the benchmark failed"
+        );
         Ok(())
     }
 

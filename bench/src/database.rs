@@ -57,7 +57,11 @@ pub(crate) struct Database {
 
 enum Keep {
     Directory(#[expect(dead_code, reason = "deleted when it is dropped")] TempDir),
-    Server { maintenance: Client, name: String, admin: Client },
+    Server {
+        maintenance: Client,
+        name: String,
+        admin: Client,
+    },
 }
 
 impl Database {
@@ -76,14 +80,20 @@ impl Database {
                 let name = format!("offhook_bench_{name}");
                 let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
                 maintenance.batch_execute(&drop).await?;
-                maintenance.batch_execute(&format!("CREATE DATABASE {name}")).await?;
+                maintenance
+                    .batch_execute(&format!("CREATE DATABASE {name}"))
+                    .await?;
                 let url = with_database(server, &name);
                 let admin = connect(&url).await?;
                 let extension = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements";
                 admin.batch_execute(extension).await?;
                 Self {
                     place: Place::Postgres(url),
-                    keep: Keep::Server { maintenance, name, admin },
+                    keep: Keep::Server {
+                        maintenance,
+                        name,
+                        admin,
+                    },
                 }
             }
         };
@@ -94,7 +104,12 @@ impl Database {
     /// Runs statements beside the service, as it is filled and looked into; on SQLite no service may be running.
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         match &self.keep {
-            Keep::Directory(_) => Ok(self.place.open().await?.bench_execute(sql.to_owned()).await?),
+            Keep::Directory(_) => Ok(self
+                .place
+                .open()
+                .await?
+                .bench_execute(sql.to_owned())
+                .await?),
             Keep::Server { admin, .. } => Ok(admin.batch_execute(sql).await?),
         }
     }
@@ -109,8 +124,13 @@ impl Database {
 
     /// Drops it.
     pub(crate) async fn remove(self) -> anyhow::Result<()> {
-        if let Keep::Server { maintenance, name, .. } = self.keep {
-            maintenance.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await?;
+        if let Keep::Server {
+            maintenance, name, ..
+        } = self.keep
+        {
+            maintenance
+                .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+                .await?;
         }
         Ok(())
     }

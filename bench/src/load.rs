@@ -50,27 +50,30 @@ pub(crate) async fn run(
     }
     let began = Instant::now();
     let request = &request;
-    let each = clients.into_iter().enumerate().map(|(number, mut client)| async move {
-        let (mut latencies, mut bytes) = (Vec::new(), Vec::new());
-        for sent in 0.. {
-            let ends = match until {
-                Until::Elapsed(time) => began.elapsed() >= time,
-                Until::Count(count) => sent * connections + number >= count,
-            };
-            if ends {
-                break;
+    let each = clients
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut client)| async move {
+            let (mut latencies, mut bytes) = (Vec::new(), Vec::new());
+            for sent in 0.. {
+                let ends = match until {
+                    Until::Elapsed(time) => began.elapsed() >= time,
+                    Until::Count(count) => sent * connections + number >= count,
+                };
+                if ends {
+                    break;
+                }
+                bytes.clear();
+                request(number, sent, &mut bytes);
+                let sent_at = Instant::now();
+                let status = client.exchange(&bytes).await?;
+                latencies.push(sent_at.elapsed().as_secs_f64() * 1e3);
+                if status != expected {
+                    bail!("{status} instead of {expected}: {}", client.text());
+                }
             }
-            bytes.clear();
-            request(number, sent, &mut bytes);
-            let sent_at = Instant::now();
-            let status = client.exchange(&bytes).await?;
-            latencies.push(sent_at.elapsed().as_secs_f64() * 1e3);
-            if status != expected {
-                bail!("{status} instead of {expected}: {}", client.text());
-            }
-        }
-        Ok(latencies)
-    });
+            Ok(latencies)
+        });
     let mut latencies: Vec<f64> = try_join_all(each).await?.into_iter().flatten().collect();
     let rate = latencies.len() as f64 / began.elapsed().as_secs_f64();
     latencies.sort_by(f64::total_cmp);
@@ -144,5 +147,8 @@ fn read_head(head: &[u8]) -> anyhow::Result<(u16, usize)> {
 /// A request as bytes.
 pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("{method} {path} HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {length}\r\n\r\n{body}").into_bytes()
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: bench\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }

@@ -29,7 +29,11 @@ struct Arguments {
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
     postgres: String,
     /// The release binary.
-    #[arg(long, env = "OFFHOOK_BENCH_BIN", default_value = "target/release/offhook")]
+    #[arg(
+        long,
+        env = "OFFHOOK_BENCH_BIN",
+        default_value = "target/release/offhook"
+    )]
     binary: std::path::PathBuf,
     /// Seconds that one side of a comparison is loaded in each round.
     #[arg(long, default_value_t = 3.0)]

@@ -35,7 +35,11 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Listens on `ports` ports; `silent` receivers take requests and never answer.
-    pub(crate) async fn start(tasks: &LocalSet, ports: usize, silent: bool) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        tasks: &LocalSet,
+        ports: usize,
+        silent: bool,
+    ) -> anyhow::Result<Self> {
         let seen: Rc<RefCell<Seen>> = Rc::default();
         let mut addresses = Vec::new();
         for _ in 0..ports {
@@ -74,7 +78,9 @@ impl Receiver {
         loop {
             {
                 let seen = self.seen.borrow();
-                if let (true, Some(first), Some(last)) = (seen.count >= count, seen.first, seen.last) {
+                if let (true, Some(first), Some(last)) =
+                    (seen.count >= count, seen.first, seen.last)
+                {
                     return Ok(last - first);
                 }
                 let came = seen.count;
@@ -126,10 +132,15 @@ fn note(seen: &mut Seen, request: &[u8], came: Option<Instant>) {
 /// How long the request at the beginning of `bytes` is, once its head is there.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|at| at == b"\r\n\r\n")?;
-    let length = std::str::from_utf8(&bytes[..head]).ok()?.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.trim().parse::<usize>().ok()).flatten()
-    });
+    let length = std::str::from_utf8(&bytes[..head])
+        .ok()?
+        .lines()
+        .find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_length = name.eq_ignore_ascii_case("content-length");
+            is_length
+                .then(|| value.trim().parse::<usize>().ok())
+                .flatten()
+        });
     Some(head + 4 + length.unwrap_or(0))
 }

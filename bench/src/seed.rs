@@ -25,7 +25,9 @@ impl Tenant {
     /// The body of a request to place a call.
     pub(crate) fn call(&self) -> String {
         let agent = self.agent;
-        format!(r#"{{"agent_id":"{agent}","to":"+14155550123","metadata":{{"name":"Ana","order":"4711"}}}}"#)
+        format!(
+            r#"{{"agent_id":"{agent}","to":"+14155550123","metadata":{{"name":"Ana","order":"4711"}}}}"#
+        )
     }
 }
 
@@ -41,18 +43,30 @@ pub(crate) async fn tenants(services: &Services, count: usize) -> anyhow::Result
         let name = format!("Account {number}");
         let credits = Some(1_000_000_000);
         let account = services.accounts();
-        let account = account.create(&name, Plan::Enterprise, credits, None, None).await?.id;
+        let account = account
+            .create(&name, Plan::Enterprise, credits, None, None)
+            .await?
+            .id;
         let keys = services.keys();
         let key = keys.create(account, "bench", Scopes::all(), false, None, None);
         let (key, token) = key.await?;
         let agent = agent(services, account, "Eva").await?;
-        tenants.push(Tenant { account, agent, key: key.id, token });
+        tenants.push(Tenant {
+            account,
+            agent,
+            key: key.id,
+            token,
+        });
     }
     Ok(tenants)
 }
 
 /// Makes a published agent.
-pub(crate) async fn agent(services: &Services, account: AccountId, name: &str) -> anyhow::Result<AgentId> {
+pub(crate) async fn agent(
+    services: &Services,
+    account: AccountId,
+    name: &str,
+) -> anyhow::Result<AgentId> {
     let body = format!(
         r#"{{"name":"{name}","language":"en-US","config":{{
             "system_prompt":"You are Eva.\nsay: Lovely. Shall we expect you at six?\nsay: Goodbye!",
@@ -70,7 +84,11 @@ pub(crate) async fn agent(services: &Services, account: AccountId, name: &str) -
 }
 
 /// Makes a webhook endpoint.
-pub(crate) async fn endpoint(services: &Services, account: AccountId, url: &str) -> anyhow::Result<EndpointId> {
+pub(crate) async fn endpoint(
+    services: &Services,
+    account: AccountId,
+    url: &str,
+) -> anyhow::Result<EndpointId> {
     let body = Json::parse(format!(r#"{{"url":"{url}"}}"#).as_bytes());
     let body = body.map_err(|error| anyhow!("{error:?}"))?;
     let made = services.webhooks().create(account, &body).await;
@@ -111,7 +129,12 @@ impl Bulk {
     }
 
     /// Writes them. Which row has which rare value is spread evenly, and independent from column to column.
-    pub(crate) async fn write(&self, database: &Database, account: AccountId, agents: Agents) -> anyhow::Result<()> {
+    pub(crate) async fn write(
+        &self,
+        database: &Database,
+        account: AccountId,
+        agents: Agents,
+    ) -> anyhow::Result<()> {
         let sqlite = matches!(database.place, Place::Sqlite(_));
         let uuid = |id: String| match sqlite {
             true => format!("x'{}'", id.replace('-', "")),
@@ -139,12 +162,17 @@ impl Bulk {
         ];
         let ours = offhook_carriers::OURS;
         let began = instant(format!("{} + i * {APART_S} * 1000000", self.first_us));
-        let ended = instant(format!("{} + (i * {APART_S} + 95) * 1000000", self.first_us));
+        let ended = instant(format!(
+            "{} + (i * {APART_S} + 95) * 1000000",
+            self.first_us
+        ));
         let account = uuid(account.to_string());
         let last = self.count - 1;
         let (before, numbers) = match sqlite {
             true => (
-                format!("WITH RECURSIVE seq(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM seq WHERE i < {last})"),
+                format!(
+                    "WITH RECURSIVE seq(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM seq WHERE i < {last})"
+                ),
                 "seq".to_owned(),
             ),
             // Foreign keys are right by construction; checking them row by row would take most of the time.
@@ -167,7 +195,11 @@ impl Bulk {
         );
         database.execute(&sql).await?;
         if !sqlite {
-            database.execute("SET session_replication_role = origin; VACUUM ANALYZE conversations").await.ok();
+            database
+                .execute("SET session_replication_role = origin")
+                .await?;
+            database.execute("VACUUM ANALYZE conversations").await?;
+            database.execute("CHECKPOINT").await?;
         }
         Ok(())
     }

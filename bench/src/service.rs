@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::child::parent_is_gone;
 use crate::bare;
+use crate::child::parent_is_gone;
 use crate::database::Place;
 
 /// How fast the simulated people are.
@@ -63,8 +63,13 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
         tokio::spawn(services.dialer().run(stop.clone(), stop.clone()));
     }
     if options.dispatcher {
-        let sender = Sender::new(Policy { allow_private: true })?;
-        let (clock, wake) = (services.clock().clone(), services.wakes().dispatcher.clone());
+        let sender = Sender::new(Policy {
+            allow_private: true,
+        })?;
+        let (clock, wake) = (
+            services.clock().clone(),
+            services.wakes().dispatcher.clone(),
+        );
         let config = DispatchConfig::new(services.store().clone(), clock, sender, wake);
         tokio::spawn(Dispatcher::new(config).run(stop.clone()));
     }
@@ -101,7 +106,9 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
         carrier: Arc::new(Simulator::new(SPEED)),
         node: mint(SystemClock.now()),
         has_redis: false,
-        webhook_policy: Policy { allow_private: true },
+        webhook_policy: Policy {
+            allow_private: true,
+        },
         calls: CallSettings {
             // Calls are placed faster here than they can be made.
             queue_at_most: i64::MAX,
@@ -111,7 +118,11 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
 }
 
 fn serve(services: &Services, limits: LimitSettings) -> anyhow::Result<SocketAddr> {
-    let state = HttpState::new(services.clone(), RateLimits::new(limits), HttpConfig::default());
+    let state = HttpState::new(
+        services.clone(),
+        RateLimits::new(limits),
+        HttpConfig::default(),
+    );
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     tokio::spawn(offhook_http::serve(listener, state, threads())?);

@@ -21,10 +21,20 @@ pub(crate) fn offhook() -> &'static Path {
 fn build() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "offhook", "--features", "failpoints"])
+        .args([
+            "build",
+            "--quiet",
+            "-p",
+            "offhook",
+            "--features",
+            "failpoints",
+        ])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .status();
-    assert!(must("cargo build", built).success(), "the binary does not build");
+    assert!(
+        must("cargo build", built).success(),
+        "the binary does not build"
+    );
     // This test is at `<target>/debug/deps/…`, the binary at `<target>/debug/offhook`.
     let test = must("the path of this test", std::env::current_exe());
     match test.parent().and_then(Path::parent) {

@@ -46,13 +46,19 @@ impl Client {
     /// A client without a key.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        Self { address, token: None }
+        Self {
+            address,
+            token: None,
+        }
     }
 
     /// The same server, with this key.
     #[must_use]
     pub fn with_key(&self, token: &str) -> Self {
-        Self { address: self.address.clone(), token: Some(token.to_owned()) }
+        Self {
+            address: self.address.clone(),
+            token: Some(token.to_owned()),
+        }
     }
 
     /// Where the server is.
@@ -122,7 +128,8 @@ impl Request {
     /// Adds a header line.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self.headers
+            .push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
@@ -135,7 +142,8 @@ impl Request {
     /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: impl ToString) -> Self {
-        self.header("Content-Type", "application/json").body(body.to_string())
+        self.header("Content-Type", "application/json")
+            .body(body.to_string())
     }
 
     /// Sets a body without a media type.
@@ -196,16 +204,31 @@ impl Request {
     /// # Panics
     /// If the answer is not 200.
     pub async fn stream(self) -> Stream {
-        let mut socket = must("a connection", TcpStream::connect(self.address).await);
-        must("a request", socket.write_all(&self.bytes()).await);
+        let stream = must("a stream", self.try_stream().await);
+        assert!(stream.head.starts_with("HTTP/1.1 200"), "{}", stream.head);
+        stream
+    }
+
+    /// Sends it and reads the head of the answer, which may be any.
+    ///
+    /// # Errors
+    /// The connection's.
+    pub async fn try_stream(self) -> std::io::Result<Stream> {
+        let mut socket = TcpStream::connect(self.address).await?;
+        socket.write_all(&self.bytes()).await?;
         let mut lines = BufReader::new(socket);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            let read = lines.read_line(&mut head).await;
-            assert!(must("the head of an answer", read) > 0, "no whole head: {head}");
+            if lines.read_line(&mut head).await? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
         }
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        Stream { head, lines, pending: Vec::new(), ended: false }
+        Ok(Stream {
+            head,
+            lines,
+            pending: Vec::new(),
+            ended: false,
+        })
     }
 }
 
@@ -250,7 +273,11 @@ impl Answer {
         {
             return None;
         }
-        Some(Self { status, headers, body: rest.to_vec() })
+        Some(Self {
+            status,
+            headers,
+            body: rest.to_vec(),
+        })
     }
 
     /// A header that is sent at most once.
@@ -311,7 +338,12 @@ impl Answer {
     #[track_caller]
     pub fn assert_error(&self, status: u16, code: &str) -> String {
         let body = self.assert(status);
-        let members: Vec<_> = body.as_object().into_iter().flatten().map(|(n, _)| n).collect();
+        let members: Vec<_> = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(n, _)| n)
+            .collect();
         assert_eq!(members, ["error", "message", "request_id"], "{body}");
         assert_eq!(body["error"], code, "{body}");
         assert_eq!(body["request_id"].as_str(), self.header("x-request-id"));
@@ -391,7 +423,9 @@ impl Stream {
 fn event(block: &str) -> Option<StreamEvent> {
     let field = |name: &str| {
         let mut lines = block.lines();
-        lines.find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+        lines
+            .find_map(|line| line.strip_prefix(name))
+            .map(str::to_owned)
     };
     Some(StreamEvent {
         id: field("id: ")?,

@@ -13,7 +13,7 @@ mod wait;
 
 pub use client::{Address, Answer, Client, Request, Stream, StreamEvent, exchange};
 pub use database::Database;
-pub use receiver::{Receiver, Received};
+pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};
 pub use simulator::SimulatorProcess;
-pub use wait::{eventually, must, text, unix_seconds, within};
+pub use wait::{eventually, millis_of, must, text, unix_millis, unix_seconds, within};

@@ -38,7 +38,9 @@ impl Received {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers.find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+        headers
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON.
@@ -59,7 +61,10 @@ impl Received {
     /// The handle of the event's call.
     #[must_use]
     pub fn call(&self) -> String {
-        self.json()["data"]["id"].as_str().unwrap_or_default().to_owned()
+        self.json()["data"]["id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -84,10 +89,15 @@ impl Receiver {
     }
 
     /// Answers with the status that `script` says for a delivery; it is told how many came before.
-    pub async fn scripted(script: impl Fn(&Received, usize) -> u16 + Send + Sync + 'static) -> Self {
+    pub async fn scripted(
+        script: impl Fn(&Received, usize) -> u16 + Send + Sync + 'static,
+    ) -> Self {
         let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
         let address = must("its address", listener.local_addr());
-        let log = Arc::new(Log { received: Mutex::default(), script: Box::new(script) });
+        let log = Arc::new(Log {
+            received: Mutex::default(),
+            script: Box::new(script),
+        });
         tokio::spawn(accept(listener, log.clone()));
         Self { address, log }
     }
@@ -101,7 +111,11 @@ impl Receiver {
     /// What has come so far.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
-        self.log.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.log
+            .received
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Waits until `enough` is true of what has come, and returns that.
@@ -116,12 +130,16 @@ impl Receiver {
         what: &str,
         enough: impl Fn(&[Received]) -> bool,
     ) -> Vec<Received> {
-        eventually(what, limit, || async { Some(self.received()).filter(|all| enough(all)) }).await
+        eventually(what, limit, || async {
+            Some(self.received()).filter(|all| enough(all))
+        })
+        .await
     }
 
     /// Waits for so many deliveries.
     pub async fn count(&self, count: usize) -> Vec<Received> {
-        self.wait(&format!("{count} deliveries"), |all| all.len() >= count).await
+        self.wait(&format!("{count} deliveries"), |all| all.len() >= count)
+            .await
     }
 }
 
@@ -137,10 +155,16 @@ async fn accept(listener: TcpListener, log: Arc<Log>) {
     }
 }
 
-async fn answer(request: Request<Incoming>, log: Arc<Log>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    log: Arc<Log>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let headers = request.headers().iter().map(|(name, value)| {
-        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        (
+            name.as_str().to_owned(),
+            String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        )
     });
     let headers = headers.collect();
     let body = match request.into_body().collect().await {
@@ -148,7 +172,12 @@ async fn answer(request: Request<Incoming>, log: Arc<Log>) -> Result<Response<Fu
         // Cut off: the sender died while it wrote.
         Err(_) => return Ok(Response::new(Full::default())),
     };
-    let received = Received { path, headers, body, at: Instant::now() };
+    let received = Received {
+        path,
+        headers,
+        body,
+        at: Instant::now(),
+    };
     let status = {
         let mut all = log.received.lock().unwrap_or_else(PoisonError::into_inner);
         let status = (log.script)(&received, all.len());

@@ -33,7 +33,10 @@ impl Options {
     /// Settings with which no test meets a limit by chance, people talk fast, and receivers may be on this machine.
     #[must_use]
     pub fn on(database: Database) -> Self {
-        let mut options = Self { database, settings: BTreeMap::new() };
+        let mut options = Self {
+            database,
+            settings: BTreeMap::new(),
+        };
         for (key, value) in [
             ("webhooks.allow_private_targets", "true"),
             ("webhooks.retry_offsets", "1s,1s,1s"),
@@ -104,7 +107,12 @@ impl Server {
         }
         let child = spawn(&options, directory.path(), &[]);
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
-        let mut server = Self { options, address: Address::new(nowhere), child, directory };
+        let mut server = Self {
+            options,
+            address: Address::new(nowhere),
+            child,
+            directory,
+        };
         server.ready("/readyz").await;
         server
     }
@@ -114,6 +122,13 @@ impl Server {
         self.child = spawn(&self.options, self.directory.path(), variables);
         // A node that died keeps the next one from being ready until its lease has run out (decision 9); it serves.
         self.ready("/healthz").await;
+    }
+
+    /// Changes a setting of the next start.
+    pub fn set(&mut self, key: &str, value: impl ToString) {
+        self.options
+            .settings
+            .insert(key.to_owned(), value.to_string());
     }
 
     /// Kills the server and starts it again on the same data.
@@ -190,7 +205,10 @@ impl Server {
         let Some(pid) = self.child.id() else {
             panic!("the server has ended already\n{}", self.log());
         };
-        let kill = Command::new("kill").args(["-s", name, &pid.to_string()]).status().await;
+        let kill = Command::new("kill")
+            .args(["-s", name, &pid.to_string()])
+            .status()
+            .await;
         assert!(must("kill", kill).success());
     }
 
@@ -201,7 +219,10 @@ impl Server {
 
     /// As [`Server::ended`], with a limit.
     pub async fn ended_within(&mut self, limit: Duration) -> ExitStatus {
-        must("its end", within("the end of the server", limit, self.child.wait()).await)
+        must(
+            "its end",
+            within("the end of the server", limit, self.child.wait()).await,
+        )
     }
 
     /// The output of another command with the same settings, such as `account list`.
@@ -223,7 +244,16 @@ impl Server {
 
     /// Makes an account on this plan, with a key of every scope.
     pub async fn account(&self, plan: &str) -> Account {
-        let made = ["account", "create", "--name", "Acme", "--plan", plan, "--credits", "1000"];
+        let made = [
+            "account",
+            "create",
+            "--name",
+            "Acme",
+            "--plan",
+            plan,
+            "--credits",
+            "1000",
+        ];
         let made = self.cli(&made).await;
         self.key(text(&made["id"]), &["--scopes", "all"]).await
     }
@@ -291,8 +321,15 @@ impl Account {
 
     /// Registers a webhook endpoint; returns its id and secret.
     pub async fn webhook(&self, url: &str) -> (String, String) {
-        let made = self.post("/v1/webhooks", json!({"url": url})).send().await.assert(201);
-        (text(&made["id"]).to_owned(), text(&made["secret"]).to_owned())
+        let made = self
+            .post("/v1/webhooks", json!({"url": url}))
+            .send()
+            .await
+            .assert(201);
+        (
+            text(&made["id"]).to_owned(),
+            text(&made["secret"]).to_owned(),
+        )
     }
 }
 
@@ -329,7 +366,10 @@ fn command(options: &Options, directory: &Path) -> std::process::Command {
 fn spawn(options: &Options, directory: &Path, variables: &[(&str, &str)]) -> Child {
     // The file of a server that was killed names an address where nobody is.
     let _ = std::fs::remove_file(data_dir(directory).join("listen"));
-    let log = File::options().create(true).append(true).open(directory.join("log"));
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(directory.join("log"));
     let mut command = Command::from(command(options, directory));
     command
         .args(["serve", "--listen", "127.0.0.1:0"])

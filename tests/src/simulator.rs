@@ -37,7 +37,10 @@ impl SimulatorProcess {
         let mut child = must("offhook simulator", command.spawn());
         let mut line = String::new();
         match child.stdout.take() {
-            Some(stdout) => must("its address", BufReader::new(stdout).read_line(&mut line).await),
+            Some(stdout) => must(
+                "its address",
+                BufReader::new(stdout).read_line(&mut line).await,
+            ),
             None => panic!("the simulator has no standard output"),
         };
         let told: Value = must(&line, serde_json::from_str(&line));
@@ -59,12 +62,18 @@ impl SimulatorProcess {
     #[must_use]
     pub fn dials(&self) -> Vec<Value> {
         let lines = must("the dial log", std::fs::read_to_string(&self.dial_log));
-        lines.lines().map(|line| must(line, serde_json::from_str(line))).collect()
+        lines
+            .lines()
+            .map(|line| must(line, serde_json::from_str(line)))
+            .collect()
     }
 
     /// How often a call was dialed.
     #[must_use]
     pub fn dialed(&self, handle: &str) -> usize {
-        self.dials().iter().filter(|dial| dial["handle"] == handle).count()
+        self.dials()
+            .iter()
+            .filter(|dial| dial["handle"] == handle)
+            .count()
     }
 }

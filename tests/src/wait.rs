@@ -63,13 +63,54 @@ pub async fn within<T>(what: &str, limit: Duration, step: impl Future<Output = T
     }
 }
 
-/// The present, as receivers of webhooks compare it.
+/// The present in milliseconds of the Unix time.
 #[expect(
     clippy::disallowed_methods,
     reason = "the service under test runs by the real clock"
 )]
 #[must_use]
-pub fn unix_seconds() -> i64 {
+pub fn unix_millis() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    must("the time", i64::try_from(must("the time", now).as_secs()))
+    must("the time", i64::try_from(must("the time", now).as_millis()))
+}
+
+/// The present in seconds of the Unix time, as receivers of webhooks compare it.
+#[must_use]
+pub fn unix_seconds() -> i64 {
+    unix_millis().div_euclid(1_000)
+}
+
+/// The milliseconds of the Unix time that a timestamp of the interface names.
+///
+/// # Panics
+/// If it is none.
+#[must_use]
+pub fn millis_of(timestamp: &str) -> i64 {
+    let part = |range: std::ops::Range<usize>| -> i64 {
+        let digits = timestamp.get(range).unwrap_or_default();
+        must(timestamp, digits.parse())
+    };
+    let (year, month, day) = (part(0..4), part(5..7), part(8..10));
+    // Days from the civil calendar, with years that begin in March.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days =
+        365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    let seconds = days * 86_400 + part(11..13) * 3_600 + part(14..16) * 60 + part(17..19);
+    seconds * 1_000 + part(20..23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::millis_of;
+
+    #[test]
+    fn a_timestamp_names_its_millisecond() {
+        assert_eq!(millis_of("1970-01-01T00:00:00.000Z"), 0);
+        assert_eq!(millis_of("2000-02-29T12:34:56.789Z"), 951_827_696_789);
+        assert_eq!(millis_of("2026-04-30T18:32:11.123Z"), 1_777_573_931_123);
+    }
 }

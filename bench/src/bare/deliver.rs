@@ -24,36 +24,37 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     let (mut database, connection) = tokio_postgres::connect(&options.database, NoTls).await?;
     tokio::spawn(connection);
-    let (update, insert) = (database.prepare(UPDATE).await?, database.prepare(INSERT).await?);
-    let (done, mut results) = mpsc::channel::<String>(1024);
+    let update = database.prepare(UPDATE).await?;
+    let insert = database.prepare(INSERT).await?;
     let open = database.query(OPEN, &[]).await?;
+    let (done, mut batches) = mpsc::channel::<Vec<String>>(16);
     let recorder = tokio::spawn(async move {
-        let mut batch = Vec::with_capacity(64);
-        while results.recv_many(&mut batch, 64 - batch.len()).await > 0 || !batch.is_empty() {
-            if batch.len() == 64 || results.is_closed() {
-                let transaction = database.transaction().await?;
-                transaction.execute(&update, &[&batch]).await?;
-                transaction.execute(&insert, &[&batch]).await?;
-                transaction.commit().await?;
-                batch.clear();
-            }
+        while let Some(batch) = batches.recv().await {
+            let transaction = database.transaction().await?;
+            transaction.execute(&update, &[&batch]).await?;
+            transaction.execute(&insert, &[&batch]).await?;
+            transaction.commit().await?;
         }
         anyhow::Ok(())
     });
     let tls = offhook_egress::client_config()?;
-    let http = Client::builder().tls_backend_preconfigured(tls).no_proxy().build()?;
+    let http = Client::builder().tls_backend_preconfigured(tls).build()?;
     let sent = stream::iter(open).map(|row| {
-        let request = http.post(row.get::<_, &str>(2)).body(row.get::<_, Vec<u8>>(1));
+        let request = http
+            .post(row.get::<_, &str>(2))
+            .body(row.get::<_, Vec<u8>>(1));
         let request = request.header("content-type", "application/json").send();
-        let (id, done) = (row.get::<_, String>(0), done.clone());
         tokio::spawn(async move {
             request.await?.error_for_status()?.bytes().await?;
-            anyhow::Ok(done.send(id).await?)
+            anyhow::Ok(row.get::<_, String>(0))
         })
     });
-    let mut sent = sent.buffer_unordered(options.concurrency);
-    while let Some(sent) = sent.next().await { sent??; }
-    drop((sent, done));
+    let mut sent = sent.buffer_unordered(options.concurrency).chunks(64);
+    while let Some(batch) = sent.next().await {
+        let ids: Result<anyhow::Result<Vec<_>>, _> = batch.into_iter().collect();
+        done.send(ids??).await?;
+    }
+    drop(done);
     recorder.await??;
     println!("{}", crate::process::cpu_seconds(std::process::id())?);
     Ok(())

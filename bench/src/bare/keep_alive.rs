@@ -23,7 +23,9 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     let bytes = load::request("POST", "/", "Content-Type: application/json\r\n", &body);
     let each = options.receivers.into_iter().map(|receiver| {
         let until = Until::Count(options.count / receivers);
-        load::run(receiver, connections, until, 200, |_, _, out| out.extend_from_slice(&bytes))
+        load::run(receiver, connections, until, 200, |_, _, out| {
+            out.extend_from_slice(&bytes)
+        })
     });
     try_join_all(each).await.map(drop)
 }

@@ -45,11 +45,20 @@ fn item(ConversationView { conversation: c, agent_name }: &ConversationView) -> 
     }
 }
 
-pub(crate) async fn list(store: web::Data<Store>, account: web::Path<String>) -> Result<HttpResponse> {
+pub(crate) async fn list(
+    store: web::Data<Store>,
+    account: web::Path<String>,
+) -> Result<HttpResponse> {
     let account: AccountId = account.parse().map_err(ErrorInternalServerError)?;
-    let filter = ConversationFilter { voice_only: true, ..ConversationFilter::default() };
+    let filter = ConversationFilter {
+        voice_only: true,
+        ..ConversationFilter::default()
+    };
     let rows = store.conversations(account, filter, None, 20).await;
     let rows = rows.map_err(ErrorInternalServerError)?;
     let data = rows.iter().take(20).map(item).collect();
-    Ok(HttpResponse::Ok().json(Page { data, has_more: rows.len() > 20 }))
+    Ok(HttpResponse::Ok().json(Page {
+        data,
+        has_more: rows.len() > 20,
+    }))
 }

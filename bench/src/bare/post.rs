@@ -2,7 +2,9 @@
 
 use actix_web::error::{ErrorBadRequest, ErrorInternalServerError};
 use actix_web::{HttpResponse, Result, web};
-use offhook_domain::{AccountId, AgentId, CallHandle, Clock as _, EventType, KeyId, Price, Runtime};
+use offhook_domain::{
+    AccountId, AgentId, CallHandle, Clock as _, EventType, KeyId, Price, Runtime,
+};
 use offhook_services::SystemClock;
 use offhook_storage::{NewCall, NewEvent, Store, mint};
 use serde_json::{Value, json};
@@ -20,7 +22,8 @@ pub(crate) async fn place(
     let to = text("to").parse().map_err(ErrorBadRequest)?;
     let at = SystemClock.now();
     let id = mint(at);
-    let event = json!({ "type": "call.initiated", "data": { "id": CallHandle(id), "to": text("to") } });
+    let event =
+        json!({ "type": "call.initiated", "data": { "id": CallHandle(id), "to": text("to") } });
     let call = NewCall {
         id,
         account_id: account,
@@ -32,7 +35,10 @@ pub(crate) async fn place(
         key_budget: None,
         from: offhook_carriers::OURS.parse().map_err(ErrorBadRequest)?,
         to,
-        metadata: body.get("metadata").map(Value::to_string).unwrap_or_default(),
+        metadata: body
+            .get("metadata")
+            .map(Value::to_string)
+            .unwrap_or_default(),
         price: Price::default(),
         reserve: 0,
         at,
@@ -43,6 +49,9 @@ pub(crate) async fn place(
         },
         idempotency: None,
     };
-    store.bench_two_inserts(call).await.map_err(ErrorInternalServerError)?;
+    store
+        .bench_two_inserts(call)
+        .await
+        .map_err(ErrorInternalServerError)?;
     Ok(HttpResponse::Created().json(json!({ "id": CallHandle(id), "created_at": at })))
 }

@@ -83,6 +83,7 @@ async fn fill(raw: &tokio_postgres::Client, store: &Store, port: u16, endpoints:
 
 #[tokio::main]
 async fn main() {
+    rustls::crypto::ring::default_provider().install_default().ok();
     let args: Vec<String> = std::env::args().collect();
     let total: usize = 50_000;
     let port = receiver();
@@ -96,21 +97,21 @@ async fn main() {
         if args.get(1).map(String::as_str) != Some("ours") {
             fill(&raw, &store, port, endpoints, total).await;
             // bare
-            let rows = raw.query("SELECT d.id, e.body, w.url, d.claim_id FROM deliveries d JOIN events e ON e.id = d.event_id JOIN webhook_endpoints w ON w.id = d.endpoint_id", &[]).await.unwrap();
+            let rows = raw.query("SELECT d.id::text, e.body, w.url FROM deliveries d JOIN events e ON e.id = d.event_id JOIN webhook_endpoints w ON w.id = d.endpoint_id", &[]).await.unwrap();
             let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(64).build().unwrap();
-            let (tx, mut rx) = mpsc::channel::<(uuid::Uuid, i32, i32)>(4096);
+            let (tx, mut rx) = mpsc::channel::<(String, i32, i32)>(4096);
             let (raw2, conn) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
             tokio::spawn(conn);
             let began = Instant::now(); let c0 = cpu();
             let rec = tokio::spawn(async move {
-                let up = raw2.prepare("UPDATE deliveries d SET state='delivered', attempts_count=1, next_attempt_at=NULL FROM UNNEST($1::uuid[]) r(id) WHERE d.id=r.id").await.unwrap();
-                let ins = raw2.prepare("INSERT INTO attempts (id, delivery_id, number, at, outcome, status_code, duration_ms, response_snippet) SELECT gen_random_uuid(), r.id, 1, now(), 'succeeded', r.s, r.d, 'ok' FROM UNNEST($1::uuid[], $2::int[], $3::int[]) r(id, s, d)").await.unwrap();
+                let up = raw2.prepare("UPDATE deliveries d SET state='delivered', attempts_count=1, next_attempt_at=NULL FROM UNNEST($1::text[]::uuid[]) r(id) WHERE d.id=r.id").await.unwrap();
+                let ins = raw2.prepare("INSERT INTO attempts (id, delivery_id, number, at, outcome, status_code, duration_ms, response_snippet) SELECT gen_random_uuid(), r.id, 1, now(), 'succeeded', r.s, r.d, 'ok' FROM UNNEST($1::text[]::uuid[], $2::int[], $3::int[]) r(id, s, d)").await.unwrap();
                 let mut done = 0;
                 while done < total {
                     let mut b = vec![]; 
                     while b.len() < 64 && done + b.len() < total { b.push(rx.recv().await.unwrap()); }
                     done += b.len();
-                    let ids: Vec<_> = b.iter().map(|x| x.0).collect();
+                    let ids: Vec<_> = b.iter().map(|x| x.0.clone()).collect();
                     let ss: Vec<_> = b.iter().map(|x| x.1).collect();
                     let ds: Vec<_> = b.iter().map(|x| x.2).collect();
                     raw2.batch_execute("BEGIN").await.unwrap();
@@ -124,7 +125,7 @@ async fn main() {
                 let p = sem.clone().acquire_owned().await.unwrap();
                 let (client, tx) = (client.clone(), tx.clone());
                 tokio::spawn(async move {
-                    let id: uuid::Uuid = row.get(0); let body: Vec<u8> = row.get(1); let url: String = row.get(2);
+                    let id: String = row.get(0); let body: Vec<u8> = row.get(1); let url: String = row.get(2);
                     let t = Instant::now();
                     let r = client.post(url).header("content-type", "application/json").body(body).send().await.unwrap();
                     let st = r.status().as_u16(); r.bytes().await.unwrap();

@@ -1,6 +1,6 @@
 //! What the benchmark measures the store against: the same pool, tables and durability with no rules around them.
 
-use crate::store::write;
+use crate::store::{Inner, write};
 use crate::{NewCall, Store, StoreError, Verdict};
 
 impl Store {
@@ -21,12 +21,18 @@ impl Store {
     /// Runs statements as they are, in one transaction: how the benchmark fills an SQLite file.
     ///
     /// # Errors
-    /// [`StoreError::Internal`] if one fails.
+    /// [`StoreError::Internal`] if one fails, or if this is no SQLite file.
     #[doc(hidden)]
     pub async fn bench_execute(&self, sql: String) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            diesel_async::SimpleAsyncConnection::batch_execute(conn, &sql).await?;
-            Ok(Verdict::Commit(()))
+        let Inner::Sqlite(db) = &self.inner else {
+            return Err(StoreError::Internal("this is no SQLite file".to_owned()));
+        };
+        db.write(move |conn| {
+            Box::pin(async move {
+                diesel_async::SimpleAsyncConnection::batch_execute(conn, &sql).await?;
+                Ok(Verdict::Commit(()))
+            })
         })
+        .await
     }
 }

@@ -8,6 +8,8 @@
     reason = "one set of queries, compiled for each database"
 )]
 
+#[cfg(feature = "bench")]
+mod bench;
 mod error;
 mod migrate;
 mod postgres;

@@ -98,6 +98,15 @@ pub struct Agent {
     pub updated_at: Timestamp,
 }
 
+/// How a client names an agent in a call.
+#[derive(Debug, Clone)]
+pub enum AgentRef {
+    /// By its id.
+    Id(AgentId),
+    /// By its id at the legacy provider.
+    Provider(String),
+}
+
 /// An agent that is about to be made.
 #[derive(Debug, Clone)]
 pub struct NewAgent {

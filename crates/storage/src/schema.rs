@@ -365,4 +365,5 @@ joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);
+allow_tables_to_appear_in_same_query!(agents, agent_versions);
 allow_tables_to_appear_in_same_query!(deliveries, events, webhook_endpoints);

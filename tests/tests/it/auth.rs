@@ -9,27 +9,83 @@ use serde_json::json;
 const ENDPOINTS: [(&str, &str, &str); 23] = [
     ("GET", "/v1/agents", "agents:read"),
     ("POST", "/v1/agents", "agents:write"),
-    ("GET", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91", "agents:read"),
-    ("PATCH", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91", "agents:write"),
-    ("POST", "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91/publish", "agents:write"),
+    (
+        "GET",
+        "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91",
+        "agents:read",
+    ),
+    (
+        "PATCH",
+        "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91",
+        "agents:write",
+    ),
+    (
+        "POST",
+        "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91/publish",
+        "agents:write",
+    ),
     ("GET", "/v1/calls", "calls:read"),
     ("POST", "/v1/calls", "calls:write"),
-    ("GET", "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91", "calls:read"),
-    ("POST", "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91/hangup", "calls:write"),
+    (
+        "GET",
+        "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91",
+        "calls:read",
+    ),
+    (
+        "POST",
+        "/v1/calls/call_0190163d-8694-739b-aea5-966c26f8ad91/hangup",
+        "calls:write",
+    ),
     ("GET", "/v1/conversations", "conversations:read"),
-    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91", "conversations:read"),
-    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/turns", "conversations:read"),
-    ("GET", "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/events", "conversations:read"),
+    (
+        "GET",
+        "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91",
+        "conversations:read",
+    ),
+    (
+        "GET",
+        "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/turns",
+        "conversations:read",
+    ),
+    (
+        "GET",
+        "/v1/conversations/0190163d-8694-739b-aea5-966c26f8ad91/events",
+        "conversations:read",
+    ),
     ("GET", "/v1/webhooks", "webhooks:read"),
     ("POST", "/v1/webhooks", "webhooks:write"),
     ("GET", "/v1/webhooks/events", "webhooks:read"),
     ("GET", "/v1/webhooks/deliveries", "webhooks:read"),
-    ("PATCH", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91", "webhooks:write"),
-    ("DELETE", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91", "webhooks:write"),
-    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/rotate-secret", "webhooks:write"),
-    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/test", "webhooks:write"),
-    ("POST", "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/recover", "webhooks:write"),
-    ("POST", "/v1/webhooks/deliveries/0190163d-8694-739b-aea5-966c26f8ad91/redeliver", "webhooks:write"),
+    (
+        "PATCH",
+        "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91",
+        "webhooks:write",
+    ),
+    (
+        "DELETE",
+        "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91",
+        "webhooks:write",
+    ),
+    (
+        "POST",
+        "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/rotate-secret",
+        "webhooks:write",
+    ),
+    (
+        "POST",
+        "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/test",
+        "webhooks:write",
+    ),
+    (
+        "POST",
+        "/v1/webhooks/0190163d-8694-739b-aea5-966c26f8ad91/recover",
+        "webhooks:write",
+    ),
+    (
+        "POST",
+        "/v1/webhooks/deliveries/0190163d-8694-739b-aea5-966c26f8ad91/redeliver",
+        "webhooks:write",
+    ),
 ];
 
 const SCOPES: [&str; 7] = [
@@ -43,7 +99,11 @@ const SCOPES: [&str; 7] = [
 ];
 
 fn assert_unauthorized(answer: &Answer) -> String {
-    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+    for name in [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ] {
         assert_eq!(answer.header(name), None, "{answer:?}");
     }
     assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -51,10 +111,16 @@ fn assert_unauthorized(answer: &Answer) -> String {
 }
 
 fn assert_counted(answer: &Answer) {
-    let (limit, remaining) = (answer.number("x-ratelimit-limit"), answer.number("x-ratelimit-remaining"));
+    let (limit, remaining) = (
+        answer.number("x-ratelimit-limit"),
+        answer.number("x-ratelimit-remaining"),
+    );
     assert!((0..limit).contains(&remaining), "{answer:?}");
     let ahead = answer.number("x-ratelimit-reset") - offhook_tests::unix_seconds();
-    assert!((-1..=61).contains(&ahead), "the next token is {ahead} s away");
+    assert!(
+        (-1..=61).contains(&ahead),
+        "the next token is {ahead} s away"
+    );
     assert_eq!(answer.header("cache-control"), Some("no-store"));
 }
 

@@ -4,8 +4,7 @@ use offhook_tests::{Options, Receiver, Server, both, text};
 use serde_json::{Value, json};
 
 /// Metadata whose order, literals and escapes a careless server would change.
-const METADATA: &str =
-    r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"J\u00f3se \ud83d\ude00","t":true,"n":null,"e":""}"#;
+const METADATA: &str = r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"J\u00f3se \ud83d\ude00","t":true,"n":null,"e":""}"#;
 /// The same, compact and with its escapes undone.
 const KEPT: &str = r#"{"z":1.50,"a":1E3,"m":-0,"big":12345678901234567890,"año":"Jóse 😀","t":true,"n":null,"e":""}"#;
 
@@ -20,7 +19,10 @@ fn member(body: &str, name: &str) -> String {
 
 pub(crate) fn assert_timestamp(value: &Value) {
     let text = text(value);
-    assert!(text.len() == 24 && text.ends_with('Z') && text.as_bytes()[19] == b'.', "{text}");
+    assert!(
+        text.len() == 24 && text.ends_with('Z') && text.as_bytes()[19] == b'.',
+        "{text}"
+    );
 }
 
 both! {

@@ -13,7 +13,11 @@ fn assert_refused(answer: &Answer, at_most: i64) -> Duration {
 }
 
 fn assert_no_account_headers(answer: &Answer) {
-    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+    for name in [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ] {
         assert_eq!(answer.header(name), None, "{answer:?}");
     }
 }

@@ -6,13 +6,23 @@ use offhook_tests::{Account, Database, Options, Receiver, Server, both, text};
 use serde_json::{Value, json};
 
 /// A call that has ended, and its events in the order of their coming.
-async fn outcome(account: &Account, receiver: &Receiver, agent: &str, to: &str, limit: Duration) -> (Value, Vec<Value>) {
+async fn outcome(
+    account: &Account,
+    receiver: &Receiver,
+    agent: &str,
+    to: &str,
+    limit: Duration,
+) -> (Value, Vec<Value>) {
     let handle = account.call(agent, to).await;
     let call = account.ended_within(&handle, limit).await;
     let received = receiver.wait(&format!("two events of {to}"), |all| {
         all.iter().filter(|one| one.call() == handle).count() == 2
     });
-    let events = received.await.into_iter().filter(|one| one.call() == handle).map(|one| one.json());
+    let events = received
+        .await
+        .into_iter()
+        .filter(|one| one.call() == handle)
+        .map(|one| one.json());
     (call, events.collect())
 }
 

@@ -1,1 +1,215 @@
+use std::time::Duration;
 
+use offhook_domain::{AccountId, EndpointId, EventType, Timestamp};
+use offhook_storage::{ClaimedAttempt, DueEndpoint, mint};
+use tokio::time::Instant;
+
+use super::{ACCOUNT_WINDOW, Lanes, PATIENCE, Started};
+
+const NOW: Timestamp = Timestamp::from_micros(1_777_000_000_000_000);
+const QUICK: Duration = Duration::from_millis(5);
+
+/// Lanes above an endless supply: whatever is claimed is there.
+struct Rig {
+    lanes: Lanes,
+    at: Instant,
+    /// Endpoints with their account, and which number their due attempts have.
+    endpoints: Vec<(EndpointId, AccountId, i32)>,
+}
+
+impl Rig {
+    fn new(most: usize) -> Self {
+        Self {
+            lanes: Lanes::new(most),
+            at: Instant::now(),
+            endpoints: Vec::new(),
+        }
+    }
+
+    fn endpoint(&mut self, account: AccountId, number: i32) -> EndpointId {
+        let id = mint(NOW);
+        self.endpoints.push((id, account, number));
+        id
+    }
+
+    /// Looks, plans, claims until there is nothing left to claim, and begins whatever may begin.
+    fn begin(&mut self) -> Vec<Started> {
+        self.look();
+        let mut started = Vec::new();
+        loop {
+            let plan = self.lanes.plan(NOW);
+            if plan.size() == 0 {
+                return started;
+            }
+            let claimed = plan.slots.iter().flat_map(|slots| {
+                let (_, account, number) = self.known(slots.endpoint);
+                let count = match number {
+                    0 => slots.resends,
+                    1 => slots.firsts,
+                    _ => slots.retries,
+                };
+                (0..count).map(move |_| attempt(slots.endpoint, account, number))
+            });
+            let claimed = claimed.collect();
+            self.lanes.claimed(&plan, claimed, self.at);
+            started.extend(std::iter::from_fn(|| self.lanes.next(None, self.at)));
+        }
+    }
+
+    fn look(&mut self) {
+        let due = |first| {
+            self.endpoints
+                .iter()
+                .filter(move |(_, _, number)| *number > 0 && (*number == 1) == first)
+        };
+        let firsts = due(true).map(|(endpoint, ..)| DueEndpoint {
+            endpoint: *endpoint,
+            first: Some(NOW),
+            retry: None,
+        });
+        let retries = due(false).map(|(endpoint, ..)| DueEndpoint {
+            endpoint: *endpoint,
+            first: None,
+            retry: Some(NOW),
+        });
+        let resends = self.endpoints.iter().filter(|(_, _, number)| *number == 0);
+        let resends = resends.map(|(endpoint, ..)| *endpoint).collect();
+        let due = firsts.chain(retries).collect();
+        self.lanes.look(due, resends, self.at);
+    }
+
+    fn known(&self, endpoint: EndpointId) -> (EndpointId, AccountId, i32) {
+        let known = self.endpoints.iter().find(|(id, ..)| *id == endpoint);
+        *known.unwrap()
+    }
+
+    /// Ends attempts, and begins nothing in their place.
+    fn end(&mut self, started: &[Started], success: bool) {
+        for Started { slot, .. } in started {
+            self.lanes.ended(slot, success, QUICK);
+        }
+    }
+
+    /// Lets an endpoint answer well exactly so often; nothing is left waiting.
+    fn prove(&mut self, endpoint: EndpointId, times: usize) {
+        let mut left = times;
+        while left > 0 {
+            let started = self.begin();
+            assert!(started.iter().all(|s| s.slot.endpoint == endpoint));
+            let proof = started.len().min(left);
+            self.end(&started[..proof], true);
+            for other in &started[proof..] {
+                self.lanes.broken(&other.slot);
+            }
+            left -= proof;
+        }
+        self.lanes.take_returned(self.at, true);
+    }
+}
+
+fn attempt(endpoint: EndpointId, account: AccountId, number: i32) -> ClaimedAttempt {
+    ClaimedAttempt {
+        claim_id: mint(NOW),
+        attempt_id: mint(NOW),
+        delivery_id: mint(NOW),
+        endpoint_id: endpoint,
+        account_id: account,
+        number,
+        event_id: mint(NOW),
+        kind: EventType::CallCompleted,
+        body: Vec::new(),
+        url: String::new(),
+        secrets: Vec::new(),
+    }
+}
+
+#[test]
+fn an_endpoint_has_8_under_way_until_it_has_shown_that_it_can_take_more() {
+    let mut rig = Rig::new(512);
+    let endpoint = rig.endpoint(mint(NOW), 1);
+    for window in [8, 16, 32, 64, 64] {
+        let started = rig.begin();
+        assert_eq!(started.len(), window);
+        for started in &started {
+            rig.lanes.broken(&started.slot);
+        }
+        rig.prove(endpoint, 100);
+    }
+    let mut started = rig.begin();
+    assert_eq!(started.len(), 64);
+    let failed = started.split_off(63);
+    rig.end(&failed, false);
+    rig.end(&started[..56], true);
+    // Seven are still under way.
+    assert_eq!(rig.begin().len(), 1);
+}
+
+#[test]
+fn a_quarter_of_the_slots_is_kept_for_first_attempts() {
+    let mut rig = Rig::new(512);
+    let account = mint(NOW);
+    rig.endpoint(account, 2);
+    assert_eq!(rig.begin().len(), 6);
+    let mut rig = Rig::new(512);
+    rig.endpoint(account, 0);
+    assert_eq!(rig.begin().len(), 2);
+}
+
+#[test]
+fn an_account_has_64_under_way_and_its_dead_endpoints_half_of_them() {
+    let mut rig = Rig::new(512);
+    let account = mint(NOW);
+    let healthy = rig.endpoint(account, 1);
+    rig.prove(healthy, 700);
+    for _ in 0..19 {
+        rig.endpoint(account, 1);
+    }
+    rig.endpoints.retain(|(id, ..)| *id != healthy);
+    let dead = rig.begin();
+    // Each of them has at least one.
+    let mut endpoints: Vec<_> = dead.iter().map(|s| s.slot.endpoint).collect();
+    endpoints.sort_unstable();
+    endpoints.dedup();
+    assert_eq!(endpoints.len(), 19);
+    assert!(dead.len() <= ACCOUNT_WINDOW * 3 / 4, "{}", dead.len());
+    rig.endpoints.push((healthy, account, 1));
+    let begun = rig.begin();
+    assert!(begun.iter().all(|s| s.slot.endpoint == healthy));
+    assert_eq!(begun.len(), ACCOUNT_WINDOW - dead.len());
+}
+
+#[test]
+fn a_thousand_dead_endpoints_leave_a_quarter_of_the_process_to_the_healthy() {
+    let mut rig = Rig::new(512);
+    let healthy = rig.endpoint(mint(NOW), 1);
+    rig.prove(healthy, 1);
+    rig.endpoints.clear();
+    for _ in 0..1_000 {
+        rig.endpoint(mint(NOW), 1);
+    }
+    let dead = rig.begin();
+    assert!(dead.len() >= 256 && dead.len() <= 384, "{}", dead.len());
+    rig.endpoints.push((healthy, mint(NOW), 1));
+    assert_eq!(rig.begin().len(), 8);
+    // The dead take turns.
+    let first: Vec<_> = dead.iter().map(|s| s.slot.endpoint).collect();
+    rig.at += Duration::from_secs(10);
+    rig.end(&dead, false);
+    let next = rig.begin();
+    assert!(next.iter().any(|s| !first.contains(&s.slot.endpoint)));
+}
+
+#[test]
+fn what_waits_for_20_seconds_is_given_back_and_never_begun() {
+    let mut rig = Rig::new(512);
+    let endpoint = rig.endpoint(mint(NOW), 1);
+    rig.prove(endpoint, 1);
+    let started = rig.begin();
+    let waiting = rig.lanes.queued;
+    assert!(waiting > 0);
+    rig.at += PATIENCE;
+    rig.end(&started[..1], true);
+    assert!(rig.lanes.next(Some(endpoint), rig.at).is_none());
+    assert_eq!(rig.lanes.take_returned(rig.at, false).len(), waiting);
+    assert_eq!(rig.lanes.queued, 0);
+}

@@ -8,7 +8,9 @@ use offhook_domain::{
     Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
-use offhook_storage::{Agent, IdempotencyClaim, NewCall, Placed, StoreError, StoredAnswer, mint};
+use offhook_storage::{
+    Agent, AgentRef, IdempotencyClaim, NewCall, Placed, StoreError, StoredAnswer, mint,
+};
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
@@ -143,8 +145,7 @@ impl Calls {
             return replay(answer, &fingerprint);
         }
         let request = self.read(&body)?;
-        let agent = self.agent(caller, request.agent_ref).await?;
-        let config = self.published(caller, &agent).await?;
+        let (agent, config) = self.agent(caller, request.agent_ref).await?;
         let (price, reserve) = self.price(caller, &config);
         self.check_wallet(caller, reserve).await?;
         check_hours(&config, at)?;
@@ -236,53 +237,30 @@ impl Calls {
         })
     }
 
-    async fn agent(&self, caller: &Caller, agent_ref: &str) -> Result<Agent, PlaceCallError> {
-        let account = caller.account.id;
-        let store = &self.0.store;
-        let found = match agent_ref.parse::<AgentId>() {
-            Ok(id) => store.agent(account, id).await?,
-            Err(_) => {
-                store
-                    .agent_by_provider_id(account, agent_ref.to_owned())
-                    .await?
-            }
-        };
-        found.ok_or(PlaceCallError::AgentNotFound)
-    }
-
-    async fn published(
+    /// The agent that the client named, and the configuration that serves its calls.
+    async fn agent(
         &self,
         caller: &Caller,
-        agent: &Agent,
-    ) -> Result<AgentConfig, PlaceCallError> {
-        if agent.runtime == Runtime::Legacy {
-            return Err(PlaceCallError::UnsupportedRuntime(
-                "calls by legacy agents are not available yet".to_owned(),
-            ));
-        }
-        if agent.status != AgentStatus::Active {
-            return Err(PlaceCallError::AgentDisabled(format!(
-                "the agent is `{}`, and only an `active` one takes calls",
-                agent.status
-            )));
-        }
-        if agent.published_version == 0 {
-            return Err(PlaceCallError::AgentDisabled(
-                "the agent was never published".to_owned(),
-            ));
-        }
-        let version = Some(agent.published_version);
+        agent_ref: &str,
+    ) -> Result<(Agent, AgentConfig), PlaceCallError> {
+        let reference = match agent_ref.parse::<AgentId>() {
+            Ok(id) => AgentRef::Id(id),
+            Err(_) => AgentRef::Provider(agent_ref.to_owned()),
+        };
         let found = self
             .0
             .store
-            .agent_with_config(caller.account.id, agent.id, version)
+            .published_agent(caller.account.id, reference)
             .await?;
-        let stored = found.and_then(|(_, config)| config).ok_or_else(|| {
+        let (agent, stored) = found.ok_or(PlaceCallError::AgentNotFound)?;
+        check_takes_calls(&agent)?;
+        let stored = stored.ok_or_else(|| {
             StoreError::Corrupt("a published version without a configuration".to_owned())
         })?;
-        AgentConfig::from_stored(&stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}")).into()
-        })
+        let config = AgentConfig::from_stored(&stored).map_err(|error| {
+            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
+        })?;
+        Ok((agent, config))
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9).
@@ -354,6 +332,26 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
         body: serde_json::to_vec(&body).unwrap_or_default(),
         replayed: false,
     }
+}
+
+fn check_takes_calls(agent: &Agent) -> Result<(), PlaceCallError> {
+    if agent.runtime == Runtime::Legacy {
+        return Err(PlaceCallError::UnsupportedRuntime(
+            "calls by legacy agents are not available yet".to_owned(),
+        ));
+    }
+    if agent.status != AgentStatus::Active {
+        return Err(PlaceCallError::AgentDisabled(format!(
+            "the agent is `{}`, and only an `active` one takes calls",
+            agent.status
+        )));
+    }
+    if agent.published_version == 0 {
+        return Err(PlaceCallError::AgentDisabled(
+            "the agent was never published".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<(), PlaceCallError> {

@@ -10,6 +10,7 @@ use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId,
 use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
+use super::queries::idempotency::KeyRow;
 use crate::schema::{accounts, conversations, deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql;
 use crate::sql::V;
@@ -64,6 +65,18 @@ pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<
         .find(V(account))
         .select(accounts::id)
         .for_no_key_update()
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(())
+}
+
+/// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.
+pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    let _: Option<EndpointId> = endpoints::table
+        .find(V(id))
+        .select(endpoints::id)
+        .for_share()
         .first(conn)
         .await
         .optional()?;
@@ -325,4 +338,33 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
 
 fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
     reports.iter().map(value).collect()
+}
+
+/// The row of an Idempotency-Key with the database's clock, in one look.
+pub(crate) async fn find_key(
+    conn: &mut Conn,
+    account: AccountId,
+    operation: &str,
+    key: &str,
+    (_, offset): (Timestamp, i64),
+) -> Result<(Option<KeyRow>, Timestamp), StoreError> {
+    #[derive(QueryableByName)]
+    struct Clocked {
+        #[diesel(sql_type = sql::Instant)]
+        now: Timestamp,
+        #[diesel(embed)]
+        row: KeyRow,
+    }
+    let Clocked { now, row } = diesel::sql_query(
+        "SELECT clock_timestamp() AS now, k.expires_at, k.fingerprint, k.status, k.location, k.body \
+         FROM (SELECT 1) AS one LEFT JOIN idempotency_keys k \
+         ON k.account_id = $1 AND k.operation = $2 AND k.idempotency_key = $3",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .bind::<Text, _>(operation)
+    .bind::<Text, _>(key)
+    .get_result(conn)
+    .await?;
+    let now = Timestamp::from_micros(now.micros().saturating_add(offset));
+    Ok((Some(row), now))
 }

@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
 use super::super::{Conn, Db};
 use crate::schema::{agent_versions as versions, agents};
 use crate::sql::V;
-use crate::{Agent, AgentChange, AgentFilter, NewAgent, PageKey, StoreError};
+use crate::{Agent, AgentChange, AgentFilter, AgentRef, NewAgent, PageKey, StoreError};
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
     let agent = new.agent;
@@ -67,18 +67,26 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-pub(crate) async fn find_by_provider_id(
+/// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves
+/// calls: one statement, as placing a call waits for it.
+pub(crate) async fn published(
     conn: &mut Conn,
     account: AccountId,
-    provider_agent_id: &str,
-) -> Result<Option<Agent>, StoreError> {
-    Ok(agents::table
+    reference: &AgentRef,
+) -> Result<Option<(Agent, Option<String>)>, StoreError> {
+    let published = versions::agent_id
+        .eq(agents::id)
+        .and(versions::version.eq(agents::published_version));
+    let mut query = agents::table
+        .left_join(versions::table.on(published))
         .filter(agents::account_id.eq(V(account)))
-        .filter(agents::provider_agent_id.eq(provider_agent_id))
-        .select(Agent::as_select())
-        .first(conn)
-        .await
-        .optional()?)
+        .select((Agent::as_select(), versions::config.nullable()))
+        .into_boxed::<Db>();
+    query = match reference {
+        AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
+        AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
+    };
+    Ok(query.first(conn).await.optional()?)
 }
 
 /// The configuration of a version, as JSON text.

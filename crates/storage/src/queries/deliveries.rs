@@ -6,7 +6,7 @@ use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
-use super::super::{Conn, Db};
+use super::super::{Conn, Db, dialect};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
@@ -138,12 +138,13 @@ pub(crate) async fn recover(
     Ok(i64::try_from(asked).unwrap_or(i64::MAX))
 }
 
-/// Whether the endpoint receives events; `None` if it is gone.
+/// Whether the endpoint receives events, for the duration of the transaction; `None` if it is gone.
 pub(crate) async fn endpoint_status(
     conn: &mut Conn,
     account: AccountId,
     id: EndpointId,
 ) -> Result<Option<EndpointStatus>, StoreError> {
+    dialect::hold_endpoint(conn, id).await?;
     Ok(endpoints::table
         .filter(
             endpoints::id

@@ -1,10 +1,11 @@
 //! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond (decision 8.3).
 
 use diesel::prelude::*;
+use diesel::sql_types::{Binary, Integer, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::Conn;
+use super::super::{Conn, dialect};
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, StoreError, StoredAnswer};
@@ -16,31 +17,43 @@ pub(crate) enum Take {
     InFlight,
 }
 
-type AnswerRow = (Vec<u8>, i32, String, Vec<u8>);
-
 /// The answer that a live key replays.
 pub(crate) async fn find(
     conn: &mut Conn,
     account: AccountId,
     operation: &str,
     key: &str,
-    now: Timestamp,
+    clock: (Timestamp, i64),
 ) -> Result<Option<StoredAnswer>, StoreError> {
-    let row: Option<AnswerRow> = keys::table
-        .find((V(account), operation, key))
-        .filter(keys::expires_at.gt(V(now)))
-        .select((keys::fingerprint, keys::status, keys::location, keys::body))
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(
-        row.map(|(fingerprint, status, location, body)| StoredAnswer {
-            fingerprint,
-            status,
-            location,
-            body,
-        }),
-    )
+    let (row, now) = dialect::find_key(conn, account, operation, key, clock).await?;
+    let live = row.filter(|row| row.expires_at.is_some_and(|expires_at| expires_at > now));
+    Ok(live.and_then(KeyRow::answer))
+}
+
+/// A key's row, every column of which is absent when there is none.
+#[derive(QueryableByName)]
+pub(crate) struct KeyRow {
+    #[diesel(sql_type = Nullable<crate::sql::Instant>)]
+    expires_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    fingerprint: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    status: Option<i32>,
+    #[diesel(sql_type = Nullable<Text>)]
+    location: Option<String>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    body: Option<Vec<u8>>,
+}
+
+impl KeyRow {
+    fn answer(self) -> Option<StoredAnswer> {
+        Some(StoredAnswer {
+            fingerprint: self.fingerprint?,
+            status: self.status?,
+            location: self.location?,
+            body: self.body?,
+        })
+    }
 }
 
 /// Takes the key for this transaction, from its expired owner if need be. The INSERT itself waits for a concurrent
@@ -94,7 +107,10 @@ pub(crate) async fn take(
             Err(StoreError::Locked) => return Ok(Take::InFlight),
             Err(error) => return Err(error),
         }
-        if let Some(used) = find(conn, account, claim.operation, &claim.key, now).await? {
+        // Whatever the clock says by now, the key is live as of `now`: it was not taken over.
+        let (row, _) =
+            dialect::find_key(conn, account, claim.operation, &claim.key, (now, 0)).await?;
+        if let Some(used) = row.and_then(KeyRow::answer) {
             return Ok(Take::Used(used));
         }
     }

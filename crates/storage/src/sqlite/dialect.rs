@@ -11,6 +11,7 @@ use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId,
 use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
+use super::queries::idempotency::KeyRow;
 use crate::schema::{attempts, deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql;
 use crate::sql::V;
@@ -49,6 +50,11 @@ pub(crate) async fn try_lock_account(
 
 /// Keeps two transactions of one account apart; the one writer does.
 pub(crate) async fn lock_account(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// Makes the endpoint's deletion or disabling wait for the transaction's end; the one writer does.
+pub(crate) async fn hold_endpoint(_conn: &mut Conn, _id: EndpointId) -> Result<(), StoreError> {
     Ok(())
 }
 
@@ -254,4 +260,25 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
             .await?;
     }
     Ok(())
+}
+
+/// The row of an Idempotency-Key with the process's clock.
+pub(crate) async fn find_key(
+    conn: &mut Conn,
+    account: AccountId,
+    operation: &str,
+    key: &str,
+    (now, _): (Timestamp, i64),
+) -> Result<(Option<KeyRow>, Timestamp), StoreError> {
+    let row = diesel::sql_query(
+        "SELECT expires_at, fingerprint, status, location, body FROM idempotency_keys \
+         WHERE account_id = $1 AND operation = $2 AND idempotency_key = $3",
+    )
+    .bind::<crate::sql::Uuid, _>(V(account))
+    .bind::<diesel::sql_types::Text, _>(operation)
+    .bind::<diesel::sql_types::Text, _>(key)
+    .get_result(conn)
+    .await
+    .optional()?;
+    Ok((row, now))
 }

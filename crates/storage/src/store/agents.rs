@@ -3,7 +3,9 @@
 use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
 
 use super::{read, write};
-use crate::{Agent, AgentChange, AgentFilter, NewAgent, PageKey, Store, StoreError, Verdict};
+use crate::{
+    Agent, AgentChange, AgentFilter, AgentRef, NewAgent, PageKey, Store, StoreError, Verdict,
+};
 
 impl Store {
     /// Makes an agent.
@@ -29,20 +31,6 @@ impl Store {
         read!(self, |conn| queries::agents::find(conn, account, id).await)
     }
 
-    /// The account's agent with this id at the legacy provider.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn agent_by_provider_id(
-        &self,
-        account: AccountId,
-        provider_agent_id: String,
-    ) -> Result<Option<Agent>, StoreError> {
-        read!(self, |conn| {
-            queries::agents::find_by_provider_id(conn, account, &provider_agent_id).await
-        })
-    }
-
     /// An agent of the account with the configuration of `version`, or of its head.
     ///
     /// # Errors
@@ -63,22 +51,19 @@ impl Store {
         })
     }
 
-    /// An agent of the account with the configuration that serves calls.
+    /// The agent that the client named, with the configuration that serves calls.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn published_agent(
         &self,
         account: AccountId,
-        id: AgentId,
+        reference: AgentRef,
     ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
-        read!(self, |conn| {
-            let Some(agent) = queries::agents::find(conn, account, id).await? else {
-                return Ok(None);
-            };
-            let config = queries::agents::config(conn, id, agent.published_version).await?;
-            Ok(Some((agent, config)))
-        })
+        read!(self, |conn| queries::agents::published(
+            conn, account, &reference
+        )
+        .await)
     }
 
     /// A page of the account's agents, newest first, with one more than `limit` if there is a next page.

@@ -31,8 +31,7 @@ impl Store {
     ) -> Result<Option<StoredAnswer>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::lease_clock(conn, now, offset).await?;
-            queries::idempotency::find(conn, account, operation, &key, now).await
+            queries::idempotency::find(conn, account, operation, &key, (now, offset)).await
         })
     }
 

@@ -289,3 +289,49 @@ contract! {
         assert!(!store.is_second_node_without_redis(second, true, now).await.unwrap());
     }
 }
+
+mod only_postgres {
+    use super::*;
+    use crate::raw::Raw;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_wallet_that_is_never_free_holds_up_no_claim() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let id = shop.place(T0).await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("BEGIN; SELECT 1 FROM wallets FOR UPDATE").await;
+        let claimed = shop.claim_at(1, node(), T0).await;
+        assert_eq!(claimed.iter().map(|call| call.id).collect::<Vec<_>>(), [id]);
+        raw.run("ROLLBACK").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_call_that_is_being_settled_is_not_topped_up() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (id, _) = shop.dialing(node()).await;
+        let mut raw = Raw::open(&database).await;
+        let mut watch = Raw::open(&database).await;
+        let (call, account) = (raw.id(id.uuid()), raw.id(shop.account.uuid()));
+        // As settling does it, up to its commit.
+        raw.run(&format!(
+            "BEGIN; DELETE FROM reservations WHERE conversation_id = {call}; \
+             UPDATE wallets SET reserved = reserved - 10 WHERE account_id = {account}"
+        ))
+        .await;
+        let topping = tokio::spawn(async move { store.top_up(id, 5).await.unwrap() });
+        let waiting =
+            "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while watch.count(waiting).await < 1 {
+            tokio::task::yield_now().await;
+        }
+        raw.run("COMMIT").await;
+        assert!(!topping.await.unwrap());
+        assert_eq!(shop.wallet().await, (1_000, 0));
+    }
+}

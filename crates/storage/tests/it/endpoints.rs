@@ -250,3 +250,45 @@ contract! {
         deleting.await.unwrap();
     }
 }
+
+mod only_postgres {
+    use offhook_storage::Placed;
+
+    use super::*;
+
+    /// No delivery is written behind a disabling that is being committed.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn whoever_writes_deliveries_waits_for_an_endpoint_that_is_being_disabled() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let mut raw = Raw::open(&database).await;
+        let mut watch = Raw::open(&database).await;
+        raw.run("BEGIN; UPDATE webhook_endpoints SET status = 'disabled'")
+            .await;
+        let placing = tokio::spawn({
+            let shop = shop.clone();
+            async move { shop.store.place_call(shop.call(T0)).await.unwrap() }
+        });
+        let asking = tokio::spawn({
+            let shop = shop.clone();
+            let test = event(EventType::CallFailed, T0);
+            async move {
+                let asked = shop.store.send_test_event(shop.account, id, test, T0);
+                asked.await.unwrap()
+            }
+        });
+        let waiting =
+            "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while watch.count(waiting).await < 2 {
+            assert!(!placing.is_finished() && !asking.is_finished());
+            tokio::task::yield_now().await;
+        }
+        raw.run("COMMIT").await;
+        assert_eq!(placing.await.unwrap(), Placed::Accepted(vec![]));
+        assert!(matches!(asking.await.unwrap(), Resent::EndpointDisabled));
+        assert_eq!(raw.count("deliveries").await, 0);
+    }
+}

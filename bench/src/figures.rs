@@ -1,0 +1,79 @@
+//! The figures (issue "Speed and memory").
+
+mod drain;
+mod limits;
+mod lists;
+mod pages;
+mod posts;
+mod process;
+mod webhooks;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::task::LocalSet;
+
+use crate::report::Report;
+
+/// How to measure.
+pub(crate) struct Bench {
+    /// A maintenance database of the PostgreSQL server.
+    pub(crate) postgres: String,
+    /// The release binary.
+    pub(crate) binary: PathBuf,
+    /// Seconds of load for one side of a comparison in one round.
+    pub(crate) seconds: f64,
+    /// Rounds of a comparison.
+    pub(crate) rounds: usize,
+}
+
+impl Bench {
+    /// The time that one side of a comparison is loaded in one round.
+    pub(crate) fn turn(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+}
+
+const ALL: [&str; 7] = [
+    "limits", "lists", "posts", "pages", "webhooks", "drain", "process",
+];
+
+/// Measures the named figures, or all.
+pub(crate) async fn run(
+    bench: &Bench,
+    names: &[String],
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !ALL.contains(&name.as_str())) {
+        bail!(
+            "there is no figure {unknown}: give some of {}, or none for all",
+            ALL.join(", ")
+        );
+    }
+    let tasks = LocalSet::new();
+    tasks.run_until(measure(bench, names, report, &tasks)).await
+}
+
+async fn measure(
+    bench: &Bench,
+    names: &[String],
+    report: &mut Report,
+    tasks: &LocalSet,
+) -> anyhow::Result<()> {
+    for figure in ALL {
+        if !names.is_empty() && !names.iter().any(|name| name == figure) {
+            continue;
+        }
+        match figure {
+            "limits" => limits::run(bench, report).await?,
+            "lists" => lists::run(bench, report).await?,
+            "posts" => posts::run(bench, report).await?,
+            "pages" => pages::run(bench, report).await?,
+            "webhooks" => webhooks::run(bench, report, tasks).await?,
+            "drain" => drain::run(bench, report, tasks).await?,
+            _ => process::run(bench, report).await?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! A service that aborts between any two steps of placing, dialing, closing and delivering loses nothing and dials
+//! nothing twice (decisions 8.1, 8.4–8.6; platform.md I13).
+//!
+//! Each point has a service, a database, a phone network and a receiver of its own, all at once: what takes long is
+//! waiting for the leases of the process that died.
+
+use std::collections::{HashMap, HashSet};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use offhook_failpoints as failpoints;
+use offhook_tests::{
+    Account, Answer, Database, Options, Receiver, Server, SimulatorProcess, both, eventually, must,
+    text,
+};
+use serde_json::{Value, json};
+
+const SIGABRT: i32 = 6;
+
+/// Until the process comes to its point.
+const ABORTS_WITHIN: Duration = Duration::from_secs(60);
+
+/// Leases of a dead process, then those of its deliveries, with room for a busy machine.
+const SETTLED_WITHIN: Duration = Duration::from_secs(150);
+
+/// A person who talks.
+const PERSON: &str = "+5215512345678";
+/// A busy line.
+const BUSY: &str = "+15005550001";
+
+/// Places a call as clients do: with a key, again and again until there is an answer.
+async fn place(account: Account, key: String, agent: String, to: &'static str) -> Answer {
+    let body = json!({"agent_id": agent, "to": to, "metadata": {"key": key}}).to_string();
+    eventually(&format!("an answer to {key}"), SETTLED_WITHIN, || async {
+        let answer = account
+            .post("/v1/calls", &body)
+            .idempotency_key(&key)
+            .try_send()
+            .await
+            .ok()?;
+        match answer.status {
+            201 => Some(answer),
+            // Taken care of by another request, or the database is busy starting.
+            409 | 503 => None,
+            _ => panic!("{key}: {}", answer.text()),
+        }
+    })
+    .await
+}
+
+struct Scene {
+    point: &'static str,
+    simulator: SimulatorProcess,
+    receiver: Receiver,
+    server: Server,
+    account: Account,
+    agent: String,
+}
+
+impl Scene {
+    async fn set(point: &'static str, database: Database) -> Self {
+        let simulator = SimulatorProcess::start(50).await;
+        let receiver = Receiver::start().await;
+        let options = Options::on(database).set("simulator.url", simulator.url());
+        let mut server = Server::start(options).await;
+        let account = server.account("scale").await;
+        account.webhook(&receiver.url("/")).await;
+        let agent = account.agent().await;
+        assert!(server.stop().await.success());
+        server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
+        Self {
+            point,
+            simulator,
+            receiver,
+            server,
+            account,
+            agent,
+        }
+    }
+
+    fn place(&self, key: &str, to: &'static str) -> tokio::task::JoinHandle<Answer> {
+        tokio::spawn(place(
+            self.account.clone(),
+            key.to_owned(),
+            self.agent.clone(),
+            to,
+        ))
+    }
+
+    /// Calls that are placed while the process still lives. Those of the closing points are alone, so that the one call
+    /// is known to be the one that was being closed.
+    fn first_calls(&self) -> Vec<(String, &'static str)> {
+        let numbers: &[&'static str] = if self.point.starts_with("close.") {
+            &[PERSON]
+        } else {
+            &[PERSON, PERSON, BUSY]
+        };
+        numbers
+            .iter()
+            .enumerate()
+            .map(|(n, to)| (format!("{} {n}", self.point), *to))
+            .collect()
+    }
+
+    async fn play(mut self) {
+        let mut keys = self.first_calls();
+        let placing: Vec<_> = keys.iter().map(|(key, to)| self.place(key, to)).collect();
+        let status = self.server.ended_within(ABORTS_WITHIN).await;
+        assert_eq!(status.signal(), Some(SIGABRT), "{}: {status}", self.point);
+        self.server.start_again(&[]).await;
+        let mut placed = Vec::new();
+        for one in placing {
+            placed.push(must("a client", one.await));
+        }
+        for (n, to) in [PERSON, BUSY].into_iter().enumerate() {
+            let key = format!("{} after {n}", self.point);
+            placed.push(must("a client", self.place(&key, to).await));
+            keys.push((key, to));
+        }
+        self.check_calls(&keys, &placed).await;
+    }
+
+    async fn check_calls(&self, keys: &[(String, &'static str)], placed: &[Answer]) {
+        let point = self.point;
+        let mut calls = HashMap::new();
+        for ((key, to), answer) in keys.iter().zip(placed) {
+            let handle = text(&answer.json()["id"]).to_owned();
+            let call = self.account.ended_within(&handle, SETTLED_WITHIN).await;
+            self.check_call(&call, key, to);
+            let again = place(self.account.clone(), key.clone(), self.agent.clone(), to).await;
+            assert_eq!(
+                again.body, answer.body,
+                "{point}: the same answer each time"
+            );
+            assert_eq!(again.header("idempotent-replayed"), Some("true"), "{point}");
+            calls.insert(handle, text(&call["status"]).to_owned());
+        }
+        assert_eq!(calls.len(), keys.len(), "{point}: one call a key");
+        let listed = self.account.read("/v1/calls?limit=100").await;
+        let listed: HashSet<_> = listed["data"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| text(&call["call_id"]).to_owned())
+            .collect();
+        assert_eq!(
+            listed,
+            calls.keys().cloned().collect(),
+            "{point}: no other call"
+        );
+        self.check_events(&calls).await;
+        // Later than everything that could still have dialed.
+        for handle in calls.keys() {
+            assert!(
+                self.simulator.dialed(handle) <= 1,
+                "{point}: dialed twice: {:?}",
+                self.simulator.dials()
+            );
+        }
+    }
+
+    fn check_call(&self, call: &Value, key: &str, to: &str) {
+        let point = self.point;
+        let handle = text(&call["call_id"]);
+        assert_eq!(call["metadata"]["key"], key, "{point}");
+        let dialed = self.simulator.dialed(handle);
+        let (status, reason) = (text(&call["status"]), call["failure_reason"].as_str());
+        match (status, reason) {
+            ("completed", None) => assert_eq!((to, dialed), (PERSON, 1), "{point}: {call}"),
+            ("failed", Some("busy")) => assert_eq!((to, dialed), (BUSY, 1), "{point}: {call}"),
+            ("failed", Some("interrupted")) => assert!(dialed <= 1, "{point}: {call}"),
+            _ => panic!("{point}: {call}"),
+        }
+        // What was placed after the crash, or while nothing but the placing had begun, is not affected.
+        let untouched = key.contains("after")
+            || point.starts_with("place.")
+            || point == failpoints::DIAL_BEFORE_CLAIM;
+        // An outcome that was written down stays.
+        let decided = point.starts_with("close.") && point != failpoints::CLOSE_BEFORE_CLOSING;
+        if untouched || decided {
+            assert_ne!(reason, Some("interrupted"), "{point}: {call}");
+        }
+    }
+
+    async fn check_events(&self, calls: &HashMap<String, String>) {
+        let point = self.point;
+        let delivered = |all: &[offhook_tests::Received]| {
+            calls.iter().all(|(handle, status)| {
+                let kinds: HashSet<_> = all
+                    .iter()
+                    .filter(|one| one.call() == *handle)
+                    .map(|one| one.kind())
+                    .collect();
+                kinds.contains("call.initiated") && kinds.contains(&format!("call.{status}"))
+            })
+        };
+        let what = format!("{point}: every event at the receiver");
+        let received = self
+            .receiver
+            .wait_within(SETTLED_WITHIN, &what, delivered)
+            .await;
+        let listed = eventually(
+            &format!("{point}: every delivery recorded"),
+            SETTLED_WITHIN,
+            || async {
+                let list = self.account.read("/v1/webhooks/deliveries?limit=100").await;
+                let data = list["data"].as_array().cloned().unwrap_or_default();
+                data.iter()
+                    .all(|delivery| delivery["status"] == "delivered")
+                    .then_some(data)
+            },
+        )
+        .await;
+        assert_eq!(listed.len(), 2 * calls.len(), "{point}: two events a call");
+        // Of each call one event began it and one ended it, however often they came.
+        let mut events: HashMap<(String, bool), HashSet<String>> = HashMap::new();
+        for one in &received {
+            let id = one
+                .header("x-service-event-id")
+                .unwrap_or_default()
+                .to_owned();
+            events
+                .entry((one.call(), one.kind() == "call.initiated"))
+                .or_default()
+                .insert(id);
+        }
+        for (call, ids) in &events {
+            assert_eq!(ids.len(), 1, "{point}: {call:?}");
+        }
+        assert_eq!(events.len(), 2 * calls.len(), "{point}");
+    }
+}
+
+/// Plays every point at once, and tells which ones failed.
+async fn every_point(databases: Vec<Database>) {
+    let failed = Arc::new(AtomicBool::new(false));
+    let mut playing = Vec::new();
+    for (point, database) in failpoints::ALL.iter().copied().zip(databases) {
+        playing.push((
+            point,
+            tokio::spawn(async move { Scene::set(point, database).await.play().await }),
+        ));
+    }
+    for (point, play) in playing {
+        if play.await.is_err() {
+            eprintln!("{point}: failed");
+            failed.store(true, Ordering::SeqCst);
+        }
+    }
+    assert!(!failed.load(Ordering::SeqCst), "points failed: see above");
+}
+
+both! {
+    async fn after_an_abort_at_any_point_nothing_is_lost_and_nothing_is_dialed_twice(database: Database) {
+        let mut databases = vec![database.clone()];
+        while databases.len() < failpoints::ALL.len() {
+            databases.push(match database {
+                Database::Sqlite => Database::Sqlite,
+                Database::Postgres(_) => Database::postgres().await,
+            });
+        }
+        every_point(databases).await;
+    }
+}

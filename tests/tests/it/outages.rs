@@ -1,0 +1,211 @@
+//! The database gone for a while (issue: bad input and faults). SQLite is a file beside the service and does not go.
+
+mod on_postgres {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use offhook_tests::{Database, Options, Receiver, Server, eventually, must, text};
+    use serde_json::json;
+    use tokio_postgres::NoTls;
+
+    /// How long the database is away: more than a statement's timeout, less than a lease.
+    const OUTAGE: Duration = Duration::from_secs(12);
+
+    /// Keeps everybody out of a database.
+    struct Outage {
+        admin: tokio_postgres::Client,
+        database: String,
+    }
+
+    impl Outage {
+        async fn of(database: &Database) -> Self {
+            let url = database.url().unwrap_or_default();
+            let (server, name) = url.rsplit_once('/').unwrap_or_default();
+            let name = name.split('?').next().unwrap_or_default();
+            let (admin, connection) = must(
+                "a session",
+                tokio_postgres::connect(&format!("{server}/postgres"), NoTls).await,
+            );
+            tokio::spawn(connection);
+            let outage = Self {
+                admin,
+                database: name.to_owned(),
+            };
+            outage
+                .run("ALTER DATABASE {} ALLOW_CONNECTIONS false")
+                .await;
+            outage.cut().await;
+            outage
+        }
+
+        async fn run(&self, sql: &str) {
+            must(
+                sql,
+                self.admin
+                    .batch_execute(&sql.replace("{}", &self.database))
+                    .await,
+            );
+        }
+
+        async fn cut(&self) {
+            self.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'")
+                .await;
+        }
+
+        async fn end(&self) {
+            self.run("ALTER DATABASE {} ALLOW_CONNECTIONS true").await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn while_the_database_is_away_clients_are_told_to_wait_and_live_calls_go_on() {
+        let database = Database::postgres().await;
+        let server = Server::start(Options::on(database.clone()).set("simulator.speed", 3)).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
+        let agent = account.agent().await;
+        let mut handles = Vec::new();
+        for _ in 0..3 {
+            handles.push(account.call(&agent, "+5215512345678").await);
+        }
+        eventually("live calls", Duration::from_secs(10), || async {
+            let conversation = account
+                .read(&format!("/v1/conversations/{}", &handles[2][5..]))
+                .await;
+            conversation["transcript"].get(0).cloned()
+        })
+        .await;
+        let outage = Outage::of(&database).await;
+        let body = json!({"agent_id": agent, "to": "+15005550001"});
+        let began = std::time::Instant::now();
+        while began.elapsed() < OUTAGE {
+            for request in [
+                account.get("/v1/me"),
+                account.get("/v1/calls"),
+                account.post("/v1/calls", &body),
+            ] {
+                let asked = std::time::Instant::now();
+                let answer = request.send().await;
+                answer.assert_error(503, "service_unavailable");
+                assert!(answer.number("retry-after") >= 1);
+                assert!(
+                    asked.elapsed() < Duration::from_secs(10),
+                    "{:?}",
+                    asked.elapsed()
+                );
+            }
+            let ready = account.get("/readyz").send().await;
+            assert_eq!(ready.status, 503, "{}", ready.text());
+            account.get("/healthz").send().await.assert(200);
+        }
+        outage.end().await;
+        for handle in &handles {
+            let call = account.ended_within(handle, Duration::from_secs(60)).await;
+            assert_eq!(
+                (&call["status"], &call["termination_reason"]),
+                (&json!("completed"), &json!("customer_hangup"))
+            );
+            let conversation = account
+                .read(&format!("/v1/conversations/{}", &handle[5..]))
+                .await;
+            let turns = conversation["transcript"].as_array().map_or(0, Vec::len);
+            assert!(
+                turns >= 5,
+                "what was said meanwhile is kept: {conversation}"
+            );
+        }
+        let placed = account.read("/v1/calls").await;
+        assert_eq!(
+            placed["data"].as_array().map(Vec::len),
+            Some(3),
+            "nothing was placed meanwhile"
+        );
+        let received = receiver.wait("every event", |all| all.len() >= 6).await;
+        for handle in &handles {
+            let kinds: Vec<_> = received
+                .iter()
+                .filter(|one| one.call() == *handle)
+                .map(|one| one.kind())
+                .collect();
+            assert_eq!(
+                kinds
+                    .iter()
+                    .filter(|kind| *kind == "call.completed")
+                    .count(),
+                1,
+                "{kinds:?}"
+            );
+        }
+        account
+            .ended(&account.call(&agent, "+15005550001").await)
+            .await;
+        assert!(!server.log().contains("panicked"), "{}", server.log());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn connections_that_are_cut_again_and_again_lose_and_repeat_no_call() {
+        let database = Database::postgres().await;
+        let server = Server::start(Options::on(database.clone())).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
+        let agent = account.agent().await;
+        let outage = Outage::of(&database).await;
+        outage.end().await;
+        let over = Arc::new(AtomicBool::new(false));
+        let until = over.clone();
+        let cutting = tokio::spawn(async move {
+            while !until.load(Ordering::SeqCst) {
+                outage.cut().await;
+                tokio::time::sleep(Duration::from_millis(150)).await;
+            }
+        });
+        let body = json!({"agent_id": agent, "to": "+5215512345678"}).to_string();
+        let mut handles = std::collections::HashSet::new();
+        for n in 0..30 {
+            let key = format!("key {n}");
+            let placed = eventually("an accepted call", Duration::from_secs(30), || async {
+                let answer = account
+                    .post("/v1/calls", &body)
+                    .idempotency_key(&key)
+                    .send()
+                    .await;
+                if answer.status == 201 {
+                    return Some(answer.json());
+                }
+                assert!([503, 409].contains(&answer.status), "{}", answer.text());
+                assert!(answer.number("retry-after") >= 1);
+                None
+            })
+            .await;
+            handles.insert(text(&placed["id"]).to_owned());
+        }
+        over.store(true, Ordering::SeqCst);
+        must("the end of the cutting", cutting.await);
+        assert_eq!(handles.len(), 30);
+        for handle in &handles {
+            let call = account.ended_within(handle, Duration::from_secs(60)).await;
+            assert_eq!(call["status"], "completed", "{call}");
+        }
+        assert_eq!(
+            account.read("/v1/calls?limit=100").await["data"]
+                .as_array()
+                .map(Vec::len),
+            Some(30)
+        );
+        let enough = |all: &[offhook_tests::Received]| {
+            handles.iter().all(|handle| {
+                all.iter()
+                    .any(|one| one.call() == *handle && one.kind() == "call.completed")
+            })
+        };
+        receiver
+            .wait_within(Duration::from_secs(90), "every event", enough)
+            .await;
+        assert!(!server.log().contains("panicked"), "{}", server.log());
+    }
+}
