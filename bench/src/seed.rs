@@ -178,7 +178,7 @@ impl Bulk {
             // Foreign keys are right by construction; checking them row by row would take most of the time.
             false => (
                 "SET session_replication_role = replica;".to_owned(),
-                format!("generate_series(0, {last}) AS seq(i)"),
+                format!("generate_series(0::bigint, {last}) AS seq(i)"),
             ),
         };
         let sql = format!(

@@ -20,7 +20,6 @@ pub(crate) struct Options {
     pub(crate) concurrency: usize,
 }
 
-/// Says how many seconds of processor time it took.
 pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     let (mut database, connection) = tokio_postgres::connect(&options.database, NoTls).await?;
     tokio::spawn(connection);

@@ -1,7 +1,8 @@
 //! One page query, serialised: the newest 20 calls of an account.
 
 use actix_web::error::ErrorInternalServerError;
-use actix_web::{HttpResponse, Result, web};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpResponse, Result};
 use offhook_domain::{AccountId, AgentId, CallHandle, Channel, ConversationId, E164};
 use offhook_domain::{Runtime, TerminationReason, Timestamp};
 use offhook_storage::{ConversationFilter, ConversationView, Store};
@@ -45,10 +46,7 @@ fn item(ConversationView { conversation: c, agent_name }: &ConversationView) -> 
     }
 }
 
-pub(crate) async fn list(
-    store: web::Data<Store>,
-    account: web::Path<String>,
-) -> Result<HttpResponse> {
+pub(crate) async fn list(store: Data<Store>, account: Path<String>) -> Result<HttpResponse> {
     let account: AccountId = account.parse().map_err(ErrorInternalServerError)?;
     let filter = ConversationFilter {
         voice_only: true,
@@ -57,8 +55,6 @@ pub(crate) async fn list(
     let rows = store.conversations(account, filter, None, 20).await;
     let rows = rows.map_err(ErrorInternalServerError)?;
     let data = rows.iter().take(20).map(item).collect();
-    Ok(HttpResponse::Ok().json(Page {
-        data,
-        has_more: rows.len() > 20,
-    }))
+    let has_more = rows.len() > 20;
+    Ok(HttpResponse::Ok().json(Page { data, has_more }))
 }

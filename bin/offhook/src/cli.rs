@@ -16,8 +16,8 @@ use crate::{data_dir, demo, logging, output, parts, serve};
 /// What administration logs: only what is amiss, as the answer is on standard output.
 const QUIET: &str = "warn";
 
-/// What the service logs: its own steps, not those of its server.
-const SERVING: &str = "info,actix_server=warn";
+/// What the service logs: its own steps, not those of its server, which takes each malformed head for an error.
+const SERVING: &str = "info,actix_server=warn,actix_http=off";
 
 /// A voice and chat agent service in one binary.
 #[derive(Debug, Parser)]

@@ -165,6 +165,9 @@ impl Agents {
             let found = self.0.store.agent_with_config(account, id, None).await?;
             let (agent, stored) = found.ok_or(AgentError::NotFound)?;
             let change = self.change(&agent, stored.as_deref(), &patch)?;
+            if changes_nothing(&change) {
+                return view(agent, stored);
+            }
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
                 return view(agent, config);
             }
@@ -203,8 +206,10 @@ impl Agents {
         let (config, language) = self.configured(agent, head, patch)?;
         Ok(AgentChange {
             head_version: agent.head_version,
-            name: patch.name.map(|name| (name.to_owned(), fold(name))),
-            language,
+            name: (patch.name)
+                .filter(|name| *name != agent.name)
+                .map(|name| (name.to_owned(), fold(name))),
+            language: language.filter(|language| *language != agent.language),
             status,
             config,
             at: self.0.clock.now(),
@@ -272,13 +277,7 @@ impl Agents {
                 "must be an IANA time zone, such as America/Mexico_City",
             ));
         }
-        match config.first_unavailable() {
-            Some(fault) => Err(FieldError::new(
-                format!("config.{}", fault.path),
-                fault.message,
-            )),
-            None => Ok(()),
-        }
+        config.first_unavailable().map_or(Ok(()), Err)
     }
 
     fn check_provider(&self, path: &str, provider: &str) -> Result<(), FieldError> {
@@ -354,10 +353,7 @@ impl Agents {
     }
 
     fn check_publishable(&self, config: &AgentConfig) -> Result<(), AgentError> {
-        let refused = |fault: FieldError| {
-            let fault = FieldError::new(format!("config.{}", fault.path), fault.message);
-            AgentError::Conflict(fault.to_string())
-        };
+        let refused = |fault: FieldError| AgentError::Conflict(fault.to_string());
         config.publishable().map_err(refused)?;
         let llm = &config.llm;
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())
@@ -368,12 +364,20 @@ impl Agents {
                 .is_err()
         {
             return Err(refused(FieldError::new(
-                "llm.provider",
+                "config.llm.provider",
                 format!("`{provider}` is not set up on this service (models.{provider}.base_url)"),
             )));
         }
         Ok(())
     }
+}
+
+/// `updated_at` moves with the agent's row alone (decision 6.2), and such a change leaves the row as it is.
+fn changes_nothing(change: &AgentChange) -> bool {
+    change.name.is_none()
+        && change.language.is_none()
+        && change.status.is_none()
+        && change.config.is_none()
 }
 
 /// What a PATCH asks for.

@@ -1,6 +1,10 @@
 //! Bringing a database to this version's schema.
 
-use diesel::Connection;
+use std::time::{Duration, Instant};
+
+use diesel::connection::SimpleConnection;
+use diesel::result::Error::DatabaseError;
+use diesel::{Connection, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
@@ -12,17 +16,33 @@ const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgre
 /// The advisory lock under which one process at a time migrates: "offhook" in ASCII.
 const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 
+/// How long one process waits for another one's first step on a new file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Applies what is pending on the embedded database; returns the names of what was applied.
 pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> {
     let path = file.to_string_lossy();
-    let mut conn = diesel::SqliteConnection::establish(&path)
+    let mut conn = SqliteConnection::establish(&path)
         .map_err(|error| StoreError::Unavailable(format!("{path}: {error}")))?;
-    diesel::connection::SimpleConnection::batch_execute(
-        &mut conn,
-        "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL;",
-    )?;
+    conn.batch_execute("PRAGMA busy_timeout = 10000")?;
+    write_ahead(&mut conn)?;
     // One transaction from the look at what is pending to its end, so that of two processes one migrates.
     conn.immediate_transaction(|conn| run(conn, SQLITE))
+}
+
+/// Puts a new file into write-ahead mode. SQLite does not wait for another process that is at it, so this does.
+fn write_ahead(conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    let began = Instant::now();
+    loop {
+        match conn.batch_execute("PRAGMA journal_mode = WAL") {
+            Err(DatabaseError(_, info))
+                if info.message().contains("locked") && began.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return Ok(done?),
+        }
+    }
 }
 
 /// Applies what is pending on PostgreSQL, one process at a time.

@@ -39,7 +39,7 @@ fn full_config(version: i64) -> Value {
                 "silence_timeout_s": 20,
                 "voicemail": "hang_up",
             },
-            "audio": {"ambient": null, "speed": 1.0},
+            "audio": {"ambient": null, "speed": 1},
             "pronunciation": [],
             "calling_hours": null,
         },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_tests::{Account, Answer, Options, Server, both, eventually, text};
+use offhook_tests::{Account, Answer, Options, Server, both, eventually};
 use serde_json::json;
 
 /// Every endpoint that needs a scope, with an id that names nothing.
@@ -334,6 +334,6 @@ both! {
         })
         .await;
         let keys = server.cli(&["key", "list", "--account", &account.id]).await;
-        text(&keys[0]["last_used_at"]);
+        crate::calls::assert_timestamp(&keys[0]["last_used_at"]);
     }
 }

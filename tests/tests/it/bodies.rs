@@ -141,15 +141,15 @@ both! {
                 break;
             }
         }
-        let mut answer = Vec::new();
-        let _ = within("an answer", Duration::from_secs(5), socket.read_to_end(&mut answer)).await;
-        let answer = String::from_utf8_lossy(&answer);
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
+        let mut answer = [0; 12];
+        // The answer may be lost when the server closes on a client that still writes.
+        if within("an answer", Duration::from_secs(5), socket.read_exact(&mut answer)).await.is_ok() {
+            assert_eq!(&answer, b"HTTP/1.1 413");
+        }
         // Sent whole, as most clients do.
         let body = " ".repeat(10 * 1024 * 1024);
         match account.post("/v1/calls", body).try_send().await {
             Ok(answer) => drop(answer.assert_error(413, "payload_too_large")),
-            // The answer may be lost when the server closes on a client that still writes.
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
         }
         let just_right = format!("{{}}{}", " ".repeat(1024 * 1024 - 2));

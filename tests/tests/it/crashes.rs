@@ -25,6 +25,9 @@ const ABORTS_WITHIN: Duration = Duration::from_secs(60);
 /// Leases of a dead process, then those of its deliveries, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
+/// How the keys of calls that are placed after the crash end.
+const LATER: &str = " later";
+
 /// A person who talks.
 const PERSON: &str = "+5215512345678";
 /// A busy line.
@@ -115,7 +118,7 @@ impl Scene {
             placed.push(must("a client", one.await));
         }
         for (n, to) in [PERSON, BUSY].into_iter().enumerate() {
-            let key = format!("{} after {n}", self.point);
+            let key = format!("{} {n}{LATER}", self.point);
             placed.push(must("a client", self.place(&key, to).await));
             keys.push((key, to));
         }
@@ -174,7 +177,7 @@ impl Scene {
             _ => panic!("{point}: {call}"),
         }
         // What was placed after the crash, or while nothing but the placing had begun, is not affected.
-        let untouched = key.contains("after")
+        let untouched = key.ends_with(LATER)
             || point.starts_with("place.")
             || point == failpoints::DIAL_BEFORE_CLAIM;
         // An outcome that was written down stays.

@@ -19,7 +19,7 @@ both! {
         let server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"a": 1, "b": [0].len()}});
+        let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"a": 1, "b": 1}});
         let place = async |body: &str| account.post("/v1/calls", body).idempotency_key("order 17").send().await;
         let first = place(&body.to_string()).await;
         first.assert(201);
@@ -89,7 +89,7 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let bad: [&[u8]; 6] = [b"", b"  \t", &[b'a'; 256], "ñ".as_bytes(), b"\xff", b"a\x7f"];
+        let bad: [&[u8]; 5] = [b"", b"  \t", &[b'a'; 256], "ñ".as_bytes(), b"\xff"];
         for key in bad {
             let answer = account.post("/v1/calls", "no JSON").header("Idempotency-Key", key).send().await;
             answer.assert_error(400, "invalid_idempotency_key");

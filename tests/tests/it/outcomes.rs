@@ -15,7 +15,8 @@ async fn outcome(
 ) -> (Value, Vec<Value>) {
     let handle = account.call(agent, to).await;
     let call = account.ended_within(&handle, limit).await;
-    let received = receiver.wait(&format!("two events of {to}"), |all| {
+    let what = format!("two events of {to}");
+    let received = receiver.wait(&what, |all| {
         all.iter().filter(|one| one.call() == handle).count() == 2
     });
     let events = received
@@ -136,7 +137,11 @@ both! {
     }
 
     async fn a_call_ends_at_its_longest(database: Database) {
-        let (_server, account, receiver, _) = started(database).await;
+        // The limit is of real seconds; what is said takes 84 of them at real speed.
+        let server = Server::start(Options::on(database).set("simulator.speed", 5)).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
         let agent = account.agent_with(json!({
             "system_prompt": "Talk.",
             "first_message": "Hello. ".repeat(200),
@@ -146,6 +151,7 @@ both! {
         .await;
         let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
         assert_completed(&call, &events, &agent, "+5215512345678", "max_duration");
+        assert!((10..=12).contains(&call["duration_seconds"].as_i64().unwrap_or(0)), "{call}");
     }
 
     async fn the_lease_ends_a_call_whose_carrier_never_reports(database: Database) {

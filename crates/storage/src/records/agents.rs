@@ -1,0 +1,84 @@
+//! Agents.
+
+use diesel::prelude::*;
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
+
+use crate::schema;
+
+/// An agent.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::agents)]
+pub struct Agent {
+    /// Its id.
+    pub id: AgentId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// Who runs it.
+    pub runtime: Runtime,
+    /// Its name.
+    pub name: String,
+    /// Its locale.
+    pub language: String,
+    /// Its status.
+    pub status: AgentStatus,
+    /// Its id at the legacy provider.
+    pub provider_agent_id: Option<String>,
+    /// The legacy provider's summary, as JSON text.
+    pub legacy_config: Option<String>,
+    /// The latest saved version, 0 without any.
+    pub head_version: i32,
+    /// The version that serves calls, 0 when never published.
+    pub published_version: i32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its row, versions or publication last changed.
+    pub updated_at: Timestamp,
+}
+
+/// How a client names an agent in a call.
+#[derive(Debug, Clone)]
+pub enum AgentRef {
+    /// By its id.
+    Id(AgentId),
+    /// By its id at the legacy provider.
+    Provider(String),
+}
+
+/// An agent that is about to be made.
+#[derive(Debug, Clone)]
+pub struct NewAgent {
+    /// The agent; `head_version` is 1 with a config and 0 without.
+    pub agent: Agent,
+    /// The name as it is compared.
+    pub name_folded: String,
+    /// The configuration of version 1, as JSON text.
+    pub config: Option<String>,
+}
+
+/// A change of an agent, guarded by the head that the client saw.
+#[derive(Debug, Clone)]
+pub struct AgentChange {
+    /// The head version that the change was made on.
+    pub head_version: i32,
+    /// A new name, and as it is compared.
+    pub name: Option<(String, String)>,
+    /// A new locale.
+    pub language: Option<String>,
+    /// The status that the change was judged by, and the new one.
+    pub status: Option<(AgentStatus, AgentStatus)>,
+    /// The configuration of the next version, as JSON text.
+    pub config: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What agents a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct AgentFilter {
+    /// Only of this runtime.
+    pub runtime: Option<Runtime>,
+    /// Only in this status.
+    pub status: Option<AgentStatus>,
+    /// Only with this text in the folded name.
+    pub q: Option<String>,
+}

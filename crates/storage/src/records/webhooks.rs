@@ -1,0 +1,279 @@
+//! Endpoints, deliveries and attempts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use diesel::prelude::*;
+use offhook_domain::{
+    AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
+};
+
+use crate::schema;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stored and wire form.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or(())
+            }
+        }
+    };
+}
+
+words! {
+    /// Whether an endpoint receives events.
+    EndpointStatus {
+        /// It does.
+        Enabled => "enabled",
+        /// It does not.
+        Disabled => "disabled",
+    }
+}
+
+words! {
+    /// Where a delivery is on its schedule (platform.md W2).
+    DeliveryState {
+        /// Not yet attempted.
+        Pending => "pending",
+        /// Failed, and will be attempted again.
+        Retrying => "retrying",
+        /// Received.
+        Delivered => "delivered",
+        /// Failed four times.
+        Exhausted => "exhausted",
+        /// Its endpoint was deleted or disabled.
+        Cancelled => "cancelled",
+    }
+}
+
+words! {
+    /// What became of an attempt.
+    AttemptOutcome {
+        /// Begun.
+        Begun => "begun",
+        /// A 2xx head came in time.
+        Succeeded => "succeeded",
+        /// Anything else.
+        Failed => "failed",
+        /// Its process died; nobody knows.
+        Abandoned => "abandoned",
+    }
+}
+
+/// A webhook endpoint.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::webhook_endpoints)]
+pub struct Endpoint {
+    /// Its id.
+    pub id: EndpointId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// Where events go.
+    pub url: String,
+    /// The customer's own words.
+    pub description: Option<String>,
+    /// Whether it receives events.
+    pub status: EndpointStatus,
+    /// Why it does not.
+    pub disabled_reason: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// An endpoint with the beginning of the secret in force.
+#[derive(Debug, Clone)]
+pub struct EndpointView {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    /// The beginning of its secret.
+    pub secret_prefix: String,
+}
+
+/// A change of an endpoint.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointChange {
+    /// A new URL.
+    pub url: Option<String>,
+    /// A new description; `Some(None)` clears it.
+    pub description: Option<Option<String>>,
+    /// A new status.
+    pub status: Option<EndpointStatus>,
+}
+
+/// A delivery of an event to an endpoint.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::deliveries)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// Where it goes.
+    pub endpoint_id: EndpointId,
+    /// What it carries.
+    pub event_id: EventId,
+    /// The event's type.
+    #[diesel(column_name = event_type)]
+    pub kind: EventType,
+    /// Where it is on its schedule.
+    pub state: DeliveryState,
+    /// Finished scheduled attempts.
+    pub attempts_count: i32,
+    /// When the next attempt is due.
+    pub next_attempt_at: Option<Timestamp>,
+    /// When the event occurred.
+    pub created_at: Timestamp,
+}
+
+/// What deliveries a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryFilter {
+    /// Only in this state.
+    pub state: Option<DeliveryState>,
+    /// Only of this event type.
+    pub kind: Option<EventType>,
+    /// Only at or after this instant.
+    pub since: Option<Timestamp>,
+    /// Only at or before this instant.
+    pub until: Option<Timestamp>,
+}
+
+/// One attempt of a delivery.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::attempts)]
+pub struct Attempt {
+    /// Its id, the `X-Service-Delivery` header.
+    pub id: AttemptId,
+    /// Its delivery.
+    pub delivery_id: DeliveryId,
+    /// Its number on the schedule, 0 when asked for by hand.
+    pub number: i32,
+    /// When it began.
+    pub at: Timestamp,
+    /// What became of it.
+    pub outcome: AttemptOutcome,
+    /// What the receiver answered.
+    pub status_code: Option<i32>,
+    /// How long the answer took.
+    pub duration_ms: Option<i32>,
+    /// Why there was no answer.
+    pub error: Option<String>,
+    /// The beginning of the answer's body.
+    pub response_snippet: Option<String>,
+}
+
+/// A delivery with everything that its page shows.
+#[derive(Debug, Clone)]
+pub struct DeliveryStory {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// The exact bytes that are sent.
+    pub payload: Vec<u8>,
+    /// Every attempt, the oldest first.
+    pub attempts: Vec<Attempt>,
+}
+
+/// How much of which endpoint's due work to claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimSlots {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// At most so many first attempts.
+    pub firsts: usize,
+    /// At most so many attempts after a failed one.
+    pub retries: usize,
+    /// At most so many asked-for repetitions.
+    pub resends: usize,
+}
+
+/// When an endpoint's next attempts are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueEndpoint {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The next first attempt.
+    pub first: Option<Timestamp>,
+    /// The next attempt after a failed one.
+    pub retry: Option<Timestamp>,
+}
+
+/// An attempt that this process has to make.
+#[derive(Debug, Clone)]
+pub struct ClaimedAttempt {
+    /// The fence.
+    pub claim_id: ClaimId,
+    /// The attempt's id.
+    pub attempt_id: AttemptId,
+    /// The delivery.
+    pub delivery_id: DeliveryId,
+    /// Where it goes.
+    pub endpoint_id: EndpointId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// 1 to 4, or 0 when asked for by hand.
+    pub number: i32,
+    /// The event.
+    pub event_id: EventId,
+    /// Its type.
+    pub kind: EventType,
+    /// Its exact bytes.
+    pub body: Vec<u8>,
+    /// Where to send it.
+    pub url: String,
+    /// Every secret that signs, the newest last.
+    pub secrets: Vec<String>,
+}
+
+/// What became of an attempt, and what its delivery does next.
+#[derive(Debug, Clone)]
+pub struct AttemptReport {
+    /// The fence.
+    pub claim_id: ClaimId,
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// Its delivery.
+    pub delivery_id: DeliveryId,
+    /// Its endpoint.
+    pub endpoint_id: EndpointId,
+    /// Its number, 0 when asked for by hand.
+    pub number: i32,
+    /// When it began; claiming it was a little earlier.
+    pub at: Timestamp,
+    /// Whether it succeeded.
+    pub success: bool,
+    /// What the receiver answered.
+    pub status_code: Option<i32>,
+    /// How long the answer took.
+    pub duration_ms: i32,
+    /// Why there was no answer.
+    pub error: Option<String>,
+    /// The beginning of the answer's body.
+    pub response_snippet: Option<String>,
+    /// When the next attempt is due after this failure; `None` after the last.
+    pub next_attempt_at: Option<Timestamp>,
+}
