@@ -6,6 +6,7 @@
 mod binary;
 mod client;
 mod database;
+mod model;
 mod receiver;
 mod server;
 mod simulator;
@@ -13,6 +14,7 @@ mod wait;
 
 pub use client::{Address, Answer, Client, Request, Stream, StreamEvent, exchange};
 pub use database::Database;
+pub use model::model_server;
 pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};
 pub use simulator::SimulatorProcess;

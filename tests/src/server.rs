@@ -242,9 +242,15 @@ impl Server {
         must("its JSON", serde_json::from_slice(&output.stdout))
     }
 
-    /// Makes an account on this plan, with a key of every scope.
+    /// Makes an account on this plan, with credits enough and a key of every scope.
     pub async fn account(&self, plan: &str) -> Account {
-        let made = [
+        self.account_with(plan, 1_000).await
+    }
+
+    /// Makes an account on this plan, with so many credits and a key of every scope.
+    pub async fn account_with(&self, plan: &str, credits: u32) -> Account {
+        let credits = credits.to_string();
+        let make = [
             "account",
             "create",
             "--name",
@@ -252,9 +258,9 @@ impl Server {
             "--plan",
             plan,
             "--credits",
-            "1000",
+            &credits,
         ];
-        let made = self.cli(&made).await;
+        let made = self.cli(&make).await;
         self.key(text(&made["id"]), &["--scopes", "all"]).await
     }
 

@@ -1,30 +1,20 @@
 //! Agents: drafted, versioned, published (decision 6.2).
 
+mod check;
+mod patch;
+
 use std::sync::Arc;
 
-use offhook_domain::config::{CUSTOM_PROVIDER, is_bcp47_shape};
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
-use offhook_egress::{Policy, TargetUrl};
 use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, StoreError, mint};
 
-use crate::catalog::ModelKind;
 use crate::folding::fold;
 use crate::{Page, PageRequest, Shared};
 
-/// Members of an agent that no write may name.
-const READ_ONLY: [&str; 8] = [
-    "id",
-    "runtime",
-    "created_at",
-    "updated_at",
-    "phone_numbers",
-    "provider_agent_id",
-    "current_version",
-    "published_version",
-];
+use patch::{AgentPatch, language, name};
 
 /// How often a change without an expected version is made again on a newer head.
 const TRIES: usize = 5;
@@ -111,7 +101,7 @@ impl Agents {
         };
         fields.finish()?;
         if let Some(write) = &config {
-            self.check(&write.config)?;
+            self.0.check_config(&write.config)?;
             if write.version.is_some_and(|version| version != 0) {
                 return Err(AgentError::Conflict(
                     "`config.version`: a new agent has no version yet; leave it out".to_owned(),
@@ -242,69 +232,12 @@ impl Agents {
             }
             config = write.config;
         }
-        self.check(&config)?;
+        self.0.check_config(&config)?;
         if config.language != agent.language {
             language = Some(config.language.clone());
         }
         let after = config.to_stored();
         Ok(((before.as_ref() != Some(&after)).then_some(after), language))
-    }
-
-    /// What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
-    fn check(&self, config: &AgentConfig) -> Result<(), FieldError> {
-        let llm = &config.llm;
-        let named = llm.provider.as_deref().zip(llm.model.as_deref());
-        if let Some(provider) = llm.provider.as_deref() {
-            self.check_provider("config.llm.provider", provider)?;
-        }
-        if let Some((provider, model)) = named {
-            self.check_model("config.llm.model", provider, model)?;
-        }
-        for (at, other) in llm.fallback.iter().enumerate() {
-            let path = format!("config.llm.fallback[{at}]");
-            self.check_provider(&format!("{path}.provider"), &other.provider)?;
-            self.check_model(&format!("{path}.model"), &other.provider, &other.model)?;
-        }
-        if let Some(endpoint) = &llm.endpoint {
-            TargetUrl::parse(endpoint, Policy::default())
-                .map_err(|error| FieldError::new("config.llm.endpoint", error.to_string()))?;
-        }
-        if let Some(hours) = &config.conversation.calling_hours
-            && jiff::tz::TimeZone::get(&hours.timezone).is_err()
-        {
-            return Err(FieldError::new(
-                "config.conversation.calling_hours.timezone",
-                "must be an IANA time zone, such as America/Mexico_City",
-            ));
-        }
-        config.first_unavailable().map_or(Ok(()), Err)
-    }
-
-    fn check_provider(&self, path: &str, provider: &str) -> Result<(), FieldError> {
-        if provider == CUSTOM_PROVIDER || self.0.catalog.has_provider(ModelKind::Llm, provider) {
-            return Ok(());
-        }
-        let known = self.0.catalog.providers(ModelKind::Llm).join("`, `");
-        Err(FieldError::new(
-            path,
-            format!("must be one of `{known}` or `{CUSTOM_PROVIDER}`"),
-        ))
-    }
-
-    fn check_model(&self, path: &str, provider: &str, model: &str) -> Result<(), FieldError> {
-        let known = provider == CUSTOM_PROVIDER
-            || self
-                .0
-                .catalog
-                .find(ModelKind::Llm, provider, model)
-                .is_some();
-        if known {
-            return Ok(());
-        }
-        Err(FieldError::new(
-            path,
-            format!("`{provider}` has no such model; GET /v1/models?kind=llm lists them"),
-        ))
     }
 
     /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
@@ -336,7 +269,7 @@ impl Agents {
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-            self.check_publishable(&config)?;
+            self.0.check_publishable(&config)?;
             let at = self.0.clock.now();
             let published = self
                 .0
@@ -351,25 +284,6 @@ impl Agents {
             "the agent is being changed by others: try again".to_owned(),
         ))
     }
-
-    fn check_publishable(&self, config: &AgentConfig) -> Result<(), AgentError> {
-        let refused = |fault: FieldError| AgentError::Conflict(fault.to_string());
-        config.publishable().map_err(refused)?;
-        let llm = &config.llm;
-        if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())
-            && self
-                .0
-                .models
-                .find(provider, model, llm.endpoint.as_deref())
-                .is_err()
-        {
-            return Err(refused(FieldError::new(
-                "config.llm.provider",
-                format!("`{provider}` is not set up on this service (models.{provider}.base_url)"),
-            )));
-        }
-        Ok(())
-    }
 }
 
 /// `updated_at` moves with the agent's row alone (decision 6.2), and such a change leaves the row as it is.
@@ -378,69 +292,6 @@ fn changes_nothing(change: &AgentChange) -> bool {
         && change.language.is_none()
         && change.status.is_none()
         && change.config.is_none()
-}
-
-/// What a PATCH asks for.
-struct AgentPatch<'a> {
-    name: Option<&'a str>,
-    language: Option<&'a str>,
-    status: Option<AgentStatus>,
-    config: Option<&'a Json>,
-    expected_version: Option<i64>,
-}
-
-impl<'a> AgentPatch<'a> {
-    fn read(body: &'a Json) -> Result<Self, FieldError> {
-        for field in ["name", "language", "status", "config"] {
-            if matches!(body.get(field), Some(Json::Null)) {
-                return Err(FieldError::new(field, "must not be null"));
-            }
-        }
-        let mut fields = Fields::of(body, "")?;
-        let name = match fields.optional_string("name", 1..=120)? {
-            Some(text) => Some(name(text, &fields)?),
-            None => None,
-        };
-        let language = match fields.optional_string("language", 1..=35)? {
-            Some(text) => Some(language(text, &fields)?),
-            None => None,
-        };
-        let status = fields.optional_choice::<AgentStatus>("status", AgentStatus::choices)?;
-        let config = fields.present("config");
-        let expected_version =
-            fields.optional_integer("expected_version", 0..=i64::from(i32::MAX))?;
-        for field in READ_ONLY {
-            if fields.take(field).is_some() {
-                return Err(fields.fault(field, "is read-only"));
-            }
-        }
-        fields.finish()?;
-        Ok(Self {
-            name,
-            language,
-            status,
-            config,
-            expected_version,
-        })
-    }
-
-    const fn is_name_alone(&self) -> bool {
-        self.language.is_none() && self.status.is_none() && self.config.is_none()
-    }
-}
-
-fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
-    if text.trim().is_empty() {
-        return Err(fields.fault("name", "must not be blank"));
-    }
-    Ok(text)
-}
-
-fn language<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
-    if is_bcp47_shape(text) {
-        return Ok(text);
-    }
-    Err(fields.fault("language", "must be a BCP 47 language tag, such as es-MX"))
 }
 
 fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus, AgentError> {

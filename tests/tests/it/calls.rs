@@ -197,6 +197,30 @@ both! {
         account.read(&format!("/v1/webhooks/{webhook}")).await;
     }
 
+    async fn outside_calling_hours_a_client_is_told_when_they_begin(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        // 1970-01-01 was a Thursday; the day after tomorrow is never today, whatever the hour.
+        let today = offhook_tests::unix_seconds().div_euclid(86_400);
+        let day = (today + 2 + 3).rem_euclid(7) + 1;
+        let config = |days: Value| json!({
+            "system_prompt": "Talk.",
+            "llm": {"provider": "scripted", "model": "scripted"},
+            "conversation": {"calling_hours": {"timezone": "UTC", "days": days, "start": "00:00", "end": "23:59"}},
+        });
+        let closed = account.agent_with(config(json!([day]))).await;
+        let place = async |agent: &str| {
+            account.post("/v1/calls", json!({"agent_id": agent, "to": "+15005550001"})).send().await
+        };
+        let before = offhook_tests::unix_seconds();
+        let refused = place(&closed).await;
+        refused.assert_error(409, "conflict");
+        let opening = (today + 2) * 86_400;
+        let said = before + refused.number("retry-after");
+        assert!((opening - 2..=opening + 2).contains(&said), "it opens at {opening}, not at {said}");
+        assert_eq!(account.read("/v1/calls").await["data"], json!([]));
+    }
+
     async fn calls_over_the_plan_s_live_calls_wait(database: Database) {
         let options = Options::on(database).set("simulator.speed", 20).set("plans.scale.live_calls", 2);
         let server = Server::start(options).await;

@@ -25,6 +25,9 @@ const ABORTS_WITHIN: Duration = Duration::from_secs(60);
 /// Leases of a dead process, then those of its deliveries, with room for a busy machine.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 
+/// Points that are passed often, at a later time: in the middle of a transcript, and between the events of a call.
+const LATER_TIMES: [&str; 2] = ["dial.after_turn:4", "deliver.after_send:4"];
+
 /// How the keys of calls that are placed after the crash end.
 const LATER: &str = " later";
 
@@ -236,11 +239,15 @@ impl Scene {
     }
 }
 
+fn points() -> impl Iterator<Item = &'static str> {
+    failpoints::ALL.iter().copied().chain(LATER_TIMES)
+}
+
 /// Plays every point at once, and tells which ones failed.
 async fn every_point(databases: Vec<Database>) {
     let failed = Arc::new(AtomicBool::new(false));
     let mut playing = Vec::new();
-    for (point, database) in failpoints::ALL.iter().copied().zip(databases) {
+    for (point, database) in points().zip(databases) {
         playing.push((
             point,
             tokio::spawn(async move { Scene::set(point, database).await.play().await }),
@@ -258,7 +265,7 @@ async fn every_point(databases: Vec<Database>) {
 both! {
     async fn after_an_abort_at_any_point_nothing_is_lost_and_nothing_is_dialed_twice(database: Database) {
         let mut databases = vec![database.clone()];
-        while databases.len() < failpoints::ALL.len() {
+        while databases.len() < points().count() {
             databases.push(match database {
                 Database::Sqlite => Database::Sqlite,
                 Database::Postgres(_) => Database::postgres().await,

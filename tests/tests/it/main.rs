@@ -16,4 +16,5 @@ mod outages;
 mod outcomes;
 mod privacy;
 mod statuses;
+mod wallet;
 mod webhooks;

@@ -208,4 +208,74 @@ mod on_postgres {
             .await;
         assert!(!server.log().contains("panicked"), "{}", server.log());
     }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn after_a_minute_without_the_database_every_live_call_is_reported_once() {
+        let database = Database::postgres().await;
+        let server = Server::start(Options::on(database.clone()).set("simulator.speed", 1)).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
+        // Its first message takes longer than the outage.
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "Talk.",
+                "first_message": "Hello. ".repeat(250),
+                "llm": {"provider": "scripted", "model": "scripted"},
+            }))
+            .await;
+        let talking = account.call(&agent, "+5215512345678").await;
+        let ringing = account.call(&agent, "+15005550002").await;
+        let mut stream = account
+            .get(&format!("/v1/conversations/{}/events", &talking[5..]))
+            .stream()
+            .await;
+        while stream
+            .next()
+            .await
+            .is_some_and(|event| event.data["state"] != "live")
+        {}
+        let outage = Outage::of(&database).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        outage.end().await;
+        // Unrenewed for 40 s, it was ended before another node could take it for lost (decision 8.7).
+        let call = account
+            .ended_within(&talking, Duration::from_secs(30))
+            .await;
+        assert_eq!(
+            (&call["status"], &call["failure_reason"]),
+            (&json!("failed"), &json!("interrupted")),
+            "{call}"
+        );
+        let seconds = call["duration_seconds"].as_i64().unwrap_or(0);
+        assert!((38..60).contains(&seconds), "{call}");
+        // What was known when the database went is reported when it is back.
+        let call = account
+            .ended_within(&ringing, Duration::from_secs(30))
+            .await;
+        assert_eq!(
+            (&call["status"], &call["failure_reason"]),
+            (&json!("failed"), &json!("no_answer")),
+            "{call}"
+        );
+        let ends = receiver.wait("both ends", |all| {
+            all.iter().filter(|one| one.kind() == "call.failed").count() >= 2
+        });
+        let events: std::collections::HashSet<_> = ends
+            .await
+            .iter()
+            .filter(|one| one.kind() == "call.failed")
+            .map(|one| {
+                (
+                    one.call(),
+                    one.header("x-service-event-id").map(str::to_owned),
+                )
+            })
+            .collect();
+        assert_eq!(events.len(), 2, "{events:?}");
+        account
+            .ended(&account.call(&agent, "+15005550001").await)
+            .await;
+    }
 }

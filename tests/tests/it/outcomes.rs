@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_tests::{Account, Database, Options, Receiver, Server, both, text};
+use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, text};
 use serde_json::{Value, json};
 
 /// A call that has ended, and its events in the order of their coming.
@@ -152,6 +152,26 @@ both! {
         let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
         assert_completed(&call, &events, &agent, "+5215512345678", "max_duration");
         assert!((10..=12).contains(&call["duration_seconds"].as_i64().unwrap_or(0)), "{call}");
+    }
+
+    async fn a_call_that_is_not_dialed_in_time_expires(database: Database) {
+        let options = Options::on(database)
+            .set("simulator.speed", 1)
+            .set("plans.scale.live_calls", 1)
+            .set("calls.max_queue_seconds", 2);
+        let server = Server::start(options).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        account.webhook(&receiver.url("/")).await;
+        let agent = account.agent().await;
+        let ringing = account.call(&agent, "+15005550002").await;
+        eventually("a live call", SOON, || async {
+            (account.read("/v1/me").await["live_calls"] == 1).then_some(())
+        })
+        .await;
+        let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
+        assert_failed(&call, &events, &agent, "+5215512345678", "expired");
+        assert_eq!(account.read(&format!("/v1/calls/{ringing}")).await["status"], "initiated");
     }
 
     async fn the_lease_ends_a_call_whose_carrier_never_reports(database: Database) {

@@ -1,0 +1,80 @@
+//! What a PATCH of an agent asks for.
+
+use offhook_domain::AgentStatus;
+use offhook_domain::config::is_bcp47_shape;
+use offhook_domain::json::{FieldError, Fields, Json};
+
+/// Members of an agent that no write may name.
+const READ_ONLY: [&str; 8] = [
+    "id",
+    "runtime",
+    "created_at",
+    "updated_at",
+    "phone_numbers",
+    "provider_agent_id",
+    "current_version",
+    "published_version",
+];
+
+/// What a PATCH asks for.
+pub(super) struct AgentPatch<'a> {
+    pub(super) name: Option<&'a str>,
+    pub(super) language: Option<&'a str>,
+    pub(super) status: Option<AgentStatus>,
+    pub(super) config: Option<&'a Json>,
+    pub(super) expected_version: Option<i64>,
+}
+
+impl<'a> AgentPatch<'a> {
+    pub(super) fn read(body: &'a Json) -> Result<Self, FieldError> {
+        for field in ["name", "language", "status", "config"] {
+            if matches!(body.get(field), Some(Json::Null)) {
+                return Err(FieldError::new(field, "must not be null"));
+            }
+        }
+        let mut fields = Fields::of(body, "")?;
+        let name = match fields.optional_string("name", 1..=120)? {
+            Some(text) => Some(name(text, &fields)?),
+            None => None,
+        };
+        let language = match fields.optional_string("language", 1..=35)? {
+            Some(text) => Some(language(text, &fields)?),
+            None => None,
+        };
+        let status = fields.optional_choice::<AgentStatus>("status", AgentStatus::choices)?;
+        let config = fields.present("config");
+        let expected_version =
+            fields.optional_integer("expected_version", 0..=i64::from(i32::MAX))?;
+        for field in READ_ONLY {
+            if fields.take(field).is_some() {
+                return Err(fields.fault(field, "is read-only"));
+            }
+        }
+        fields.finish()?;
+        Ok(Self {
+            name,
+            language,
+            status,
+            config,
+            expected_version,
+        })
+    }
+
+    pub(super) const fn is_name_alone(&self) -> bool {
+        self.language.is_none() && self.status.is_none() && self.config.is_none()
+    }
+}
+
+pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
+    if text.trim().is_empty() {
+        return Err(fields.fault("name", "must not be blank"));
+    }
+    Ok(text)
+}
+
+pub(super) fn language<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
+    if is_bcp47_shape(text) {
+        return Ok(text);
+    }
+    Err(fields.fault("language", "must be a BCP 47 language tag, such as es-MX"))
+}

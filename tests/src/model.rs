@@ -1,0 +1,47 @@
+//! A language model that speaks OpenAI's chat completions, for what costs credits.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::wait::must;
+
+/// What it says to everything.
+const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"},\"finish_reason\":null}]}\n\n\
+                      data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+                      data: [DONE]\n\n";
+
+/// Starts such a model; returns the value of `models.<provider>.base_url`. It listens as long as the test's runtime
+/// lives.
+pub async fn model_server() -> String {
+    let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
+    let address = must("its address", listener.local_addr());
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let connection = http1::Builder::new()
+                    .serve_connection(TokioIo::new(socket), service_fn(answer));
+                // A client that went away is no concern of the model's.
+                let _ = connection.await;
+            });
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _ = request.into_body().collect().await;
+    let mut response = Response::new(Full::new(Bytes::from_static(ANSWER.as_bytes())));
+    let kind = hyper::header::HeaderValue::from_static("text/event-stream");
+    response
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, kind);
+    Ok(response)
+}
