@@ -30,16 +30,13 @@ impl Place {
 }
 
 /// Which database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
 
 impl Kind {
-    /// Both.
-    pub(crate) const BOTH: [Self; 2] = [Self::Sqlite, Self::Postgres];
-
     /// As the table calls it.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::bail;
 use tokio::task::LocalSet;
 
+use crate::database::Kind;
 use crate::report::Report;
 
 /// How to measure.
@@ -22,6 +23,8 @@ pub(crate) struct Bench {
     pub(crate) postgres: String,
     /// The release binary.
     pub(crate) binary: PathBuf,
+    /// The only database to measure on.
+    pub(crate) only: Option<Kind>,
     /// Seconds of load for one side of a comparison in one round.
     pub(crate) seconds: f64,
     /// Rounds of a comparison.
@@ -29,6 +32,14 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// The databases to measure on.
+    pub(crate) fn databases(&self) -> Vec<Kind> {
+        match self.only {
+            Some(kind) => vec![kind],
+            None => vec![Kind::Sqlite, Kind::Postgres],
+        }
+    }
+
     /// The time that one side of a comparison is loaded in one round.
     pub(crate) fn turn(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)

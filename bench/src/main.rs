@@ -35,6 +35,9 @@ struct Arguments {
         default_value = "target/release/offhook"
     )]
     binary: std::path::PathBuf,
+    /// Measure on this database only: sqlite or postgres.
+    #[arg(long)]
+    database: Option<database::Kind>,
     /// Seconds that one side of a comparison is loaded in each round.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
@@ -52,6 +55,7 @@ fn main() -> anyhow::Result<()> {
     let bench = figures::Bench {
         postgres: arguments.postgres,
         binary: arguments.binary,
+        only: arguments.database,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
     };

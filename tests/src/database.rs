@@ -44,7 +44,7 @@ impl Database {
 /// Once per module.
 #[macro_export]
 macro_rules! both {
-    ($($(#[$attribute:meta])* async fn $name:ident($database:ident: Database) $body:block)*) => {
+    ($($(#[$attribute:meta])* async fn $name:ident($database:ident: Database $(,)?) $body:block)*) => {
         $($(#[$attribute])* async fn $name($database: $crate::Database) $body)*
 
         mod sqlite {

@@ -10,12 +10,14 @@ mod model;
 mod receiver;
 mod server;
 mod simulator;
+mod stream;
 mod wait;
 
-pub use client::{Address, Answer, Client, Request, Stream, StreamEvent, exchange};
+pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
 pub use model::model_server;
 pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};
 pub use simulator::SimulatorProcess;
+pub use stream::{Stream, StreamEvent};
 pub use wait::{eventually, millis_of, must, text, unix_millis, unix_seconds, within};

@@ -13,7 +13,7 @@ const CONNECTIONS: usize = 8;
 const CONVERSATIONS: i64 = 100_000;
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    for kind in Kind::BOTH {
+    for kind in bench.databases() {
         on(kind, bench, report).await?;
     }
     Ok(())

@@ -19,7 +19,7 @@ const LIMIT: i64 = 20;
 const TIMES: usize = 101;
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    for kind in Kind::BOTH {
+    for kind in bench.databases() {
         let many = Filled::new(kind, bench, "pages_many", MANY).await?;
         let few = Filled::new(kind, bench, "pages_few", FEW).await?;
         let mut worst: Option<Measured> = None;

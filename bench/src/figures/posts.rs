@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 32;
 const ACCOUNTS: usize = 64;
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    for kind in Kind::BOTH {
+    for kind in bench.databases() {
         on(kind, bench, report).await?;
     }
     Ok(())

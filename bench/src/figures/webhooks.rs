@@ -28,7 +28,7 @@ pub(super) async fn run(
     report: &mut Report,
     tasks: &LocalSet,
 ) -> anyhow::Result<()> {
-    for kind in Kind::BOTH {
+    for kind in bench.databases() {
         on(kind, bench, report, tasks).await?;
     }
     Ok(())

@@ -56,12 +56,12 @@ fn sent_config() -> Value {
     })
 }
 
-async fn draft(account: &Account) -> Value {
+pub(crate) async fn draft(account: &Account) -> Value {
     let body = json!({"name": "Sofía", "language": "es-MX", "config": sent_config()});
     account.post("/v1/agents", body).send().await.assert(201)
 }
 
-fn target(agent: &Value) -> String {
+pub(crate) fn target(agent: &Value) -> String {
     format!("/v1/agents/{}", text(&agent["id"]))
 }
 
@@ -105,10 +105,23 @@ both! {
         assert_eq!(made["created_at"], made["updated_at"]);
         assert_eq!(account.read(&target(&made)).await, made);
         let members = |value: &Value| -> Vec<String> {
-            value.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+            value
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.clone())
+                .collect()
         };
-        assert_eq!(members(&made["config"]), members(&full_config(1)), "in the table's order");
-        let bare = account.post("/v1/agents", r#"{"name":"Eva","language":"en"}"#).send().await.assert(201);
+        assert_eq!(
+            members(&made["config"]),
+            members(&full_config(1)),
+            "in the table's order"
+        );
+        let bare = account
+            .post("/v1/agents", r#"{"name":"Eva","language":"en"}"#)
+            .send()
+            .await
+            .assert(201);
         let expected = json!({
             "id": null, "runtime": "engine", "name": "Eva", "status": "draft", "language": "en",
             "created_at": null, "updated_at": null, "phone_numbers": [], "config": null,
@@ -133,7 +146,10 @@ both! {
         };
         let (first, second) = (strip(&first), strip(&second));
         let list = account.read("/v1/agents").await;
-        assert_eq!(list, json!({"data": [second, first], "has_more": false, "next_cursor": null}));
+        assert_eq!(
+            list,
+            json!({"data": [second, first], "has_more": false, "next_cursor": null})
+        );
         for (filter, expected) in [
             ("q=sof%C3%ADa", vec![&first]),
             ("q=e%CC%81va", vec![&second]),
@@ -149,9 +165,15 @@ both! {
         }
         let stranger = server.account("scale").await;
         assert_eq!(stranger.read("/v1/agents").await["data"], json!([]));
-        let foreign = stranger.get(&format!("/v1/agents/{}", text(&first["id"]))).send().await;
+        let foreign = stranger
+            .get(&format!("/v1/agents/{}", text(&first["id"])))
+            .send()
+            .await;
         let message = foreign.assert_error(404, "not_found");
-        let absent = stranger.get("/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91").send().await;
+        let absent = stranger
+            .get("/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91")
+            .send()
+            .await;
         assert_eq!(absent.assert_error(404, "not_found"), message);
     }
 
@@ -176,16 +198,38 @@ both! {
         assert_eq!(patched["current_version"], 2);
         assert_eq!(patched["published_version"], 0);
         // What changes nothing saves nothing.
-        let same = account.patch(&target, json!({"config": {"llm": {"temperature": 0.2}}})).send().await.assert(200);
+        let same = account
+            .patch(&target, json!({"config": {"llm": {"temperature": 0.2}}}))
+            .send()
+            .await
+            .assert(200);
         assert_eq!(same["current_version"], 2);
         assert_eq!(same["updated_at"], patched["updated_at"]);
-        let language = account.patch(&target, r#"{"config":{"language":"en-US"}}"#).send().await.assert(200);
-        assert_eq!((&language["language"], &language["config"]["language"]), (&json!("en-US"), &json!("en-US")));
-        let language = account.patch(&target, r#"{"language":"fr"}"#).send().await.assert(200);
+        let language = account
+            .patch(&target, r#"{"config":{"language":"en-US"}}"#)
+            .send()
+            .await
+            .assert(200);
+        assert_eq!(
+            (&language["language"], &language["config"]["language"]),
+            (&json!("en-US"), &json!("en-US"))
+        );
+        let language = account
+            .patch(&target, r#"{"language":"fr"}"#)
+            .send()
+            .await
+            .assert(200);
         assert_eq!(language["config"]["language"], "fr");
         assert_eq!(language["current_version"], 4);
-        let name = account.patch(&target, r#"{"name":"Eva"}"#).send().await.assert(200);
-        assert_eq!((&name["name"], &name["current_version"]), (&json!("Eva"), &json!(4)));
+        let name = account
+            .patch(&target, r#"{"name":"Eva"}"#)
+            .send()
+            .await
+            .assert(200);
+        assert_eq!(
+            (&name["name"], &name["current_version"]),
+            (&json!("Eva"), &json!(4))
+        );
     }
 
     async fn a_stale_version_is_a_conflict(database: Database) {
@@ -193,21 +237,38 @@ both! {
         let account = server.account("scale").await;
         let made = draft(&account).await;
         let target = target(&made);
-        let change = |version: Value| json!({"config": {"first_message": "x"}, "expected_version": version});
+        let change =
+            |version: Value| json!({"config": {"first_message": "x"}, "expected_version": version});
         for stale in [0, 2] {
             let answer = account.patch(&target, change(json!(stale))).send().await;
             let message = answer.assert_error(409, "conflict");
             assert!(message.contains("`expected_version`"), "{message}");
             assert_eq!(answer.header("retry-after"), None, "waiting cures nothing");
         }
-        account.patch(&target, change(json!(1))).send().await.assert(200);
-        let by_config = account.patch(&target, r#"{"config":{"version":1,"first_message":"y"}}"#).send().await;
-        assert!(by_config.assert_error(409, "conflict").contains("`config.version`"));
-        account.patch(&target, r#"{"config":{"version":2,"first_message":"y"}}"#).send().await.assert(200);
+        account
+            .patch(&target, change(json!(1)))
+            .send()
+            .await
+            .assert(200);
+        let by_config = account
+            .patch(&target, r#"{"config":{"version":1,"first_message":"y"}}"#)
+            .send()
+            .await;
+        assert!(
+            by_config
+                .assert_error(409, "conflict")
+                .contains("`config.version`")
+        );
+        account
+            .patch(&target, r#"{"config":{"version":2,"first_message":"y"}}"#)
+            .send()
+            .await
+            .assert(200);
         // Of parallel changes on one version exactly one is made.
         let all: Vec<_> = (0..8)
             .map(|n| {
-                let body = json!({"config": {"first_message": format!("{n}")}, "expected_version": 3});
+                let body =
+                    json!({"config": {"first_message": format!("{n}")}, "expected_version": 3});
                 tokio::spawn(account.patch(&target, body).send())
             })
             .collect();
@@ -232,113 +293,85 @@ both! {
         expected["status"] = json!("active");
         expected["published_version"] = json!(1);
         assert_eq!(timeless(&first), expected);
-        let patched = account.patch(&target, r#"{"config":{"first_message":"x"}}"#).send().await.assert(200);
-        assert_eq!((&patched["current_version"], &patched["published_version"]), (&json!(2), &json!(1)));
-        let second = account.post(&publish, r#"{"version":2,"note":"better"}"#).send().await.assert(200);
+        let patched = account
+            .patch(&target, r#"{"config":{"first_message":"x"}}"#)
+            .send()
+            .await
+            .assert(200);
+        assert_eq!(
+            (&patched["current_version"], &patched["published_version"]),
+            (&json!(2), &json!(1))
+        );
+        let second = account
+            .post(&publish, r#"{"version":2,"note":"better"}"#)
+            .send()
+            .await
+            .assert(200);
         assert_eq!(second["published_version"], 2);
-        let back = account.post(&publish, r#"{"version":1}"#).send().await.assert(200);
-        assert_eq!((&back["published_version"], &back["current_version"]), (&json!(1), &json!(2)));
+        let back = account
+            .post(&publish, r#"{"version":1}"#)
+            .send()
+            .await
+            .assert(200);
+        assert_eq!(
+            (&back["published_version"], &back["current_version"]),
+            (&json!(1), &json!(2))
+        );
         // An empty body is an empty object.
         let empty = account.request("POST", &publish).send().await.assert(200);
         assert_eq!(empty["published_version"], 2);
         let missing = account.post(&publish, r#"{"version":9}"#).send().await;
-        assert!(missing.status == 400 || missing.status == 404 || missing.status == 409, "{missing:?}");
+        assert!(
+            missing.status == 400 || missing.status == 404 || missing.status == 409,
+            "{missing:?}"
+        );
     }
 
     async fn what_cannot_hold_a_call_is_not_published(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         for (config, field) in [
-            (json!({"llm": {"provider": "scripted", "model": "scripted"}}), "`config.system_prompt`"),
+            (
+                json!({"llm": {"provider": "scripted", "model": "scripted"}}),
+                "`config.system_prompt`",
+            ),
             (json!({"system_prompt": "x"}), "`config.llm.provider`"),
-            (json!({"system_prompt": "x", "llm": {"provider": "scripted"}}), "`config.llm.model`"),
-            (json!({"system_prompt": "x", "llm": {"provider": "custom", "model": "m"}}), "`config.llm.endpoint`"),
-            (json!({"system_prompt": "x", "llm": {"provider": "openai", "model": "gpt-4.1"}}), "`config.llm.provider`"),
+            (
+                json!({"system_prompt": "x", "llm": {"provider": "scripted"}}),
+                "`config.llm.model`",
+            ),
+            (
+                json!({"system_prompt": "x", "llm": {"provider": "custom", "model": "m"}}),
+                "`config.llm.endpoint`",
+            ),
+            (
+                json!({"system_prompt": "x", "llm": {"provider": "openai", "model": "gpt-4.1"}}),
+                "`config.llm.provider`",
+            ),
         ] {
             let body = json!({"name": "a", "language": "en", "config": config});
             let agent = account.post("/v1/agents", body).send().await.assert(201);
-            let publish = account.post(&format!("{}/publish", target(&agent)), "{}").send().await;
+            let publish = account
+                .post(&format!("{}/publish", target(&agent)), "{}")
+                .send()
+                .await;
             let message = publish.assert_error(409, "conflict");
             assert!(message.contains(field), "{field}: {message}");
-            assert_eq!(account.read(&target(&agent)).await, agent, "nothing changed");
+            assert_eq!(
+                account.read(&target(&agent)).await,
+                agent,
+                "nothing changed"
+            );
         }
-        let bare = account.post("/v1/agents", r#"{"name":"a","language":"en"}"#).send().await.assert(201);
-        let publish = account.post(&format!("{}/publish", target(&bare)), "{}").send().await;
+        let bare = account
+            .post("/v1/agents", r#"{"name":"a","language":"en"}"#)
+            .send()
+            .await
+            .assert(201);
+        let publish = account
+            .post(&format!("{}/publish", target(&bare)), "{}")
+            .send()
+            .await;
         publish.assert_error(409, "conflict");
-    }
-
-    async fn every_fault_of_an_agent_s_body_is_named(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let create = |member: &str| format!(r#"{{"name":"a","language":"en",{member}}}"#);
-        for (body, message) in [
-            ("[]".to_owned(), ""),
-            ("{}".to_owned(), "`name`: is required"),
-            (r#"{"name":null,"language":"en"}"#.to_owned(), "`name`: is required"),
-            (r#"{"name":"","language":"en"}"#.to_owned(), "`name`: must not be empty"),
-            (r#"{"name":1,"language":"en"}"#.to_owned(), "`name`: must be a string"),
-            (format!(r#"{{"name":"{}","language":"en"}}"#, "ñ".repeat(121)), "`name`: longer than 120 characters"),
-            (r#"{"name":"a"}"#.to_owned(), "`language`: is required"),
-            (r#"{"name":"a","language":"e n"}"#.to_owned(), "`language`: must be a BCP 47"),
-            (r#"{"name":"a","language":"en","runtime":"legacy"}"#.to_owned(), "`runtime`"),
-            (create(r#""colour":1"#), "`colour`: unknown field"),
-            (create(r#""name":"b""#), "`name`: appears more than once"),
-            (create(r#""config":[]"#), "`config`: must be an object"),
-            (create(r#""config":{"prompt":"x"}"#), "`config.prompt`: unknown field"),
-            (create(r#""config":{"llm":{"temperature":2.1}}"#), "`config.llm.temperature`: must be a number from 0 to 2"),
-            (create(r#""config":{"llm":{"routing":"x"}}"#), "`config.llm.routing`: must be `fixed` or `fastest`"),
-            (create(r#""config":{"llm":{"provider":"nobody"}}"#), "`config.llm.provider`: must be one of"),
-            (create(r#""config":{"llm":{"provider":"scripted","model":"x"}}"#), "`config.llm.model`"),
-            (create(r#""config":{"llm":{"fallback":[{"provider":"scripted"}]}}"#), "`config.llm.fallback[0].model`: is required"),
-            (create(r#""config":{"llm":{"endpoint":"http://10.0.0.1/v1"}}"#), "`config.llm.endpoint`: must begin with https://"),
-            (create(r#""config":{"system_prompt":"a\u0000b"}"#), "`config.system_prompt`: must not contain U+0000"),
-            (create(r#""config":{"conversation":{"max_duration_s":9}}"#), "`config.conversation.max_duration_s`: must be an integer from 10 to 7200"),
-            (create(r#""config":{"conversation":{"turns":{"endpointing_ms":199}}}"#), "`config.conversation.turns.endpointing_ms`: must be an integer from 200 to 3000"),
-            (create(r#""config":{"conversation":{"turns":{"voicemail":"x"}}}"#), "`config.conversation.turns.voicemail`: must be `hang_up`, `leave_message` or `ignore`"),
-            (create(r#""config":{"conversation":{"calling_hours":{"timezone":"Mars/X","days":[1],"start":"09:00","end":"10:00"}}}"#), "`config.conversation.calling_hours.timezone`"),
-            (create(r#""config":{"conversation":{"calling_hours":{"timezone":"UTC","days":[0],"start":"09:00","end":"10:00"}}}"#), "`config.conversation.calling_hours.days[0]`"),
-            (create(r#""config":{"dynamic_variables":{"a b":{}}}"#), "`config.dynamic_variables"),
-        ] {
-            let answer = account.post("/v1/agents", &body).send().await;
-            let said = answer.assert_error(400, "invalid_body");
-            assert!(said.starts_with(message), "{body}: {said}");
-        }
-        assert_eq!(account.read("/v1/agents").await["data"], json!([]));
-    }
-
-    async fn fields_that_nothing_reads_yet_are_refused(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = draft(&account).await;
-        for (config, path) in [
-            (json!({"stt": {"provider": "deepgram"}}), "config.stt.provider"),
-            (json!({"voice": {"voice_id": "v"}}), "config.voice.voice_id"),
-            (json!({"knowledge_base": {"mode": "auto"}}), "config.knowledge_base.mode"),
-            (json!({"conversation": {"recording": {"enabled": true}}}), "config.conversation.recording.enabled"),
-            (json!({"conversation": {"audio": {"speed": 1.5}}}), "config.conversation.audio.speed"),
-            (json!({"tool_ids": ["0190163d-8694-739b-aea5-966c26f8ad91"]}), "config.tool_ids"),
-        ] {
-            let answer = account.patch(&target(&agent), json!({"config": config})).send().await;
-            let said = answer.assert_error(400, "invalid_body");
-            assert_eq!(said, format!("`{path}`: not available yet"));
-        }
-        assert_eq!(account.read(&target(&agent)).await, agent);
-    }
-
-    async fn members_that_are_read_only_or_may_not_be_null_are_refused_by_name(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = draft(&account).await;
-        for field in ["id", "runtime", "created_at", "updated_at", "phone_numbers", "current_version", "published_version"] {
-            let answer = account.patch(&target(&agent), json!({field: agent[field]})).send().await;
-            let said = answer.assert_error(400, "invalid_body");
-            assert!(said.starts_with(&format!("`{field}`: ")), "{said}");
-        }
-        for field in ["name", "language", "status", "config"] {
-            let answer = account.patch(&target(&agent), json!({field: null})).send().await;
-            assert_eq!(answer.assert_error(400, "invalid_body"), format!("`{field}`: must not be null"));
-        }
-        let nothing = account.patch(&target(&agent), "{}").send().await.assert(200);
-        assert_eq!(nothing, agent);
     }
 }

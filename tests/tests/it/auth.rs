@@ -1,4 +1,4 @@
-//! Keys, scopes, plans, and the order in which a request is checked (interface, Authentication; decisions 1.5, 1.6, §3).
+//! Keys, scopes and plans (interface, Authentication; decisions §3).
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ const SCOPES: [&str; 7] = [
     "webhooks:write",
 ];
 
-fn assert_unauthorized(answer: &Answer) -> String {
+pub(crate) fn assert_unauthorized(answer: &Answer) -> String {
     for name in [
         "x-ratelimit-limit",
         "x-ratelimit-remaining",
@@ -110,7 +110,7 @@ fn assert_unauthorized(answer: &Answer) -> String {
     answer.assert_error(401, "unauthorized")
 }
 
-fn assert_counted(answer: &Answer) {
+pub(crate) fn assert_counted(answer: &Answer) {
     let (limit, remaining) = (
         answer.number("x-ratelimit-limit"),
         answer.number("x-ratelimit-remaining"),
@@ -144,17 +144,27 @@ both! {
             &format!("Bearer {}0", account.token),
             &format!("Bearer {}", account.token.to_uppercase()),
         ] {
-            let answer = bare.get("/v1/me").header("Authorization", value).send().await;
+            let answer = bare
+                .get("/v1/me")
+                .header("Authorization", value)
+                .send()
+                .await;
             let said = assert_unauthorized(&answer);
             // Nobody learns which keys exist.
             assert_eq!(*message.get_or_insert(said.clone()), said);
         }
         assert_unauthorized(&bare.get("/v1/calls").send().await);
-        let twice = account.get("/v1/me").header("Authorization", format!("Bearer {}", account.token));
+        let twice = account
+            .get("/v1/me")
+            .header("Authorization", format!("Bearer {}", account.token));
         assert_unauthorized(&twice.send().await);
         for scheme in ["Bearer", "bearer", "BEARER", "bEaReR"] {
             let value = format!("{scheme} {}", account.token);
-            bare.get("/v1/me").header("Authorization", value).send().await.assert(200);
+            bare.get("/v1/me")
+                .header("Authorization", value)
+                .send()
+                .await
+                .assert(200);
         }
     }
 
@@ -174,22 +184,38 @@ both! {
     async fn an_expired_key_is_refused(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
-        let lasting = server.key(&account.id, &["--scopes", "all", "--expires-at", "2999-01-01"]).await;
+        let lasting = server
+            .key(
+                &account.id,
+                &["--scopes", "all", "--expires-at", "2999-01-01"],
+            )
+            .await;
         let me = lasting.read("/v1/me").await;
         assert_eq!(me["key"]["expires_at"], "2999-01-01T00:00:00.000Z");
-        let past = server.key(&account.id, &["--scopes", "all", "--expires-at", "2020-01-01"]).await;
+        let past = server
+            .key(
+                &account.id,
+                &["--scopes", "all", "--expires-at", "2020-01-01"],
+            )
+            .await;
         assert_unauthorized(&past.get("/v1/me").send().await);
     }
 
     async fn me_tells_the_account_the_key_and_what_is_left(database: Database) {
-        let server = Server::start(Options::on(database).default_of("plans.pro.requests_per_minute")).await;
+        let server =
+            Server::start(Options::on(database).default_of("plans.pro.requests_per_minute")).await;
         let account = server.account("pro").await;
         let narrow = ["--scopes", "calls:write,agents:read", "--read-only"];
         let key = server.key(&account.id, &narrow).await;
         let answer = key.get("/v1/me").send().await;
         let mut me = answer.assert(200);
         assert_counted(&answer);
-        assert!(me["key"]["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{me}");
+        assert!(
+            me["key"]["created_at"]
+                .as_str()
+                .is_some_and(|at| at.ends_with('Z')),
+            "{me}"
+        );
         me["key"]["created_at"] = json!(null);
         let expected = json!({
             "account": {"id": account.id, "name": "Acme", "plan": "pro"},
@@ -208,13 +234,18 @@ both! {
         });
         assert_eq!(me, expected);
         let listed = server.cli(&["key", "list", "--account", &account.id]).await;
-        assert!(!listed.to_string().contains(&key.token), "a token is shown once");
+        assert!(
+            !listed.to_string().contains(&key.token),
+            "a token is shown once"
+        );
     }
 
     async fn every_endpoint_needs_exactly_its_scope(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
-        let read_only = server.key(&account.id, &["--scopes", "all", "--read-only"]).await;
+        let read_only = server
+            .key(&account.id, &["--scopes", "all", "--read-only"])
+            .await;
         let one: Vec<Account> = {
             let mut keys = Vec::new();
             for scope in SCOPES {
@@ -227,7 +258,10 @@ both! {
             for (key, other) in one.iter().zip(SCOPES) {
                 let answer = ask(key).await;
                 if other == scope {
-                    assert!(![401, 403].contains(&answer.status), "{method} {target}: {answer:?}");
+                    assert!(
+                        ![401, 403].contains(&answer.status),
+                        "{method} {target}: {answer:?}"
+                    );
                 } else {
                     let message = answer.assert_error(403, "insufficient_scope");
                     assert!(message.contains(scope), "{method} {target}: {message}");
@@ -247,81 +281,18 @@ both! {
     }
 
     async fn a_free_account_reads_me_alone(database: Database) {
-        let server = Server::start(Options::on(database).default_of("plans.starter.requests_per_minute")).await;
+        let server =
+            Server::start(Options::on(database).default_of("plans.starter.requests_per_minute"))
+                .await;
         let account = server.account("free").await;
         let me = account.read("/v1/me").await;
-        assert_eq!(me["rate_limit"]["requests_per_minute"], 10, "the Starter bucket");
+        assert_eq!(
+            me["rate_limit"]["requests_per_minute"], 10,
+            "the Starter bucket"
+        );
         let answer = account.get("/v1/calls?limit=0").send().await;
         answer.assert_error(403, "plan_limit");
         assert_counted(&answer);
-    }
-
-    async fn each_check_comes_before_the_next(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let bare = server.client();
-        // The route before the key.
-        bare.get("/v1/nothing").send().await.assert_error(404, "not_found");
-        bare.delete("/v1/me").send().await.assert_error(405, "method_not_allowed");
-        // The key before everything that follows.
-        assert_unauthorized(&bare.post("/v1/calls?x=1", "no JSON").send().await);
-        // Read-only before the scope, the scope before the plan.
-        let poor = server.key(&account.id, &["--scopes", "team:read", "--read-only"]).await;
-        poor.post("/v1/agents", "{}").send().await.assert_error(403, "forbidden");
-        poor.get("/v1/agents").send().await.assert_error(403, "insufficient_scope");
-        let free = server.account("free").await;
-        let free = server.key(&free.id, &["--scopes", "team:read"]).await;
-        free.get("/v1/agents").send().await.assert_error(403, "insufficient_scope");
-        // The query before the body, the body before the state.
-        let query = account.post("/v1/agents?x=1", "no JSON").send().await;
-        assert_eq!(query.assert_error(400, "invalid_query"), "`x`: unknown parameter");
-        let absent = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
-        account.patch(absent, "no JSON").send().await.assert_error(400, "invalid_json");
-        account.patch(absent, "{}").send().await.assert_error(404, "not_found");
-        // The key's syntax before the body.
-        let request = account.post("/v1/calls", "no JSON").idempotency_key("");
-        request.send().await.assert_error(400, "invalid_idempotency_key");
-    }
-
-    async fn every_answer_carries_its_headers(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let mut ids = std::collections::HashSet::new();
-        for target in ["/v1/me", "/v1/calls?limit=0", "/v1/calls/call_x", "/v1/agents", "/v1/webhooks"] {
-            let answer = account.get(target).header("X-Request-Id", "mine").send().await;
-            assert_counted(&answer);
-            let id = answer.header("x-request-id").unwrap_or_default().to_owned();
-            assert!(ids.insert(id.clone()) && id.len() == 36, "{id}");
-            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
-        }
-        let open = server.client().get("/v1/models").send().await;
-        open.assert(200);
-        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "cache-control"] {
-            assert_eq!(open.header(name), None, "{open:?}");
-        }
-    }
-
-    async fn unknown_paths_and_wrong_methods_are_told_apart(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let absent = account.get("/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91").send().await;
-        let message = absent.assert_error(404, "not_found");
-        for target in ["/", "/v1", "/v1/", "/v2/me", "/v1/nothing", "/v1/me/x", "/v1/agents/x", "/v1/agents/%00"] {
-            let answer = account.get(target).send().await;
-            assert_eq!(answer.assert_error(404, "not_found"), message, "{target}");
-        }
-        for (method, target, allow) in [
-            ("POST", "/v1/me", "GET"),
-            ("PUT", "/v1/agents", "GET, POST"),
-            ("DELETE", "/v1/calls", "GET, POST"),
-            ("GET", "/v1/calls/call_x/hangup", "POST"),
-            ("PUT", "/v1/webhooks/x", "GET, PATCH, DELETE"),
-            ("POST", "/v1/webhooks/events", "GET"),
-        ] {
-            let answer = account.request(method, target).send().await;
-            answer.assert_error(405, "method_not_allowed");
-            assert_eq!(answer.header("allow"), Some(allow), "{method} {target}");
-        }
     }
 
     async fn the_last_use_of_a_key_is_written_down(database: Database) {

@@ -30,7 +30,13 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let answer = account.post("/v1/calls", json!({"agent_id": agent, "to": "+5215512345678"})).send().await;
+        let answer = account
+            .post(
+                "/v1/calls",
+                json!({"agent_id": agent, "to": "+5215512345678"}),
+            )
+            .send()
+            .await;
         let placed = answer.assert(201);
         let id = text(&placed["id"]);
         assert_timestamp(&placed["created_at"]);
@@ -43,7 +49,10 @@ both! {
         });
         assert_eq!(placed, expected);
         assert!(id.starts_with("call_") && id.len() == 41, "{id}");
-        assert_eq!(answer.header("location"), Some(format!("/v1/calls/{id}").as_str()));
+        assert_eq!(
+            answer.header("location"),
+            Some(format!("/v1/calls/{id}").as_str())
+        );
         assert_eq!(answer.header("idempotent-replayed"), None);
         let read = account.read(&format!("/v1/calls/{id}")).await;
         assert_eq!(read["started_at"], placed["created_at"]);
@@ -93,7 +102,10 @@ both! {
             }
         }
         let list = account.read("/v1/calls").await;
-        assert_eq!(list, json!({"data": [expected], "has_more": false, "next_cursor": null}));
+        assert_eq!(
+            list,
+            json!({"data": [expected], "has_more": false, "next_cursor": null})
+        );
     }
 
     async fn a_call_that_lasts_tells_nothing_of_its_end(database: Database) {
@@ -106,7 +118,12 @@ both! {
         let item = account.read("/v1/calls").await["data"][0].clone();
         assert_eq!(item["status"], "unknown");
         for shown in [&call, &item] {
-            for name in ["ended_at", "duration_seconds", "credits", "termination_reason"] {
+            for name in [
+                "ended_at",
+                "duration_seconds",
+                "credits",
+                "termination_reason",
+            ] {
                 assert_eq!(shown[name], json!(null), "{name}: {shown}");
             }
         }
@@ -123,7 +140,10 @@ both! {
         let spaced = METADATA.replace(":", " : ").replace(",\"", " ,\n\"");
         let body = format!(r#"{{"to":"+15005550001","metadata":{spaced},"agent_id":"{agent}"}}"#);
         let placed = account.post("/v1/calls", body).send().await.assert(201);
-        let read = account.get(&format!("/v1/calls/{}", text(&placed["id"]))).send().await;
+        let read = account
+            .get(&format!("/v1/calls/{}", text(&placed["id"])))
+            .send()
+            .await;
         assert_eq!(member(&read.text(), "metadata"), KEPT);
         let received = receiver.count(1).await;
         assert_eq!(received[0].kind(), "call.initiated");
@@ -132,7 +152,9 @@ both! {
         for none in ["", r#","metadata":null"#, r#","metadata":{}"#] {
             let body = format!(r#"{{"agent_id":"{agent}","to":"+15005550001"{none}}}"#);
             let placed = account.post("/v1/calls", body).send().await.assert(201);
-            let read = account.read(&format!("/v1/calls/{}", text(&placed["id"]))).await;
+            let read = account
+                .read(&format!("/v1/calls/{}", text(&placed["id"])))
+                .await;
             assert_eq!(read["metadata"], json!({}));
         }
     }
@@ -140,19 +162,29 @@ both! {
     async fn metadata_fills_the_agent_s_variables(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
-        let agent = account.agent_with(json!({
-            "system_prompt": "Greet.",
-            "first_message": "Hi {{name}}, {{age}}, {{city}}, {{nobody}}!",
-            "llm": {"provider": "scripted", "model": "scripted"},
-            "dynamic_variables": {"city": {"default": "Oaxaca"}, "name": {"default": "friend"}},
-        }))
-        .await;
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "Greet.",
+                "first_message": "Hi {{name}}, {{age}}, {{city}}, {{nobody}}!",
+                "llm": {"provider": "scripted", "model": "scripted"},
+                "dynamic_variables": {"city": {"default": "Oaxaca"}, "name": {"default": "friend"}},
+            }))
+            .await;
         let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"name": "José", "age": 1.50}});
-        let placed = account.post("/v1/calls", body.to_string().replace("1.5", "1.50")).send().await.assert(201);
+        let placed = account
+            .post("/v1/calls", body.to_string().replace("1.5", "1.50"))
+            .send()
+            .await
+            .assert(201);
         let handle = text(&placed["id"]);
         account.ended(handle).await;
-        let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
-        assert_eq!(conversation["transcript"][0]["text"], "Hi José, 1.50, Oaxaca, !");
+        let conversation = account
+            .read(&format!("/v1/conversations/{}", &handle[5..]))
+            .await;
+        assert_eq!(
+            conversation["transcript"][0]["text"],
+            "Hi José, 1.50, Oaxaca, !"
+        );
     }
 
     async fn a_foreign_call_reads_like_an_absent_one(database: Database) {
@@ -170,10 +202,23 @@ both! {
             ("GET", "/v1/conversations/ID/turns"),
             ("GET", "/v1/conversations/ID/events"),
         ] {
-            let ask = async |id: &str| stranger.request(method, &target.replace("ID", id)).send().await;
+            let ask = async |id: &str| {
+                stranger
+                    .request(method, &target.replace("ID", id))
+                    .send()
+                    .await
+            };
             let foreign = ask(id).await.assert_error(404, "not_found");
-            assert_eq!(ask(absent).await.assert_error(404, "not_found"), foreign, "{target}");
-            assert_eq!(ask("x").await.assert_error(404, "not_found"), foreign, "{target}");
+            assert_eq!(
+                ask(absent).await.assert_error(404, "not_found"),
+                foreign,
+                "{target}"
+            );
+            assert_eq!(
+                ask("x").await.assert_error(404, "not_found"),
+                foreign,
+                "{target}"
+            );
         }
         for (method, target, body) in [
             ("GET", "", ""),
@@ -183,15 +228,27 @@ both! {
             ("POST", "/rotate-secret", "{}"),
             ("POST", "/recover", r#"{"since":"DATE"}"#),
         ] {
-            let body = body.replace("DATE", &text(&account.read("/v1/me").await["key"]["created_at"])[..24]);
+            let body = body.replace(
+                "DATE",
+                &text(&account.read("/v1/me").await["key"]["created_at"])[..24],
+            );
             let ask = async |id: &str| {
                 let request = stranger.request(method, &format!("/v1/webhooks/{id}{target}"));
-                let request = if body.is_empty() { request } else { request.json(&body) };
+                let request = if body.is_empty() {
+                    request
+                } else {
+                    request.json(&body)
+                };
                 request.send().await.assert_error(404, "not_found")
             };
             assert_eq!(ask(&webhook).await, ask(absent).await, "{method} {target}");
         }
-        for list in ["/v1/calls", "/v1/conversations", "/v1/webhooks", "/v1/webhooks/deliveries"] {
+        for list in [
+            "/v1/calls",
+            "/v1/conversations",
+            "/v1/webhooks",
+            "/v1/webhooks/deliveries",
+        ] {
             assert_eq!(stranger.read(list).await["data"], json!([]), "{list}");
         }
         account.read(&format!("/v1/webhooks/{webhook}")).await;
@@ -203,26 +260,39 @@ both! {
         // 1970-01-01 was a Thursday; the day after tomorrow is never today, whatever the hour.
         let today = offhook_tests::unix_seconds().div_euclid(86_400);
         let day = (today + 2 + 3).rem_euclid(7) + 1;
-        let config = |days: Value| json!({
-            "system_prompt": "Talk.",
-            "llm": {"provider": "scripted", "model": "scripted"},
-            "conversation": {"calling_hours": {"timezone": "UTC", "days": days, "start": "00:00", "end": "23:59"}},
-        });
+        let config = |days: Value| {
+            json!({
+                "system_prompt": "Talk.",
+                "llm": {"provider": "scripted", "model": "scripted"},
+                "conversation": {"calling_hours": {"timezone": "UTC", "days": days, "start": "00:00", "end": "23:59"}},
+            })
+        };
         let closed = account.agent_with(config(json!([day]))).await;
         let place = async |agent: &str| {
-            account.post("/v1/calls", json!({"agent_id": agent, "to": "+15005550001"})).send().await
+            account
+                .post(
+                    "/v1/calls",
+                    json!({"agent_id": agent, "to": "+15005550001"}),
+                )
+                .send()
+                .await
         };
         let before = offhook_tests::unix_seconds();
         let refused = place(&closed).await;
         refused.assert_error(409, "conflict");
         let opening = (today + 2) * 86_400;
         let said = before + refused.number("retry-after");
-        assert!((opening - 2..=opening + 2).contains(&said), "it opens at {opening}, not at {said}");
+        assert!(
+            (opening - 2..=opening + 2).contains(&said),
+            "it opens at {opening}, not at {said}"
+        );
         assert_eq!(account.read("/v1/calls").await["data"], json!([]));
     }
 
     async fn calls_over_the_plan_s_live_calls_wait(database: Database) {
-        let options = Options::on(database).set("simulator.speed", 20).set("plans.scale.live_calls", 2);
+        let options = Options::on(database)
+            .set("simulator.speed", 20)
+            .set("plans.scale.live_calls", 2);
         let server = Server::start(options).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
@@ -234,7 +304,9 @@ both! {
         for handle in &handles {
             let target = format!("/v1/calls/{handle}");
             while account.read(&target).await["status"] == "initiated" {
-                let live = account.read("/v1/me").await["live_calls"].as_i64().unwrap_or(-1);
+                let live = account.read("/v1/me").await["live_calls"]
+                    .as_i64()
+                    .unwrap_or(-1);
                 most = most.max(live);
                 assert!((0..=2).contains(&live), "{live} live calls");
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -29,15 +29,28 @@ both! {
         let agent = account.agent().await;
         let handle = account.call(&agent, "+5215512345678").await;
         let call = account.ended(&handle).await;
-        let mut conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
+        let mut conversation = account
+            .read(&format!("/v1/conversations/{}", &handle[5..]))
+            .await;
         let transcript = conversation["transcript"].clone();
         let items = transcript.as_array().cloned().unwrap_or_default();
         assert!(items.len() >= 3, "{transcript}");
         for turn in &items {
-            let members: Vec<_> = turn.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-            assert_eq!(members, ["role", "text", "started_at", "duration_ms", "interrupted"]);
+            let members: Vec<_> = turn
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(
+                members,
+                ["role", "text", "started_at", "duration_ms", "interrupted"]
+            );
             assert!(["agent", "user"].contains(&text(&turn["role"])), "{turn}");
-            assert!(turn["duration_ms"].as_i64() >= Some(0) && turn["interrupted"].is_boolean(), "{turn}");
+            assert!(
+                turn["duration_ms"].as_i64() >= Some(0) && turn["interrupted"].is_boolean(),
+                "{turn}"
+            );
             assert_timestamp(&turn["started_at"]);
         }
         assert_eq!(items[0]["role"], "agent");
@@ -52,16 +65,44 @@ both! {
         // The list has the item with the count.
         let list = account.read("/v1/conversations").await;
         assert_eq!(list["data"][0]["messages_count"], items.len());
-        let names: Vec<_> = list["data"][0].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, [
-            "id", "call_id", "runtime", "channel", "agent", "status", "from", "to", "customer_phone", "started_at",
-            "ended_at", "duration_seconds", "credits", "summary", "has_audio", "termination_reason", "messages_count",
-        ]);
+        let names: Vec<_> = list["data"][0]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "id",
+                "call_id",
+                "runtime",
+                "channel",
+                "agent",
+                "status",
+                "from",
+                "to",
+                "customer_phone",
+                "started_at",
+                "ended_at",
+                "duration_seconds",
+                "credits",
+                "summary",
+                "has_audio",
+                "termination_reason",
+                "messages_count",
+            ]
+        );
         // All turns, page by page.
         let mut paged = Vec::new();
         let mut cursor = String::new();
         loop {
-            let page = account.read(&format!("/v1/conversations/{}/turns?limit=2{cursor}", &handle[5..])).await;
+            let page = account
+                .read(&format!(
+                    "/v1/conversations/{}/turns?limit=2{cursor}",
+                    &handle[5..]
+                ))
+                .await;
             paged.extend(page["data"].as_array().cloned().unwrap_or_default());
             match page["next_cursor"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
@@ -78,7 +119,11 @@ both! {
         let handle = account.call(&agent, "+5215512345678").await;
         let target = format!("/v1/conversations/{}", &handle[5..]);
         let mut stream = account.get(&format!("{target}/events")).stream().await;
-        for line in ["content-type: text/event-stream", "cache-control: no-store", "x-content-type-options: nosniff"] {
+        for line in [
+            "content-type: text/event-stream",
+            "cache-control: no-store",
+            "x-content-type-options: nosniff",
+        ] {
             assert!(stream.head.to_lowercase().contains(line), "{}", stream.head);
         }
         let mut events = Vec::new();
@@ -87,33 +132,63 @@ both! {
                 // It is in the transcript by the time that it is told, and was told soon after it was over.
                 let asked = Instant::now();
                 let conversation = account.read(&target).await;
-                let transcript = conversation["transcript"].as_array().cloned().unwrap_or_default();
-                assert!(transcript.contains(&event.data), "{} in {conversation}", event.data);
+                let transcript = conversation["transcript"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                assert!(
+                    transcript.contains(&event.data),
+                    "{} in {conversation}",
+                    event.data
+                );
                 assert!(asked.elapsed() < Duration::from_secs(2));
             }
             events.push(event);
         }
-        assert_eq!(states(&events).last().map(String::as_str), Some("completed"));
+        assert_eq!(
+            states(&events).last().map(String::as_str),
+            Some("completed")
+        );
         let call = account.read(&target).await;
         assert_eq!(call["status"], "completed");
         assert_eq!(json!(turns(&events)), call["transcript"]);
-        let ids: Vec<i64> = events.iter().filter_map(|event| event.id.parse().ok()).collect();
+        let ids: Vec<i64> = events
+            .iter()
+            .filter_map(|event| event.id.parse().ok())
+            .collect();
         assert_eq!(ids.len(), events.len());
         assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
         for event in events.iter().filter(|event| event.event == "state") {
             assert_timestamp(&event.data["at"]);
         }
         // From the start again, and from any event on.
-        let again = account.get(&format!("{target}/events")).stream().await.rest().await;
+        let again = account
+            .get(&format!("{target}/events"))
+            .stream()
+            .await
+            .rest()
+            .await;
         let shown = |events: &[StreamEvent]| -> Vec<_> {
-            events.iter().map(|event| (event.id.clone(), event.event.clone(), event.data.clone())).collect()
+            events
+                .iter()
+                .map(|event| (event.id.clone(), event.event.clone(), event.data.clone()))
+                .collect()
         };
         assert_eq!(shown(&again), shown(&events));
         for at in [0, 2, events.len() - 1] {
-            let resume = account.get(&format!("{target}/events")).header("Last-Event-ID", &events[at].id);
-            assert_eq!(shown(&resume.stream().await.rest().await), shown(&events[at + 1..]));
+            let resume = account
+                .get(&format!("{target}/events"))
+                .header("Last-Event-ID", &events[at].id);
+            assert_eq!(
+                shown(&resume.stream().await.rest().await),
+                shown(&events[at + 1..])
+            );
         }
-        let wrong = account.get(&format!("{target}/events")).header("Last-Event-ID", "x").send().await;
+        let wrong = account
+            .get(&format!("{target}/events"))
+            .header("Last-Event-ID", "x")
+            .send()
+            .await;
         wrong.assert_error(400, "invalid_query");
     }
 
@@ -122,7 +197,10 @@ both! {
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let handle = account.call(&agent, "+5215512345678").await;
-        let mut stream = account.get(&format!("/v1/conversations/{}/events", &handle[5..])).stream().await;
+        let mut stream = account
+            .get(&format!("/v1/conversations/{}/events", &handle[5..]))
+            .stream()
+            .await;
         let mut late = Vec::new();
         let mut count = 0;
         while let Some(event) = stream.next().await {
@@ -152,7 +230,11 @@ both! {
         for _ in 0..10 {
             open.push(account.get(&target).stream().await);
         }
-        account.get(&target).send().await.assert_error(409, "conflict");
+        account
+            .get(&target)
+            .send()
+            .await
+            .assert_error(409, "conflict");
         drop(open.pop());
         offhook_tests::eventually("a free place", Duration::from_secs(30), || async {
             let probe = account.get(&target).try_stream().await.ok()?;
@@ -166,10 +248,23 @@ both! {
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let handle = account.call(&agent, "+15005550002").await;
-        let reader = server.key(&account.id, &["--scopes", "conversations:read"]).await;
-        let mut stream = reader.get(&format!("/v1/conversations/{}/events", &handle[5..])).stream().await;
+        let reader = server
+            .key(&account.id, &["--scopes", "conversations:read"])
+            .await;
+        let mut stream = reader
+            .get(&format!("/v1/conversations/{}/events", &handle[5..]))
+            .stream()
+            .await;
         server.cli(&["key", "revoke", &reader.key_id]).await;
-        let ended = offhook_tests::within("the end of the stream", Duration::from_secs(15), stream.rest()).await;
-        assert!(!states(&ended).contains(&"failed".to_owned()), "the call goes on: {ended:?}");
+        let ended = offhook_tests::within(
+            "the end of the stream",
+            Duration::from_secs(15),
+            stream.rest(),
+        )
+        .await;
+        assert!(
+            !states(&ended).contains(&"failed".to_owned()),
+            "the call goes on: {ended:?}"
+        );
     }
 }

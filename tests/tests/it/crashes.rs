@@ -263,7 +263,9 @@ async fn every_point(databases: Vec<Database>) {
 }
 
 both! {
-    async fn after_an_abort_at_any_point_nothing_is_lost_and_nothing_is_dialed_twice(database: Database) {
+    async fn after_an_abort_at_any_point_nothing_is_lost_and_nothing_is_dialed_twice(
+        database: Database,
+    ) {
         let mut databases = vec![database.clone()];
         while databases.len() < points().count() {
             databases.push(match database {

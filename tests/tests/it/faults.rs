@@ -26,7 +26,12 @@ both! {
         let mut slow = Vec::new();
         for _ in 0..100 {
             let mut socket = connect(&server).await;
-            must("a byte", socket.write_all(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: ").await);
+            must(
+                "a byte",
+                socket
+                    .write_all(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+                    .await,
+            );
             slow.push(tokio::spawn(async move {
                 let began = Instant::now();
                 loop {
@@ -35,7 +40,11 @@ both! {
                         return (began.elapsed(), Vec::new());
                     }
                     let mut answer = Vec::new();
-                    let read = tokio::time::timeout(Duration::from_millis(500), socket.read_to_end(&mut answer)).await;
+                    let read = tokio::time::timeout(
+                        Duration::from_millis(500),
+                        socket.read_to_end(&mut answer),
+                    )
+                    .await;
                     if read.is_ok() || !answer.is_empty() {
                         return (began.elapsed(), answer);
                     }
@@ -46,10 +55,16 @@ both! {
             account.read("/v1/me").await;
         }
         for one in slow {
-            let (took, answer) = must("an end", within("the end of a slow head", Duration::from_secs(20), one).await);
+            let (took, answer) = must(
+                "an end",
+                within("the end of a slow head", Duration::from_secs(20), one).await,
+            );
             assert!(took < Duration::from_secs(15), "{took:?}");
             let answer = String::from_utf8_lossy(&answer).into_owned();
-            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+            assert!(
+                answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+                "{answer}"
+            );
             assert!(!answer.contains('{'), "without envelope: {answer}");
         }
         assert_calm(&server);
@@ -65,14 +80,30 @@ both! {
             "POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
             "POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         ] {
-            let answer = within("a refusal", Duration::from_secs(10), exchange(server.address(), head.as_bytes())).await;
+            let answer = within(
+                "a refusal",
+                Duration::from_secs(10),
+                exchange(server.address(), head.as_bytes()),
+            )
+            .await;
             let answer = String::from_utf8_lossy(&answer.unwrap_or_default()).into_owned();
-            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{head}: {answer}");
+            assert!(
+                answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+                "{head}: {answer}"
+            );
         }
-        let huge = format!("GET /v1/me HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(1_000_000));
-        let answer = exchange(server.address(), huge.as_bytes()).await.unwrap_or_default();
+        let huge = format!(
+            "GET /v1/me HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+            "a".repeat(1_000_000)
+        );
+        let answer = exchange(server.address(), huge.as_bytes())
+            .await
+            .unwrap_or_default();
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
+            "{answer}"
+        );
         server.client().get("/healthz").send().await.assert(200);
         assert_calm(&server);
     }
@@ -94,7 +125,11 @@ both! {
             let bytes = requests[n % requests.len()].clone();
             all.push(tokio::spawn(async move {
                 // Some are cut off, some reset while their query runs.
-                let length = if n % 7 == 0 { bytes.len() / 2 } else { bytes.len() };
+                let length = if n % 7 == 0 {
+                    bytes.len() / 2
+                } else {
+                    bytes.len()
+                };
                 let _ = socket.write_all(&bytes[..length]).await;
                 tokio::time::sleep(Duration::from_micros((n as u64 * 37) % 3_000)).await;
                 // Dropped with a reset instead of an orderly end.
@@ -107,7 +142,9 @@ both! {
             }
         }
         // No connection to the database is stuck: as many requests at once as it has, and more.
-        let checks: Vec<_> = (0..64).map(|_| tokio::spawn(account.get("/v1/calls?limit=100").send())).collect();
+        let checks: Vec<_> = (0..64)
+            .map(|_| tokio::spawn(account.get("/v1/calls?limit=100").send()))
+            .collect();
         for check in checks {
             must("an answer", check.await).assert(200);
         }
@@ -116,7 +153,9 @@ both! {
         for call in accepted["data"].as_array().into_iter().flatten().take(3) {
             account.ended(text(&call["call_id"])).await;
         }
-        account.ended(&account.call(&agent, "+5215512345678").await).await;
+        account
+            .ended(&account.call(&agent, "+5215512345678").await)
+            .await;
         assert_calm(&server);
     }
 
@@ -124,21 +163,40 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let bytes = account.post("/v1/calls", json!({"agent_id": agent, "to": "+15005550001"})).bytes();
+        let bytes = account
+            .post(
+                "/v1/calls",
+                json!({"agent_id": agent, "to": "+15005550001"}),
+            )
+            .bytes();
         for cut in [1, 10, 40] {
             let mut socket = connect(&server).await;
-            must("a part", socket.write_all(&bytes[..bytes.len() - cut]).await);
+            must(
+                "a part",
+                socket.write_all(&bytes[..bytes.len() - cut]).await,
+            );
             must("an end", socket.shutdown().await);
             let mut answer = Vec::new();
-            let _ = within("an end", Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
-            assert!(!String::from_utf8_lossy(&answer).contains("201"), "{}", String::from_utf8_lossy(&answer));
+            let _ = within(
+                "an end",
+                Duration::from_secs(10),
+                socket.read_to_end(&mut answer),
+            )
+            .await;
+            assert!(
+                !String::from_utf8_lossy(&answer).contains("201"),
+                "{}",
+                String::from_utf8_lossy(&answer)
+            );
         }
         assert_eq!(account.read("/v1/calls").await["data"], json!([]));
         assert_calm(&server);
     }
 
     async fn a_stopped_service_has_reported_every_call(database: Database) {
-        let options = Options::on(database).set("simulator.speed", 2).set("calls.drain_seconds", 1);
+        let options = Options::on(database)
+            .set("simulator.speed", 2)
+            .set("calls.drain_seconds", 1);
         let mut server = Server::start(options).await;
         let account = server.account("scale").await;
         let receiver = Receiver::start().await;
@@ -150,24 +208,41 @@ both! {
         }
         offhook_tests::eventually("a turn of both", Duration::from_secs(15), || async {
             for handle in &handles[..2] {
-                let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
+                let conversation = account
+                    .read(&format!("/v1/conversations/{}", &handle[5..]))
+                    .await;
                 conversation["transcript"].get(0)?;
             }
             Some(())
         })
         .await;
         assert!(server.stop().await.success());
-        assert!(!server.data_dir().join("listen").exists(), "the address is taken back");
+        assert!(
+            !server.data_dir().join("listen").exists(),
+            "the address is taken back"
+        );
         server.start_again(&[]).await;
         for handle in &handles {
             let call = account.read(&format!("/v1/calls/{handle}")).await;
-            assert_eq!((&call["status"], &call["failure_reason"]), (&json!("failed"), &json!("interrupted")), "{call}");
+            assert_eq!(
+                (&call["status"], &call["failure_reason"]),
+                (&json!("failed"), &json!("interrupted")),
+                "{call}"
+            );
         }
         // What it had no time to send follows at the next start.
-        let ends = receiver.wait("three ends", |all| all.iter().filter(|one| one.kind() == "call.failed").count() >= 3);
-        let ends: std::collections::HashSet<_> = ends.await.iter().filter_map(|one| {
-            one.header("x-service-event-id").filter(|_| one.kind() == "call.failed").map(str::to_owned)
-        }).collect();
+        let ends = receiver.wait("three ends", |all| {
+            all.iter().filter(|one| one.kind() == "call.failed").count() >= 3
+        });
+        let ends: std::collections::HashSet<_> = ends
+            .await
+            .iter()
+            .filter_map(|one| {
+                one.header("x-service-event-id")
+                    .filter(|_| one.kind() == "call.failed")
+                    .map(str::to_owned)
+            })
+            .collect();
         assert_eq!(ends.len(), 3);
         assert_calm(&server);
     }
@@ -178,14 +253,19 @@ both! {
         let agent = account.agent().await;
         let handle = account.call(&agent, "+5215512345678").await;
         offhook_tests::eventually("a turn", Duration::from_secs(15), || async {
-            let conversation = account.read(&format!("/v1/conversations/{}", &handle[5..])).await;
+            let conversation = account
+                .read(&format!("/v1/conversations/{}", &handle[5..]))
+                .await;
             conversation["transcript"].get(0).cloned()
         })
         .await;
         assert!(server.stop().await.success());
         server.start_again(&[]).await;
         let call = account.read(&format!("/v1/calls/{handle}")).await;
-        assert_eq!((&call["status"], &call["termination_reason"]), (&json!("completed"), &json!("customer_hangup")));
+        assert_eq!(
+            (&call["status"], &call["termination_reason"]),
+            (&json!("completed"), &json!("customer_hangup"))
+        );
     }
 
     async fn a_second_service_on_one_data_directory_is_refused(database: Database) {
@@ -193,7 +273,10 @@ both! {
         let second = server.run(&["serve", "--listen", "127.0.0.1:0"]).await;
         assert!(!second.status.success());
         let said = String::from_utf8_lossy(&second.stderr).into_owned();
-        assert!(said.contains("another offhook serves from the data directory"), "{said}");
+        assert!(
+            said.contains("another offhook serves from the data directory"),
+            "{said}"
+        );
         assert!(!said.contains("panicked"), "{said}");
         server.client().get("/readyz").send().await.assert(200);
     }
@@ -202,14 +285,35 @@ both! {
         let server = Server::start(Options::on(database)).await;
         for (arguments, said) in [
             (["serve", "--listen", "nowhere"].as_slice(), "listen"),
-            (&["key", "create", "--account", "0190163d-8694-739b-aea5-966c26f8ad91", "--name", "x", "--scopes", "all"], "no such account"),
-            (&["key", "revoke", "0190163d-8694-739b-aea5-966c26f8ad91"], "there is no key"),
-            (&["account", "create", "--name", "x", "--plan", "gold"], "--plan"),
+            (
+                &[
+                    "key",
+                    "create",
+                    "--account",
+                    "0190163d-8694-739b-aea5-966c26f8ad91",
+                    "--name",
+                    "x",
+                    "--scopes",
+                    "all",
+                ],
+                "no such account",
+            ),
+            (
+                &["key", "revoke", "0190163d-8694-739b-aea5-966c26f8ad91"],
+                "there is no key",
+            ),
+            (
+                &["account", "create", "--name", "x", "--plan", "gold"],
+                "--plan",
+            ),
         ] {
             let output = server.run(arguments).await;
             assert!(!output.status.success(), "{arguments:?}");
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(errors.contains(said) && !errors.contains("panicked"), "{arguments:?}: {errors}");
+            assert!(
+                errors.contains(said) && !errors.contains("panicked"),
+                "{arguments:?}: {errors}"
+            );
             assert!(output.stdout.is_empty(), "{arguments:?}");
         }
     }

@@ -8,7 +8,9 @@ use serde_json::json;
 both! {
     async fn a_queued_call_is_cancelled_in_that_request(database: Database) {
         // One call at a time: while the first one rings, the second one waits.
-        let options = Options::on(database).set("simulator.speed", 1).set("plans.scale.live_calls", 1);
+        let options = Options::on(database)
+            .set("simulator.speed", 1)
+            .set("plans.scale.live_calls", 1);
         let server = Server::start(options).await;
         let account = server.account("scale").await;
         let receiver = Receiver::start().await;
@@ -20,19 +22,46 @@ both! {
         })
         .await;
         let second = account.call(&agent, "+5215512345678").await;
-        let answer = account.request("POST", &format!("/v1/calls/{second}/hangup")).send().await;
-        assert_eq!(answer.assert(202), json!({"id": second, "status": "failed"}));
+        let answer = account
+            .request("POST", &format!("/v1/calls/{second}/hangup"))
+            .send()
+            .await;
+        assert_eq!(
+            answer.assert(202),
+            json!({"id": second, "status": "failed"})
+        );
         let call = account.read(&format!("/v1/calls/{second}")).await;
-        assert_eq!((&call["status"], &call["failure_reason"]), (&json!("failed"), &json!("cancelled")));
-        assert_eq!((&call["duration_seconds"], &call["credits"]), (&json!(0), &json!(0)));
-        let again = account.post(&format!("/v1/calls/{second}/hangup"), "{}").send().await;
+        assert_eq!(
+            (&call["status"], &call["failure_reason"]),
+            (&json!("failed"), &json!("cancelled"))
+        );
+        assert_eq!(
+            (&call["duration_seconds"], &call["credits"]),
+            (&json!(0), &json!(0))
+        );
+        let again = account
+            .post(&format!("/v1/calls/{second}/hangup"), "{}")
+            .send()
+            .await;
         again.assert_error(409, "conflict");
         assert_eq!(again.header("retry-after"), None);
-        let events = receiver.wait("its end", |all| all.iter().any(|one| one.kind() == "call.failed")).await;
-        let failed = events.iter().find(|one| one.kind() == "call.failed").map(|one| one.json()["data"].clone());
-        let expected = json!({"id": second, "agent_id": agent, "status": "failed", "reason": "cancelled"});
+        let events = receiver
+            .wait("its end", |all| {
+                all.iter().any(|one| one.kind() == "call.failed")
+            })
+            .await;
+        let failed = events
+            .iter()
+            .find(|one| one.kind() == "call.failed")
+            .map(|one| one.json()["data"].clone());
+        let expected =
+            json!({"id": second, "agent_id": agent, "status": "failed", "reason": "cancelled"});
         assert_eq!(failed, Some(expected));
-        let ringing = account.post(&format!("/v1/calls/{first}/hangup"), "{}").send().await.assert(202);
+        let ringing = account
+            .post(&format!("/v1/calls/{first}/hangup"), "{}")
+            .send()
+            .await
+            .assert(202);
         assert_eq!(ringing, json!({"id": first, "status": "initiated"}));
         let call = account.ended(&first).await;
         assert_eq!(call["failure_reason"], "cancelled");
@@ -49,12 +78,23 @@ both! {
         })
         .await;
         let asked = Instant::now();
-        let answer = account.post(&format!("/v1/calls/{handle}/hangup"), "{}").send().await.assert(202);
+        let answer = account
+            .post(&format!("/v1/calls/{handle}/hangup"), "{}")
+            .send()
+            .await
+            .assert(202);
         assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
         let call = account.ended(&handle).await;
         // Half a second to obey; the rest is for the summary and a busy machine.
-        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
-        assert_eq!((&call["status"], &call["termination_reason"]), (&json!("completed"), &json!("api_hangup")));
+        assert!(
+            asked.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            asked.elapsed()
+        );
+        assert_eq!(
+            (&call["status"], &call["termination_reason"]),
+            (&json!("completed"), &json!("api_hangup"))
+        );
     }
 
     async fn an_ended_call_cannot_be_hung_up(database: Database) {
@@ -63,11 +103,20 @@ both! {
         let agent = account.agent().await;
         let handle = account.call(&agent, "+15005550001").await;
         let before = account.ended(&handle).await;
-        let answer = account.post(&format!("/v1/calls/{handle}/hangup"), "{}").send().await;
+        let answer = account
+            .post(&format!("/v1/calls/{handle}/hangup"), "{}")
+            .send()
+            .await;
         answer.assert_error(409, "conflict");
         assert_eq!(account.read(&format!("/v1/calls/{handle}")).await, before);
-        let body = account.post(&format!("/v1/calls/{handle}/hangup"), r#"{"why":1}"#).send().await;
-        assert_eq!(body.assert_error(400, "invalid_body"), "`why`: unknown field");
+        let body = account
+            .post(&format!("/v1/calls/{handle}/hangup"), r#"{"why":1}"#)
+            .send()
+            .await;
+        assert_eq!(
+            body.assert_error(400, "invalid_body"),
+            "`why`: unknown field"
+        );
         assert_eq!(text(&before["status"]), "failed");
     }
 }

@@ -16,18 +16,27 @@ fn assert_replay(first: &Answer, replay: &Answer) {
 both! {
     async fn a_retry_is_answered_as_the_first_time_and_dials_nothing(database: Database) {
         let simulator = SimulatorProcess::start(200).await;
-        let server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let server =
+            Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"a": 1, "b": 1}});
-        let place = async |body: &str| account.post("/v1/calls", body).idempotency_key("order 17").send().await;
+        let place = async |body: &str| {
+            account
+                .post("/v1/calls", body)
+                .idempotency_key("order 17")
+                .send()
+                .await
+        };
         let first = place(&body.to_string()).await;
         first.assert(201);
         assert_eq!(first.header("idempotent-replayed"), None);
         // Another member order, white space and number literals are the same value.
         for same in [
             body.to_string(),
-            format!(r#"{{ "metadata" : {{"b":1.0,"a":1e0}}, "to":"+5215512345678","agent_id":"{agent}" }}"#),
+            format!(
+                r#"{{ "metadata" : {{"b":1.0,"a":1e0}}, "to":"+5215512345678","agent_id":"{agent}" }}"#
+            ),
         ] {
             assert_replay(&first, &place(&same).await);
         }
@@ -35,7 +44,12 @@ both! {
         account.ended(&handle).await;
         assert_replay(&first, &place(&body.to_string()).await);
         assert_eq!(simulator.dialed(&handle), 1);
-        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            account.read("/v1/calls").await["data"]
+                .as_array()
+                .map(Vec::len),
+            Some(1)
+        );
         assert_eq!(simulator.dials()[0]["to"], "+5215512345678");
     }
 
@@ -43,8 +57,16 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let place = async |body: String| account.post("/v1/calls", body).idempotency_key("k").send().await;
-        place(json!({"agent_id": agent, "to": "+15005550001"}).to_string()).await.assert(201);
+        let place = async |body: String| {
+            account
+                .post("/v1/calls", body)
+                .idempotency_key("k")
+                .send()
+                .await
+        };
+        place(json!({"agent_id": agent, "to": "+15005550001"}).to_string())
+            .await
+            .assert(201);
         for other in [
             json!({"agent_id": agent, "to": "+15005550002"}).to_string(),
             json!({"agent_id": agent, "to": "+15005550001", "metadata": {"a": 1}}).to_string(),
@@ -62,7 +84,12 @@ both! {
             let same = json!({"agent_id": agent, "to": "+15005550001", "metadata": same});
             assert_eq!(place(same.to_string()).await.status, 201);
         }
-        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            account.read("/v1/calls").await["data"]
+                .as_array()
+                .map(Vec::len),
+            Some(1)
+        );
     }
 
     async fn keys_are_of_an_account_and_of_no_single_api_key(database: Database) {
@@ -71,11 +98,26 @@ both! {
         let second = server.key(&account.id, &["--scopes", "all"]).await;
         let (agent, theirs) = (account.agent().await, stranger.agent().await);
         let body = json!({"agent_id": agent, "to": "+15005550001"});
-        let first = account.post("/v1/calls", &body).idempotency_key("k").send().await;
+        let first = account
+            .post("/v1/calls", &body)
+            .idempotency_key("k")
+            .send()
+            .await;
         first.assert(201);
-        assert_replay(&first, &second.post("/v1/calls", &body).idempotency_key("k").send().await);
+        assert_replay(
+            &first,
+            &second
+                .post("/v1/calls", &body)
+                .idempotency_key("k")
+                .send()
+                .await,
+        );
         let body = json!({"agent_id": theirs, "to": "+15005550001"});
-        let other = stranger.post("/v1/calls", body).idempotency_key("k").send().await;
+        let other = stranger
+            .post("/v1/calls", body)
+            .idempotency_key("k")
+            .send()
+            .await;
         other.assert(201);
         assert_eq!(other.header("idempotent-replayed"), None);
         // Without a key each request is a call.
@@ -91,14 +133,35 @@ both! {
         let agent = account.agent().await;
         let bad: [&[u8]; 5] = [b"", b"  \t", &[b'a'; 256], "ñ".as_bytes(), b"\xff"];
         for key in bad {
-            let answer = account.post("/v1/calls", "no JSON").header("Idempotency-Key", key).send().await;
+            let answer = account
+                .post("/v1/calls", "no JSON")
+                .header("Idempotency-Key", key)
+                .send()
+                .await;
             answer.assert_error(400, "invalid_idempotency_key");
         }
-        let twice = account.post("/v1/calls", "no JSON").idempotency_key("a").idempotency_key("a");
-        twice.send().await.assert_error(400, "invalid_idempotency_key");
+        let twice = account
+            .post("/v1/calls", "no JSON")
+            .idempotency_key("a")
+            .idempotency_key("a");
+        twice
+            .send()
+            .await
+            .assert_error(400, "invalid_idempotency_key");
         let body = json!({"agent_id": agent, "to": "+15005550001"});
-        for key in ["~".repeat(255), " padded ".to_owned(), "\"quoted\"".to_owned(), "!".to_owned()] {
-            let place = async |key: &str| account.post("/v1/calls", &body).idempotency_key(key).send().await;
+        for key in [
+            "~".repeat(255),
+            " padded ".to_owned(),
+            "\"quoted\"".to_owned(),
+            "!".to_owned(),
+        ] {
+            let place = async |key: &str| {
+                account
+                    .post("/v1/calls", &body)
+                    .idempotency_key(key)
+                    .send()
+                    .await
+            };
             let first = place(&key).await;
             first.assert(201);
             assert_replay(&first, &place(key.trim()).await);
@@ -109,10 +172,22 @@ both! {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let place = async |body: String| account.post("/v1/calls", body).idempotency_key("k").send().await;
-        place("no JSON".to_owned()).await.assert_error(400, "invalid_json");
-        place(json!({"agent_id": agent}).to_string()).await.assert_error(400, "invalid_body");
-        place(json!({"agent_id": "x", "to": "+15005550001"}).to_string()).await.assert_error(403, "agent_not_found");
+        let place = async |body: String| {
+            account
+                .post("/v1/calls", body)
+                .idempotency_key("k")
+                .send()
+                .await
+        };
+        place("no JSON".to_owned())
+            .await
+            .assert_error(400, "invalid_json");
+        place(json!({"agent_id": agent}).to_string())
+            .await
+            .assert_error(400, "invalid_body");
+        place(json!({"agent_id": "x", "to": "+15005550001"}).to_string())
+            .await
+            .assert_error(403, "agent_not_found");
         let placed = place(json!({"agent_id": agent, "to": "+15005550001"}).to_string()).await;
         placed.assert(201);
         assert_eq!(placed.header("idempotent-replayed"), None);
@@ -120,12 +195,20 @@ both! {
 
     async fn of_64_parallel_requests_with_one_key_all_get_the_one_call(database: Database) {
         let simulator = SimulatorProcess::start(200).await;
-        let server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let server =
+            Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678"});
         let all: Vec<_> = (0..64)
-            .map(|_| tokio::spawn(account.post("/v1/calls", &body).idempotency_key("one").send()))
+            .map(|_| {
+                tokio::spawn(
+                    account
+                        .post("/v1/calls", &body)
+                        .idempotency_key("one")
+                        .send(),
+                )
+            })
             .collect();
         let mut answers = Vec::new();
         for one in all {
@@ -135,25 +218,42 @@ both! {
             answer.assert(201);
             assert_eq!(answer.body, answers[0].body);
         }
-        let fresh = answers.iter().filter(|answer| answer.header("idempotent-replayed").is_none()).count();
+        let fresh = answers
+            .iter()
+            .filter(|answer| answer.header("idempotent-replayed").is_none())
+            .count();
         assert_eq!(fresh, 1, "one placed it, 63 were replayed");
         let handle = text(&answers[0].json()["id"]).to_owned();
         account.ended(&handle).await;
         assert_eq!(simulator.dials().len(), 1);
-        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            account.read("/v1/calls").await["data"]
+                .as_array()
+                .map(Vec::len),
+            Some(1)
+        );
     }
 
     async fn a_replay_survives_a_kill(database: Database) {
         let simulator = SimulatorProcess::start(200).await;
-        let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let mut server =
+            Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+5215512345678"});
-        let first = account.post("/v1/calls", &body).idempotency_key("k").send().await;
+        let first = account
+            .post("/v1/calls", &body)
+            .idempotency_key("k")
+            .send()
+            .await;
         let handle = text(&first.assert(201)["id"]).to_owned();
         account.ended(&handle).await;
         server.crash_and_restart().await;
-        let replay = account.post("/v1/calls", &body).idempotency_key("k").send().await;
+        let replay = account
+            .post("/v1/calls", &body)
+            .idempotency_key("k")
+            .send()
+            .await;
         assert_replay(&first, &replay);
         let call = account.read(&format!("/v1/calls/{handle}")).await;
         assert_eq!(call["status"], "completed");

@@ -24,7 +24,8 @@ fn assert_no_account_headers(answer: &Answer) {
 
 both! {
     async fn an_account_bursts_its_bucket_and_then_waits_as_told(database: Database) {
-        let server = Server::start(Options::on(database).set("plans.starter.requests_per_minute", 30)).await;
+        let server =
+            Server::start(Options::on(database).set("plans.starter.requests_per_minute", 30)).await;
         let account = server.account("starter").await;
         let second = server.key(&account.id, &["--scopes", "all"]).await;
         let began = Instant::now();
@@ -42,12 +43,19 @@ both! {
             assert!(admitted < 60, "the bucket has no bottom");
         };
         let refilled = began.elapsed().as_secs() / 2 + 1;
-        assert!(admitted >= 30 && admitted <= 30 + refilled, "{admitted} admitted");
+        assert!(
+            admitted >= 30 && admitted <= 30 + refilled,
+            "{admitted} admitted"
+        );
         assert_eq!(refused.number("x-ratelimit-remaining"), 0);
         assert!(refused.number("x-ratelimit-reset") >= unix_seconds());
         let wait = assert_refused(&refused, 2);
         tokio::time::sleep(wait).await;
-        assert_eq!(account.get("/v1/me").send().await.status, 200, "a client that waits as told is admitted");
+        assert_eq!(
+            account.get("/v1/me").send().await.status,
+            200,
+            "a client that waits as told is admitted"
+        );
         // Another account is not concerned.
         server.account("starter").await.read("/v1/me").await;
     }
@@ -60,7 +68,11 @@ both! {
         let refused = loop {
             // Without trusted proxies a header changes nothing.
             let forged = format!("203.0.113.{}", admitted % 250);
-            let answer = client.get("/v1/models?limit=1").header("X-Forwarded-For", forged).send().await;
+            let answer = client
+                .get("/v1/models?limit=1")
+                .header("X-Forwarded-For", forged)
+                .send()
+                .await;
             if answer.status == 429 {
                 break answer;
             }
@@ -69,17 +81,28 @@ both! {
             assert!(admitted < 1_000, "the bucket has no bottom");
         };
         let refilled = began.elapsed().as_millis() as u64 / 200 + 1;
-        assert!(admitted >= 300 && admitted <= 300 + refilled, "{admitted} admitted, at most {refilled} refilled");
+        assert!(
+            admitted >= 300 && admitted <= 300 + refilled,
+            "{admitted} admitted, at most {refilled} refilled"
+        );
         assert_no_account_headers(&refused);
         assert_refused(&refused, 1);
         // Unknown paths count as well; what is not under /v1 does not.
-        client.get("/v1/nothing").send().await.assert_error(429, "rate_limit_exceeded");
+        client
+            .get("/v1/nothing")
+            .send()
+            .await
+            .assert_error(429, "rate_limit_exceeded");
         client.get("/healthz").send().await.assert(200);
-        assert!(server.log().contains("trusted_proxies"), "the log names the setting");
+        assert!(
+            server.log().contains("trusted_proxies"),
+            "the log names the setting"
+        );
     }
 
     async fn placing_calls_has_its_own_window_of_ten_a_minute(database: Database) {
-        let server = Server::start(Options::on(database).default_of("limits.call_ip_per_minute")).await;
+        let server =
+            Server::start(Options::on(database).default_of("limits.call_ip_per_minute")).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+15005550001"});
@@ -99,11 +122,16 @@ both! {
             }
             let expected: Vec<u16> = [[201; 10].as_slice(), &[429; 2]].concat();
             assert_eq!(statuses, expected);
-            let Some(refused) = last else { panic!("no answer") };
+            let Some(refused) = last else {
+                panic!("no answer")
+            };
             assert_no_account_headers(&refused);
             let wait = assert_refused(&refused, 60);
             let said = unix_seconds() + wait.as_secs() as i64;
-            assert!((ends..=ends + 1).contains(&said), "the next window begins at {ends}, not {said}");
+            assert!(
+                (ends..=ends + 1).contains(&said),
+                "the next window begins at {ends}, not {said}"
+            );
             // Other requests go on.
             account.read("/v1/calls?limit=1").await;
             return;
@@ -121,14 +149,22 @@ both! {
         loop {
             let minute = unix_seconds().div_euclid(60);
             let first = account.post("/v1/calls", &body).send().await;
-            let before = if first.status == 201 { first.number("x-ratelimit-remaining") } else { 0 };
+            let before = if first.status == 201 {
+                first.number("x-ratelimit-remaining")
+            } else {
+                0
+            };
             let mut refused = 0;
             for _ in 0..10 {
                 if account.post("/v1/calls", &body).send().await.status == 429 {
                     refused += 1;
                 }
             }
-            let after = account.get("/v1/me").send().await.number("x-ratelimit-remaining");
+            let after = account
+                .get("/v1/me")
+                .send()
+                .await
+                .number("x-ratelimit-remaining");
             if unix_seconds().div_euclid(60) == minute && first.status == 201 {
                 assert_eq!(refused, 10);
                 assert!(after >= before - 1, "{before} before, {after} after");

@@ -55,14 +55,20 @@ both! {
         let all = calls(&account, &agent, 9).await;
         for limit in [1, 2, 4, 9, 10, 100] {
             for list in ["/v1/calls", "/v1/conversations"] {
-                assert_eq!(pages(&account, &format!("{list}?limit={limit}")).await, all, "{list} by {limit}");
+                assert_eq!(
+                    pages(&account, &format!("{list}?limit={limit}")).await,
+                    all,
+                    "{list} by {limit}"
+                );
             }
         }
         assert_eq!(handles(&account.read("/v1/calls").await), all);
         let first = account.read("/v1/calls?limit=3").await;
         calls(&account, &agent, 2).await;
         let cursor = text(&first["next_cursor"]);
-        let rest = account.read(&format!("/v1/calls?limit=100&cursor={cursor}")).await;
+        let rest = account
+            .read(&format!("/v1/calls?limit=100&cursor={cursor}"))
+            .await;
         assert_eq!(handles(&rest), all[3..]);
     }
 
@@ -74,7 +80,8 @@ both! {
         let mine = calls(&account, &agent, 4).await;
         let completed = account.call(&agent, "+5215512345678").await;
         account.ended(&completed).await;
-        let at = text(&account.read(&format!("/v1/calls/{}", mine[1])).await["started_at"]).to_owned();
+        let at =
+            text(&account.read(&format!("/v1/calls/{}", mine[1])).await["started_at"]).to_owned();
         let today = &at[..10];
         let mut all = vec![completed.clone()];
         all.extend(mine.iter().cloned());
@@ -84,9 +91,15 @@ both! {
         for (filter, expected) in [
             (format!("agent_id={agent}"), all.clone()),
             (format!("agent_id={other}"), others.clone()),
-            ("agent_id=0190163d-8694-739b-aea5-966c26f8ad91".to_owned(), vec![]),
+            (
+                "agent_id=0190163d-8694-739b-aea5-966c26f8ad91".to_owned(),
+                vec![],
+            ),
             ("status=completed".to_owned(), to_person.clone()),
-            (format!("status=failed&agent_id={agent}"), mine[1..].to_vec()),
+            (
+                format!("status=failed&agent_id={agent}"),
+                mine[1..].to_vec(),
+            ),
             ("status=unknown".to_owned(), vec![]),
             ("channel=phone".to_owned(), with_others.clone()),
             ("channel=widget_voice".to_owned(), vec![]),
@@ -99,7 +112,10 @@ both! {
             (format!("from={today}&to={today}"), with_others.clone()),
             ("to=2020-01-01".to_owned(), vec![]),
             ("from=2999-01-01".to_owned(), vec![]),
-            (format!("from={}", at.replace('Z', "%2B00:00")), [&all[..3], &[]].concat()),
+            (
+                format!("from={}", at.replace('Z', "%2B00:00")),
+                [&all[..3], &[]].concat(),
+            ),
         ] {
             for list in ["/v1/calls", "/v1/conversations"] {
                 let found = account.read(&format!("{list}?{filter}")).await;
@@ -121,26 +137,56 @@ both! {
             ("limit=-1", "`limit`: must be an integer from 1 to 100"),
             ("limit=1.0", "`limit`: must be an integer from 1 to 100"),
             ("limit=%2B5", "`limit`: must be an integer from 1 to 100"),
-            ("limit=99999999999999999999", "`limit`: must be an integer from 1 to 100"),
+            (
+                "limit=99999999999999999999",
+                "`limit`: must be an integer from 1 to 100",
+            ),
             ("limit=1&limit=1", "`limit`: is given more than once"),
             ("cursor=", "`cursor`: must be"),
             ("cursor=x", "`cursor`: must be"),
             ("cursor=AAAA", "`cursor`: must be"),
             ("offset=1", "`offset`: unknown parameter"),
             ("Limit=1", "`Limit`: unknown parameter"),
-            ("status=done", "`status`: must be `completed`, `failed` or `unknown`"),
+            (
+                "status=done",
+                "`status`: must be `completed`, `failed` or `unknown`",
+            ),
             ("status=", "`status`: must be"),
-            ("status=failed&status=failed", "`status`: is given more than once"),
-            ("channel=chat", "`channel`: must be `phone`, `widget_voice` or `unknown`"),
+            (
+                "status=failed&status=failed",
+                "`status`: is given more than once",
+            ),
+            (
+                "channel=chat",
+                "`channel`: must be `phone`, `widget_voice` or `unknown`",
+            ),
             ("agent_id=x", "`agent_id`: must be a UUID"),
-            ("phone=+15005550001", "`phone`: the `+` arrived as a space: write it as %2B in a URL"),
+            (
+                "phone=+15005550001",
+                "`phone`: the `+` arrived as a space: write it as %2B in a URL",
+            ),
             ("phone=15005550001", "`phone`: must begin with `+`"),
             ("phone=%2B1", "`phone`: must be an E.164"),
-            ("from=yesterday", "`from`: must be an ISO 8601 date or datetime"),
-            ("from=2026-02-30", "`from`: must be an ISO 8601 date or datetime"),
-            ("to=2026-13-01", "`to`: must be an ISO 8601 date or datetime"),
-            ("from=2026-04-30T18:32:11+02:00", "`from`: the `+` arrived as a space: write it as %2B in a URL"),
-            ("from=2026-05-01&to=2026-04-30", "`from`: must not be after `to`"),
+            (
+                "from=yesterday",
+                "`from`: must be an ISO 8601 date or datetime",
+            ),
+            (
+                "from=2026-02-30",
+                "`from`: must be an ISO 8601 date or datetime",
+            ),
+            (
+                "to=2026-13-01",
+                "`to`: must be an ISO 8601 date or datetime",
+            ),
+            (
+                "from=2026-04-30T18:32:11+02:00",
+                "`from`: the `+` arrived as a space: write it as %2B in a URL",
+            ),
+            (
+                "from=2026-05-01&to=2026-04-30",
+                "`from`: must not be after `to`",
+            ),
             ("phone=%ff", "`phone`: "),
             ("phone=%00", "`phone`: "),
             // The first in documented order, whatever the client's.
@@ -152,11 +198,29 @@ both! {
             assert!(said.starts_with(message), "{query}: {said}");
         }
         // Conversations have every channel.
-        for channel in ["phone", "widget_voice", "chat", "widget_chat", "whatsapp", "unknown"] {
-            account.read(&format!("/v1/conversations?channel={channel}")).await;
+        for channel in [
+            "phone",
+            "widget_voice",
+            "chat",
+            "widget_chat",
+            "whatsapp",
+            "unknown",
+        ] {
+            account
+                .read(&format!("/v1/conversations?channel={channel}"))
+                .await;
         }
-        for target in ["/v1/me?x=1", "/v1/models?x=1", "/v1/agents?limit=0", "/v1/webhooks?status=enabled"] {
-            account.get(target).send().await.assert_error(400, "invalid_query");
+        for target in [
+            "/v1/me?x=1",
+            "/v1/models?x=1",
+            "/v1/agents?limit=0",
+            "/v1/webhooks?status=enabled",
+        ] {
+            account
+                .get(target)
+                .send()
+                .await
+                .assert_error(400, "invalid_query");
         }
     }
 
@@ -168,7 +232,9 @@ both! {
         let page = account.read("/v1/calls?limit=1&status=failed").await;
         let cursor = text(&page["next_cursor"]).to_owned();
         let ask = async |target: &str| account.get(target).send().await;
-        let good = ask(&format!("/v1/calls?status=failed&cursor={cursor}&limit=50")).await.assert(200);
+        let good = ask(&format!("/v1/calls?status=failed&cursor={cursor}&limit=50"))
+            .await
+            .assert(200);
         assert_eq!(handles(&good), all[1..]);
         let mut garbled = cursor.clone().into_bytes();
         garbled[10] = if garbled[10] == b'A' { b'B' } else { b'A' };
@@ -180,7 +246,10 @@ both! {
             format!("/v1/conversations?status=failed&cursor={cursor}"),
             format!("/v1/agents?cursor={cursor}"),
             format!("/v1/calls?status=failed&cursor={garbled}"),
-            format!("/v1/calls?status=failed&cursor={}", &cursor[..cursor.len() - 1]),
+            format!(
+                "/v1/calls?status=failed&cursor={}",
+                &cursor[..cursor.len() - 1]
+            ),
             format!("/v1/calls?status=failed&cursor={cursor}A"),
             format!("/v1/calls?status=failed&cursor={cursor}&cursor={cursor}"),
         ] {
@@ -189,7 +258,9 @@ both! {
         }
         // Another account's cursor shows nothing of it.
         let stranger = server.account("scale").await;
-        let theirs = stranger.read(&format!("/v1/calls?status=failed&cursor={cursor}")).await;
+        let theirs = stranger
+            .read(&format!("/v1/calls?status=failed&cursor={cursor}"))
+            .await;
         assert_eq!(theirs["data"], json!([]));
     }
 
@@ -198,27 +269,71 @@ both! {
         let client = server.client();
         let all = client.read("/v1/models?limit=100").await;
         let models = all["data"].as_array().cloned().unwrap_or_default();
-        assert_eq!((&all["has_more"], &all["next_cursor"]), (&json!(false), &json!(null)));
+        assert_eq!(
+            (&all["has_more"], &all["next_cursor"]),
+            (&json!(false), &json!(null))
+        );
         let scripted = models.iter().find(|model| model["provider"] == "scripted");
         let prices: Vec<_> = ["free", "starter", "pro", "scale", "enterprise"]
             .iter()
-            .map(|plan| scripted.map(|model| model["prices"].as_array().cloned().unwrap_or_default()).unwrap_or_default()
-                .into_iter().find(|price| price["plan"] == *plan))
+            .map(|plan| {
+                scripted
+                    .map(|model| model["prices"].as_array().cloned().unwrap_or_default())
+                    .unwrap_or_default()
+                    .into_iter()
+                    .find(|price| price["plan"] == *plan)
+            })
             .collect();
-        let members: Vec<_> = scripted.and_then(Value::as_object).into_iter().flatten().map(|(n, _)| n.as_str()).collect();
-        assert_eq!(members, ["id", "kind", "provider", "model", "name", "languages", "prices"]);
-        assert!(prices[1..4].iter().all(|price| {
-            price.as_ref().is_some_and(|price| price["credits_per_minute"].as_f64() == Some(0.0))
-        }), "{prices:?}");
+        let members: Vec<_> = scripted
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(n, _)| n.as_str())
+            .collect();
+        assert_eq!(
+            members,
+            [
+                "id",
+                "kind",
+                "provider",
+                "model",
+                "name",
+                "languages",
+                "prices"
+            ]
+        );
+        assert!(
+            prices[1..4].iter().all(|price| {
+                price
+                    .as_ref()
+                    .is_some_and(|price| price["credits_per_minute"].as_f64() == Some(0.0))
+            }),
+            "{prices:?}"
+        );
         for kind in ["llm", "stt", "tts"] {
-            let some = client.read(&format!("/v1/models?kind={kind}&limit=100")).await;
-            let expected: Vec<_> = models.iter().filter(|model| model["kind"] == kind).cloned().collect();
+            let some = client
+                .read(&format!("/v1/models?kind={kind}&limit=100"))
+                .await;
+            let expected: Vec<_> = models
+                .iter()
+                .filter(|model| model["kind"] == kind)
+                .cloned()
+                .collect();
             assert_eq!(some["data"], json!(expected));
         }
         let one = client.read("/v1/models?provider=openai&limit=1").await;
         assert_eq!(one["has_more"], true);
-        let next = client.read(&format!("/v1/models?provider=openai&cursor={}", text(&one["next_cursor"]))).await;
+        let next = client
+            .read(&format!(
+                "/v1/models?provider=openai&cursor={}",
+                text(&one["next_cursor"])
+            ))
+            .await;
         assert_ne!(one["data"][0], next["data"][0]);
-        client.get("/v1/models?kind=x").send().await.assert_error(400, "invalid_query");
+        client
+            .get("/v1/models?kind=x")
+            .send()
+            .await
+            .assert_error(400, "invalid_query");
     }
 }

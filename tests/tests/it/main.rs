@@ -1,9 +1,11 @@
 //! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
 
+mod agent_faults;
 mod agents;
 mod auth;
 mod bodies;
 mod calls;
+mod checks;
 mod conversations;
 mod crashes;
 mod deliveries;
@@ -15,6 +17,7 @@ mod lists;
 mod outages;
 mod outcomes;
 mod privacy;
+mod retries;
 mod statuses;
 mod wallet;
 mod webhooks;

@@ -101,7 +101,9 @@ both! {
             assert_failed(&call, &events, &agent, to, reason);
             assert_eq!(call["duration_seconds"], 0, "{call}");
             assert_eq!(call["latency"], json!(null), "{call}");
-            let conversation = account.read(&format!("/v1/conversations/{}", text(&call["id"]))).await;
+            let conversation = account
+                .read(&format!("/v1/conversations/{}", text(&call["id"])))
+                .await;
             assert_eq!(conversation["transcript"], json!([]));
         }
     }
@@ -123,9 +125,17 @@ both! {
     async fn an_interrupted_sentence_is_kept_as_far_as_it_was_heard(database: Database) {
         let (_server, account, receiver, agent) = started(database).await;
         let (call, _) = outcome(&account, &receiver, &agent, "+15005550006", SOON).await;
-        let conversation = account.read(&format!("/v1/conversations/{}", text(&call["id"]))).await;
-        let turns = conversation["transcript"].as_array().cloned().unwrap_or_default();
-        let cut: Vec<_> = turns.iter().filter(|turn| turn["interrupted"] == true).collect();
+        let conversation = account
+            .read(&format!("/v1/conversations/{}", text(&call["id"])))
+            .await;
+        let turns = conversation["transcript"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let cut: Vec<_> = turns
+            .iter()
+            .filter(|turn| turn["interrupted"] == true)
+            .collect();
         assert_eq!(cut.len(), 1, "{conversation}");
         assert_eq!(cut[0]["role"], "agent");
     }
@@ -142,16 +152,20 @@ both! {
         let account = server.account("scale").await;
         let receiver = Receiver::start().await;
         account.webhook(&receiver.url("/")).await;
-        let agent = account.agent_with(json!({
-            "system_prompt": "Talk.",
-            "first_message": "Hello. ".repeat(200),
-            "llm": {"provider": "scripted", "model": "scripted"},
-            "conversation": {"max_duration_s": 10},
-        }))
-        .await;
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "Talk.",
+                "first_message": "Hello. ".repeat(200),
+                "llm": {"provider": "scripted", "model": "scripted"},
+                "conversation": {"max_duration_s": 10},
+            }))
+            .await;
         let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
         assert_completed(&call, &events, &agent, "+5215512345678", "max_duration");
-        assert!((10..=12).contains(&call["duration_seconds"].as_i64().unwrap_or(0)), "{call}");
+        assert!(
+            (10..=12).contains(&call["duration_seconds"].as_i64().unwrap_or(0)),
+            "{call}"
+        );
     }
 
     async fn a_call_that_is_not_dialed_in_time_expires(database: Database) {
@@ -171,13 +185,17 @@ both! {
         .await;
         let (call, events) = outcome(&account, &receiver, &agent, "+5215512345678", SOON).await;
         assert_failed(&call, &events, &agent, "+5215512345678", "expired");
-        assert_eq!(account.read(&format!("/v1/calls/{ringing}")).await["status"], "initiated");
+        assert_eq!(
+            account.read(&format!("/v1/calls/{ringing}")).await["status"],
+            "initiated"
+        );
     }
 
     async fn the_lease_ends_a_call_whose_carrier_never_reports(database: Database) {
         let (_server, account, receiver, agent) = started(database).await;
         let to = "+15005550008";
-        let (call, events) = outcome(&account, &receiver, &agent, to, Duration::from_secs(110)).await;
+        let (call, events) =
+            outcome(&account, &receiver, &agent, to, Duration::from_secs(110)).await;
         assert_failed(&call, &events, &agent, to, "interrupted");
     }
 }

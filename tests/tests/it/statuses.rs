@@ -10,10 +10,18 @@ both! {
         let agent = account.agent().await;
         let target = format!("/v1/agents/{agent}");
         let publish = format!("{target}/publish");
-        let to = async |status: &str| account.patch(&target, json!({"status": status})).send().await;
+        let to = async |status: &str| {
+            account
+                .patch(&target, json!({"status": status}))
+                .send()
+                .await
+        };
         assert_eq!(to("paused").await.assert(200)["status"], "paused");
         // Publishing while paused leaves it paused.
-        assert_eq!(account.post(&publish, "{}").send().await.assert(200)["status"], "paused");
+        assert_eq!(
+            account.post(&publish, "{}").send().await.assert(200)["status"],
+            "paused"
+        );
         assert_eq!(to("active").await.assert(200)["status"], "active");
         for status in ["draft", "error"] {
             let message = to(status).await.assert_error(409, "conflict");
@@ -21,7 +29,11 @@ both! {
         }
         assert_eq!(to("archived").await.assert(200)["status"], "archived");
         to("active").await.assert_error(409, "conflict");
-        account.post(&publish, "{}").send().await.assert_error(409, "conflict");
+        account
+            .post(&publish, "{}")
+            .send()
+            .await
+            .assert_error(409, "conflict");
         assert_eq!(to("paused").await.assert(200)["status"], "paused");
         let wrong = to("asleep").await.assert_error(400, "invalid_body");
         assert!(wrong.starts_with("`status`: must be `draft`"), "{wrong}");
@@ -30,14 +42,33 @@ both! {
     async fn an_agent_that_was_never_published_does_not_become_active(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
-        let made = account.post("/v1/agents", r#"{"name":"a","language":"en"}"#).send().await.assert(201);
+        let made = account
+            .post("/v1/agents", r#"{"name":"a","language":"en"}"#)
+            .send()
+            .await
+            .assert(201);
         let target = format!("/v1/agents/{}", made["id"].as_str().unwrap_or_default());
-        let active = account.patch(&target, r#"{"status":"active"}"#).send().await;
+        let active = account
+            .patch(&target, r#"{"status":"active"}"#)
+            .send()
+            .await;
         active.assert_error(409, "conflict");
-        let archived = account.patch(&target, r#"{"status":"archived"}"#).send().await.assert(200);
+        let archived = account
+            .patch(&target, r#"{"status":"archived"}"#)
+            .send()
+            .await
+            .assert(200);
         assert_eq!(archived["status"], "archived");
-        account.patch(&target, r#"{"status":"paused"}"#).send().await.assert(200);
-        account.patch(&target, r#"{"status":"active"}"#).send().await.assert_error(409, "conflict");
+        account
+            .patch(&target, r#"{"status":"paused"}"#)
+            .send()
+            .await
+            .assert(200);
+        account
+            .patch(&target, r#"{"status":"active"}"#)
+            .send()
+            .await
+            .assert_error(409, "conflict");
     }
 
     async fn only_an_active_published_agent_takes_calls(database: Database) {
@@ -45,9 +76,19 @@ both! {
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let body = json!({"agent_id": agent, "to": "+15005550001"});
-        let place = async || account.post("/v1/calls", &body).idempotency_key("k").send().await;
+        let place = async || {
+            account
+                .post("/v1/calls", &body)
+                .idempotency_key("k")
+                .send()
+                .await
+        };
         let to = async |status: &str| {
-            account.patch(&format!("/v1/agents/{agent}"), json!({"status": status})).send().await.assert(200)
+            account
+                .patch(&format!("/v1/agents/{agent}"), json!({"status": status}))
+                .send()
+                .await
+                .assert(200)
         };
         for status in ["paused", "archived"] {
             to(status).await;
@@ -61,8 +102,15 @@ both! {
         to("paused").await;
         let replay = place().await;
         assert_eq!((replay.status, &replay.body), (201, &placed.body));
-        let draft = account.post("/v1/agents", r#"{"name":"a","language":"en"}"#).send().await.assert(201);
-        let call = account.post("/v1/calls", json!({"agent_id": draft["id"], "to": "+15005550001"}));
+        let draft = account
+            .post("/v1/agents", r#"{"name":"a","language":"en"}"#)
+            .send()
+            .await
+            .assert(201);
+        let call = account.post(
+            "/v1/calls",
+            json!({"agent_id": draft["id"], "to": "+15005550001"}),
+        );
         call.send().await.assert_error(403, "agent_disabled");
     }
 }

@@ -28,12 +28,23 @@ both! {
         let server = start(database, 20).await;
         let account = server.account_with("scale", 100).await;
         let agent = costly(&account).await;
-        let call = account.ended(&account.call(&agent, "+5215512345678").await).await;
+        let call = account
+            .ended(&account.call(&agent, "+5215512345678").await)
+            .await;
         assert_eq!(call["status"], "completed", "{call}");
-        let seconds = call["duration_seconds"].as_i64().unwrap_or(0);
-        assert_eq!(call["credits"].as_i64(), Some((seconds * 12).div_ceil(600)), "{call}");
-        let busy = account.ended(&account.call(&agent, "+15005550001").await).await;
-        assert_eq!(busy["credits"], 0, "a call that was never answered costs nothing");
+        let seconds = call["duration_seconds"].as_u64().unwrap_or(0);
+        assert_eq!(
+            call["credits"].as_u64(),
+            Some((seconds * 12).div_ceil(600)),
+            "{call}"
+        );
+        let busy = account
+            .ended(&account.call(&agent, "+15005550001").await)
+            .await;
+        assert_eq!(
+            busy["credits"], 0,
+            "a call that was never answered costs nothing"
+        );
     }
 
     async fn a_wallet_that_cannot_cover_a_call_refuses_it(database: Database) {
@@ -41,17 +52,35 @@ both! {
         let account = server.account_with("scale", 5).await;
         let agent = costly(&account).await;
         let body = json!({"agent_id": agent, "to": "+15005550002"});
-        let place = async || account.post("/v1/calls", &body).idempotency_key("third").send().await;
+        let place = async || {
+            account
+                .post("/v1/calls", &body)
+                .idempotency_key("third")
+                .send()
+                .await
+        };
         // Each holds 2 of the 5 while it rings.
-        let ringing = [account.call(&agent, "+15005550002").await, account.call(&agent, "+15005550002").await];
+        let ringing = [
+            account.call(&agent, "+15005550002").await,
+            account.call(&agent, "+15005550002").await,
+        ];
         let refused = place().await;
         refused.assert_error(402, "payment_required");
         assert_eq!(refused.header("retry-after"), None);
-        account.post(&format!("/v1/calls/{}/hangup", ringing[0]), "{}").send().await.assert(202);
+        account
+            .post(&format!("/v1/calls/{}/hangup", ringing[0]), "{}")
+            .send()
+            .await
+            .assert(202);
         account.ended(&ringing[0]).await;
         // What it held is free again, and so is the key of the refused request.
         place().await.assert(201);
-        assert_eq!(account.read("/v1/calls").await["data"].as_array().map(Vec::len), Some(3));
+        assert_eq!(
+            account.read("/v1/calls").await["data"]
+                .as_array()
+                .map(Vec::len),
+            Some(3)
+        );
     }
 
     async fn of_parallel_calls_only_those_that_are_covered_are_accepted(database: Database) {
@@ -59,7 +88,9 @@ both! {
         let account = server.account_with("scale", 11).await;
         let agent = costly(&account).await;
         let body = json!({"agent_id": agent, "to": "+15005550002"});
-        let all: Vec<_> = (0..20).map(|_| tokio::spawn(account.post("/v1/calls", &body).send())).collect();
+        let all: Vec<_> = (0..20)
+            .map(|_| tokio::spawn(account.post("/v1/calls", &body).send()))
+            .collect();
         let mut statuses = Vec::new();
         for one in all {
             statuses.push(offhook_tests::must("an answer", one.await).status);
@@ -72,7 +103,12 @@ both! {
         let server = start(database, 1).await;
         let account = server.account_with("scale", 1_000).await;
         let agent = costly(&account).await;
-        let key = server.key(&account.id, &["--scopes", "all", "--monthly-credit-budget", "3"]).await;
+        let key = server
+            .key(
+                &account.id,
+                &["--scopes", "all", "--monthly-credit-budget", "3"],
+            )
+            .await;
         let body = json!({"agent_id": agent, "to": "+15005550002"});
         let statuses: Value = json!([
             key.post("/v1/calls", &body).send().await.status,
@@ -80,6 +116,9 @@ both! {
             account.post("/v1/calls", &body).send().await.status,
         ]);
         assert_eq!(statuses, json!([201, 402, 201]));
-        key.post("/v1/calls", &body).send().await.assert_error(402, "key_budget_exhausted");
+        key.post("/v1/calls", &body)
+            .send()
+            .await
+            .assert_error(402, "key_budget_exhausted");
     }
 }

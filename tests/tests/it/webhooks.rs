@@ -31,7 +31,10 @@ both! {
         let account = server.account("scale").await;
         let made = create(&account, "http://localhost:9/hooks").await;
         let secret = text(&made["secret"]);
-        assert!(secret.starts_with("whsec_") && secret.len() == 49, "{secret}");
+        assert!(
+            secret.starts_with("whsec_") && secret.len() == 49,
+            "{secret}"
+        );
         assert_timestamp(&made["created_at"]);
         let expected = json!({
             "id": made["id"],
@@ -50,9 +53,17 @@ both! {
         let shown = without_secret(&made);
         assert_eq!(account.read(&target(&made)).await, shown);
         let list = account.read("/v1/webhooks").await;
-        assert_eq!(list, json!({"data": [shown], "has_more": false, "next_cursor": null}));
-        let patch = json!({"url": "http://localhost:9/other", "description": null, "status": "disabled"});
-        let patched = account.patch(&target(&made), patch).send().await.assert(200);
+        assert_eq!(
+            list,
+            json!({"data": [shown], "has_more": false, "next_cursor": null})
+        );
+        let patch =
+            json!({"url": "http://localhost:9/other", "description": null, "status": "disabled"});
+        let patched = account
+            .patch(&target(&made), patch)
+            .send()
+            .await
+            .assert(200);
         let mut expected = shown.clone();
         expected["url"] = json!("http://localhost:9/other");
         expected["description"] = json!(null);
@@ -60,12 +71,27 @@ both! {
         expected["updated_at"] = patched["updated_at"].clone();
         expected["disabled_reason"] = patched["disabled_reason"].clone();
         assert_eq!(patched, expected);
-        let enabled = account.patch(&target(&made), r#"{"status":"enabled"}"#).send().await.assert(200);
-        assert_eq!((&enabled["status"], &enabled["disabled_reason"]), (&json!("enabled"), &json!(null)));
+        let enabled = account
+            .patch(&target(&made), r#"{"status":"enabled"}"#)
+            .send()
+            .await
+            .assert(200);
+        assert_eq!(
+            (&enabled["status"], &enabled["disabled_reason"]),
+            (&json!("enabled"), &json!(null))
+        );
         let deleted = account.delete(&target(&made)).send().await.assert(200);
         assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
-        account.get(&target(&made)).send().await.assert_error(404, "not_found");
-        account.delete(&target(&made)).send().await.assert_error(404, "not_found");
+        account
+            .get(&target(&made))
+            .send()
+            .await
+            .assert_error(404, "not_found");
+        account
+            .delete(&target(&made))
+            .send()
+            .await
+            .assert_error(404, "not_found");
         assert_eq!(account.read("/v1/webhooks").await["data"], json!([]));
     }
 
@@ -78,13 +104,34 @@ both! {
             (r#"{"url":null}"#, "`url`: is required"),
             (r#"{"url":1}"#, "`url`: must be a string"),
             (r#"{"url":"hooks"}"#, "`url`: must be a whole URL"),
-            (r#"{"url":"ftp://example.com/"}"#, "`url`: must begin with https://"),
-            (r#"{"url":"https://a:b@example.com/"}"#, "`url`: must not contain a user name or password"),
-            (r##"{"url":"https://example.com/#x"}"##, "`url`: must not have a fragment"),
-            (r#"{"url":"https://example.com/ x"}"#, "`url`: must not contain spaces"),
-            (r#"{"url":"https://example.com","description":1}"#, "`description`: must be a string"),
-            (r#"{"url":"https://example.com","events":[]}"#, "`events`: unknown field"),
-            (r#"{"url":"https://example.com","url":"https://example.com"}"#, "`url`: appears more than once"),
+            (
+                r#"{"url":"ftp://example.com/"}"#,
+                "`url`: must begin with https://",
+            ),
+            (
+                r#"{"url":"https://a:b@example.com/"}"#,
+                "`url`: must not contain a user name or password",
+            ),
+            (
+                r##"{"url":"https://example.com/#x"}"##,
+                "`url`: must not have a fragment",
+            ),
+            (
+                r#"{"url":"https://example.com/ x"}"#,
+                "`url`: must not contain spaces",
+            ),
+            (
+                r#"{"url":"https://example.com","description":1}"#,
+                "`description`: must be a string",
+            ),
+            (
+                r#"{"url":"https://example.com","events":[]}"#,
+                "`events`: unknown field",
+            ),
+            (
+                r#"{"url":"https://example.com","url":"https://example.com"}"#,
+                "`url`: appears more than once",
+            ),
         ] {
             let answer = account.post("/v1/webhooks", body).send().await;
             let said = answer.assert_error(400, "invalid_body");
@@ -93,28 +140,59 @@ both! {
         for (body, message) in [
             (r#"{"url":null}"#, "`url`: must not be null"),
             (r#"{"status":null}"#, "`status`: must not be null"),
-            (r#"{"status":"off"}"#, "`status`: must be `enabled` or `disabled`"),
+            (
+                r#"{"status":"off"}"#,
+                "`status`: must be `enabled` or `disabled`",
+            ),
             (r#"{"secret":"x"}"#, "`secret`: unknown field"),
         ] {
-            let said = account.patch(&target(&made), body).send().await.assert_error(400, "invalid_body");
+            let said = account
+                .patch(&target(&made), body)
+                .send()
+                .await
+                .assert_error(400, "invalid_body");
             assert_eq!(said, message);
         }
         for (action, body, message) in [
-            ("rotate-secret", r#"{"overlap_hours":169}"#, "`overlap_hours`: must be an integer from 0 to 168"),
-            ("rotate-secret", r#"{"overlap_hours":-1}"#, "`overlap_hours`: must be an integer from 0 to 168"),
-            ("test", r#"{"type":"call.lost"}"#, "`type`: must be `call.initiated`, `call.completed` or `call.failed`"),
+            (
+                "rotate-secret",
+                r#"{"overlap_hours":169}"#,
+                "`overlap_hours`: must be an integer from 0 to 168",
+            ),
+            (
+                "rotate-secret",
+                r#"{"overlap_hours":-1}"#,
+                "`overlap_hours`: must be an integer from 0 to 168",
+            ),
+            (
+                "test",
+                r#"{"type":"call.lost"}"#,
+                "`type`: must be `call.initiated`, `call.completed` or `call.failed`",
+            ),
             ("recover", "{}", "`since`: is required"),
-            ("recover", r#"{"since":"yesterday"}"#, "`since`: must be an ISO 8601 date or datetime"),
-            ("recover", r#"{"since":"2020-01-01"}"#, "`since`: must be within the last 14 days"),
+            (
+                "recover",
+                r#"{"since":"yesterday"}"#,
+                "`since`: must be an ISO 8601 date or datetime",
+            ),
+            (
+                "recover",
+                r#"{"since":"2020-01-01"}"#,
+                "`since`: must be within the last 14 days",
+            ),
         ] {
-            let answer = account.post(&format!("{}/{action}", target(&made)), body).send().await;
+            let answer = account
+                .post(&format!("{}/{action}", target(&made)), body)
+                .send()
+                .await;
             let said = answer.assert_error(400, "invalid_body");
             assert!(said.starts_with(message), "{action} {body}: {said}");
         }
     }
 
     async fn without_private_targets_only_public_https_urls_are_taken(database: Database) {
-        let server = Server::start(Options::on(database).default_of("webhooks.allow_private_targets")).await;
+        let server =
+            Server::start(Options::on(database).default_of("webhooks.allow_private_targets")).await;
         let account = server.account("scale").await;
         for url in [
             "http://example.com/",
@@ -141,11 +219,19 @@ both! {
             "https://example.com./",
             &format!("https://example.com/{}", "x".repeat(2_040)),
         ] {
-            let answer = account.post("/v1/webhooks", json!({"url": url})).send().await;
+            let answer = account
+                .post("/v1/webhooks", json!({"url": url}))
+                .send()
+                .await;
             let said = answer.assert_error(400, "invalid_body");
             assert!(said.starts_with("`url`: "), "{url}: {said}");
         }
-        for url in ["https://example.com/hooks?a=b", "https://EXAMPLE.com:8443", "https://example.com:443/", "https://xn--bcher-kva.example/"] {
+        for url in [
+            "https://example.com/hooks?a=b",
+            "https://EXAMPLE.com:8443",
+            "https://example.com:443/",
+            "https://xn--bcher-kva.example/",
+        ] {
             create(&account, url).await;
         }
     }
@@ -155,7 +241,16 @@ both! {
         let (account, other) = (server.account("scale").await, server.account("scale").await);
         // In parallel, so that no two pass the check at once.
         let all: Vec<_> = (0..25)
-            .map(|n| tokio::spawn(account.post("/v1/webhooks", json!({"url": format!("http://localhost:9/{n}")})).send()))
+            .map(|n| {
+                tokio::spawn(
+                    account
+                        .post(
+                            "/v1/webhooks",
+                            json!({"url": format!("http://localhost:9/{n}")}),
+                        )
+                        .send(),
+                )
+            })
             .collect();
         let mut statuses = Vec::new();
         for one in all {
@@ -166,9 +261,16 @@ both! {
         create(&other, "http://localhost:9/").await;
         let page = account.read("/v1/webhooks?limit=100").await;
         assert_eq!(page["data"].as_array().map(Vec::len), Some(20));
-        account.delete(&target(&page["data"][7])).send().await.assert(200);
+        account
+            .delete(&target(&page["data"][7]))
+            .send()
+            .await
+            .assert(200);
         create(&account, "http://localhost:9/").await;
-        let full = account.post("/v1/webhooks", json!({"url": "http://localhost:9/"})).send().await;
+        let full = account
+            .post("/v1/webhooks", json!({"url": "http://localhost:9/"}))
+            .send()
+            .await;
         full.assert_error(409, "conflict");
     }
 
@@ -182,7 +284,12 @@ both! {
         for item in &data {
             let example = &item["example"];
             assert_eq!(example["type"], item["type"]);
-            let members: Vec<_> = example.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            let members: Vec<_> = example
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+                .collect();
             assert_eq!(members, ["id", "type", "created_at", "data"]);
             assert!(!text(&item["description"]).is_empty());
         }
