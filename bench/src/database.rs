@@ -52,6 +52,7 @@ pub(crate) struct Database {
     keep: Keep,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 enum Keep {
     Directory(#[expect(dead_code, reason = "deleted when it is dropped")] TempDir),
     Server {

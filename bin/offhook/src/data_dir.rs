@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use offhook_domain::NodeId;
 use offhook_storage::{MASTER_KEY_LEN, MasterKey};
 
 use crate::settings::Settings;
@@ -13,6 +14,7 @@ use crate::settings::Settings;
 const LOCK_FILE: &str = "lock";
 const MASTER_KEY_FILE: &str = "master.key";
 const LISTEN_FILE: &str = "listen";
+const NODE_FILE: &str = "node";
 
 /// The right to serve from a data directory; it ends with the value, or with the process.
 #[derive(Debug)]
@@ -56,6 +58,21 @@ pub(crate) fn lock(dir: &Path) -> anyhow::Result<DataDirLock> {
             Err(error).with_context(|| format!("{} cannot be locked", path.display()))
         }
     }
+}
+
+/// Writes down which process serves from this directory, and tells which one did before. Whoever holds the lock knows
+/// that that one is gone, without waiting for its registration to run out.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn succeed(dir: &Path, node: NodeId) -> anyhow::Result<Option<NodeId>> {
+    let path = dir.join(NODE_FILE);
+    let before = std::fs::read_to_string(&path)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    std::fs::write(&path, format!("{node}\n"))
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    Ok(before)
 }
 
 /// Writes down the address that is served, whole or not at all.
@@ -161,6 +178,14 @@ mod tests {
         );
         drop(held);
         lock(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_process_learns_which_one_served_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) = (crate::parts::new_node(), crate::parts::new_node());
+        assert_eq!(succeed(dir.path(), first).unwrap(), None);
+        assert_eq!(succeed(dir.path(), second).unwrap(), Some(first));
     }
 
     #[test]

@@ -71,7 +71,11 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     data_dir::create(&settings.data_dir)?;
     let lock = data_dir::lock(&settings.data_dir)?;
     let store = parts::open_store(&settings).await?;
-    let services = parts::services(&settings, store, parts::new_node())?;
+    let node = parts::new_node();
+    if let Some(gone) = data_dir::succeed(&settings.data_dir, node)? {
+        store.leave_node(gone).await?;
+    }
+    let services = parts::services(&settings, store, node)?;
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
