@@ -110,7 +110,7 @@ impl Filled {
             phone: what.phone.map(str::parse).transpose()?,
         };
         let after: Option<PageKey<ConversationId>> = if deep {
-            let number = self.bulk.count / 4;
+            let number = self.bulk.count / 3;
             let at = Timestamp::from_micros(self.bulk.at_us(number));
             let id = uuid(number)?;
             Some((at, id))

@@ -57,23 +57,23 @@ pub(crate) async fn edge(
         return Err(ApiError::internal("the application has no state").into());
     };
     let exchange = Rc::new(Exchange::begin(&state, &req));
+    // What is answered here is not logged and needs no span: a refusal must cost next to nothing.
+    if exchange.origin.is_some() && is_preflight(&req) {
+        return Ok(req.into_response(exchange.finish(preflight())));
+    }
+    if let Err(refusal) = admit(&state, &exchange, &req) {
+        let answer = HttpResponse::from_error(refusal);
+        return Ok(req.into_response(exchange.finish(answer)));
+    }
     let span = tracing::info_span!("request", request_id = %exchange.id, method = %req.method());
-    pass(&state, exchange, req, next).instrument(span).await
+    pass(exchange, req, next).instrument(span).await
 }
 
 async fn pass(
-    state: &HttpState,
     exchange: Rc<Exchange>,
     req: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    if exchange.origin.is_some() && is_preflight(&req) {
-        return Ok(req.into_response(exchange.finish(preflight())));
-    }
-    if let Err(refusal) = admit(state, &exchange, &req) {
-        let answer = HttpResponse::from_error(refusal);
-        return Ok(req.into_response(exchange.finish(answer)));
-    }
     req.extensions_mut().insert(exchange.clone());
     // The request moves into the service and is lost if a handler panics, so that answer goes out as an error that
     // carries its whole response.

@@ -91,6 +91,9 @@ struct Entry {
     credits_per_minute: f64,
 }
 
+/// The model of a provider that serves whatever the operator runs there.
+const ANY_MODEL: &str = "*";
+
 /// The catalog.
 #[derive(Debug, Clone)]
 pub struct Catalog(Vec<Model>);
@@ -132,12 +135,12 @@ impl Catalog {
         &self.0
     }
 
-    /// The model that an agent's configuration names.
+    /// The model that an agent's configuration names; a provider whose model is `*` has whatever its server has.
     #[must_use]
     pub fn find(&self, kind: ModelKind, provider: &str, model: &str) -> Option<&Model> {
-        self.0
-            .iter()
-            .find(|m| m.kind == kind && m.provider == provider && m.model == model)
+        self.0.iter().find(|m| {
+            m.kind == kind && m.provider == provider && (m.model == model || m.model == ANY_MODEL)
+        })
     }
 
     /// Whether a provider has models of this kind.

@@ -45,8 +45,9 @@ impl Health {
             .is_second_node_without_redis(self.shared.node, self.shared.has_redis, now)
             .await;
         match second {
-            Ok(false) => Ok(()),
-            Ok(true) => Err("another process serves this database, and without Redis (redis_url) the two would not \
+            Ok(Some(false)) => Ok(()),
+            Ok(None) => Err("this process is not registered with the database yet".to_owned()),
+            Ok(Some(true)) => Err("another process serves this database, and without Redis (redis_url) the two would not \
                              share their rate limits"
                 .to_owned()),
             Err(_) => Err("the database is out of reach".to_owned()),

@@ -152,6 +152,7 @@ table! {
         metadata -> sql::Json,
         price_millicredits -> BigInt,
         started_at -> sql::Instant,
+        queued_at -> sql::Instant,
         answered_at -> Nullable<sql::Instant>,
         ended_at -> Nullable<sql::Instant>,
         duration_seconds -> Nullable<BigInt>,

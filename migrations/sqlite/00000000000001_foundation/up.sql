@@ -111,6 +111,7 @@ CREATE TABLE conversations (
     metadata TEXT NOT NULL,
     price_millicredits INTEGER NOT NULL,
     started_at INTEGER NOT NULL,
+    queued_at INTEGER NOT NULL DEFAULT 0,
     answered_at INTEGER,
     ended_at INTEGER,
     duration_seconds INTEGER,
@@ -282,7 +283,7 @@ CREATE TABLE attempts (
     error TEXT,
     response_snippet TEXT
 ) STRICT;
-CREATE INDEX attempts_delivery ON attempts (delivery_id, at, id);
+CREATE INDEX attempts_delivery ON attempts (delivery_id);
 
 CREATE TABLE audit_log (
     id BLOB NOT NULL PRIMARY KEY,

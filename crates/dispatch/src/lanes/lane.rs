@@ -181,7 +181,7 @@ impl Lane {
     /// endpoint gets through in a fraction of a second.
     fn ahead(&self) -> usize {
         match self.health {
-            Health::Quick => self.window * 4,
+            Health::Quick => self.window * 8,
             Health::Good => self.window / 2,
             Health::Unknown | Health::SlowOrFailing => 0,
         }

@@ -32,11 +32,12 @@ impl Rig {
         id
     }
 
-    /// Looks, plans, claims until there is nothing left to claim, and begins whatever may begin.
+    /// Looks, begins whatever may begin, and claims until there is nothing left to claim.
     fn begin(&mut self) -> Vec<Started> {
         self.look();
         let mut started = Vec::new();
         loop {
+            started.extend(std::iter::from_fn(|| self.lanes.next(None, self.at)));
             let plan = self.lanes.plan(NOW);
             if plan.size() == 0 {
                 return started;
@@ -52,7 +53,6 @@ impl Rig {
             });
             let claimed = claimed.collect();
             self.lanes.claimed(&plan, claimed, self.at);
-            started.extend(std::iter::from_fn(|| self.lanes.next(None, self.at)));
         }
     }
 

@@ -195,6 +195,7 @@ impl Calls {
         match self.0.store.place_call(call).await? {
             Placed::Accepted(endpoints) => {
                 failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
+                tracing::info!(call = %id, "call accepted");
                 self.0.wakes.dialer.notify_one();
                 if !endpoints.is_empty() {
                     self.0.wakes.dispatcher.notify_one();

@@ -114,6 +114,7 @@ pub(crate) async fn settle(
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
     shared.feed.touch(call.id);
     if settled.is_some() {
+        tracing::info!(call = %call.id, outcome = %outcome.state(), duration_seconds, "call ended");
         shared.wakes.dispatcher.notify_one();
     }
     // A place for the next call.

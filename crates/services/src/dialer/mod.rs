@@ -16,6 +16,7 @@ use offhook_storage::{Account, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::calls::end_queued;
 use crate::{Keys, Shared, housekeeping};
@@ -153,8 +154,10 @@ impl Dialer {
             shared.feed.touch(call.id);
             let control = CallControl::new();
             shared.registry.insert(call.id, claim, control.clone());
-            self.calls
-                .spawn(call::hold(shared.clone(), call, claim, claimed_at, control));
+            // The line that a request logs when it places a call ties this span to its request id.
+            let span = tracing::info_span!("call", call = %call.id);
+            let held = call::hold(shared.clone(), call, claim, claimed_at, control);
+            self.calls.spawn(held.instrument(span));
         }
         Ok(())
     }
@@ -197,7 +200,7 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
     let claims = held.iter().map(|(_, claim)| *claim).collect();
     let kept: std::collections::HashSet<_> = shared
         .store
-        .renew_claims(claims, now)
+        .renew_claims(claims)
         .await?
         .into_iter()
         .collect();
@@ -231,8 +234,12 @@ async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
 
 /// Ends queued calls that nobody dialed in time.
 async fn expire(shared: &Shared) -> Result<(), StoreError> {
-    let accepted_before = shared.clock.now().minus(shared.calls.max_queue);
-    for call in shared.store.overdue_calls(accepted_before).await? {
+    let patience = shared.calls.max_queue;
+    let overdue = shared
+        .store
+        .overdue_calls(patience, shared.clock.now())
+        .await?;
+    for call in overdue {
         end_queued(shared, &call, FailureReason::Expired).await?;
     }
     Ok(())

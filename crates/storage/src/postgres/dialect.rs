@@ -24,8 +24,8 @@ diesel::define_sql_function! {
     fn clock_timestamp() -> crate::sql::Instant;
 }
 
-/// The clock that leases and keys are judged by on every node: the database's, with what tests add (decision 8.7).
-pub(crate) async fn lease_clock(
+/// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add (decision 8.7).
+pub(crate) async fn key_clock(
     conn: &mut Conn,
     _now: Timestamp,
     offset: i64,
@@ -34,12 +34,14 @@ pub(crate) async fn lease_clock(
     Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
 }
 
-/// The clock that the leases of deliveries are judged by.
-pub(crate) async fn delivery_lease_clock(
-    conn: &mut Conn,
-    offset: i64,
-) -> Result<Timestamp, StoreError> {
-    lease_clock(conn, Timestamp::from_micros(0), offset).await
+/// A call begins to wait when its row is written, by the database's clock: the column's default.
+pub(crate) const fn queued_at(_at: Timestamp) -> Option<Timestamp> {
+    None
+}
+
+/// The clock that the leases of calls and deliveries are judged by: the database's.
+pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestamp, StoreError> {
+    key_clock(conn, Timestamp::from_micros(0), offset).await
 }
 
 /// Takes the account's row for the duration of the transaction, so that one node at a time counts its live calls;

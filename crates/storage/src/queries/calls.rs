@@ -7,7 +7,7 @@ use offhook_domain::{
     FailureReason, Timestamp,
 };
 
-use super::super::Conn;
+use super::super::{Conn, dialect};
 use super::{events, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
@@ -41,6 +41,7 @@ pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreE
                 calls::messages_count.eq(0),
                 calls::last_seq.eq(0),
                 calls::hangup_requested.eq(false),
+                dialect::queued_at(call.at).map(|at| calls::queued_at.eq(V(at))),
             ),
         ))
         .execute(conn)

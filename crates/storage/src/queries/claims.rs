@@ -84,7 +84,7 @@ pub(crate) async fn claim(
     let ids: Vec<ConversationId> = calls::table
         .filter(calls::account_id.eq(V(account)))
         .filter(is_queued())
-        .filter(calls::started_at.ge(V(accepted_since)))
+        .filter(calls::queued_at.ge(V(accepted_since)))
         .order((calls::started_at, calls::id))
         .limit(room)
         .select(calls::id)
@@ -147,7 +147,7 @@ pub(crate) async fn take_orphans(
     conn: &mut Conn,
     all: bool,
     most: i64,
-    (now, lease): (Timestamp, Timestamp),
+    (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
     node: NodeId,
 ) -> Result<Vec<Conversation>, StoreError> {
     let mut query = calls::table
@@ -159,7 +159,7 @@ pub(crate) async fn take_orphans(
     query = if all {
         query.filter(calls::node_id.ne(V(node)))
     } else {
-        query.filter(calls::lease_expires_at.lt(V(now)))
+        query.filter(calls::lease_expires_at.lt(V(lease_now)))
     };
     let ids = query.load(conn).await?;
     if ids.is_empty() {
@@ -174,7 +174,7 @@ pub(crate) async fn take_orphans(
         update = if all {
             update.filter(calls::node_id.ne(V(node)))
         } else {
-            update.filter(calls::lease_expires_at.lt(V(now)))
+            update.filter(calls::lease_expires_at.lt(V(lease_now)))
         };
         let call: Option<Conversation> = update
             .set((
@@ -213,7 +213,7 @@ pub(crate) async fn overdue(
 ) -> Result<Vec<Conversation>, StoreError> {
     Ok(calls::table
         .filter(is_queued())
-        .filter(calls::started_at.lt(V(accepted_before)))
+        .filter(calls::queued_at.lt(V(accepted_before)))
         .order((calls::account_id, calls::started_at, calls::id))
         .limit(500)
         .select(Conversation::as_select())

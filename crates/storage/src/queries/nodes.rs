@@ -38,13 +38,13 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Whether an older living node than this one has no shared limits to share.
+/// Whether an older living node than this one has no shared limits to share; `None` while this one is not registered.
 pub(crate) async fn is_second_without_redis(
     conn: &mut Conn,
     node: NodeId,
     has_redis: bool,
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Option<bool>, StoreError> {
     let started: Option<Timestamp> = nodes::table
         .find(V(node))
         .select(nodes::started_at)
@@ -52,7 +52,7 @@ pub(crate) async fn is_second_without_redis(
         .await
         .optional()?;
     let Some(started) = started else {
-        return Ok(false);
+        return Ok(None);
     };
     let older: Vec<bool> = nodes::table
         .filter(nodes::id.ne(V(node)))
@@ -65,7 +65,9 @@ pub(crate) async fn is_second_without_redis(
         .select(nodes::has_redis)
         .load(conn)
         .await?;
-    Ok(!older.is_empty() && (!has_redis || older.contains(&false)))
+    Ok(Some(
+        !older.is_empty() && (!has_redis || older.contains(&false)),
+    ))
 }
 
 pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<(), StoreError> {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
-pub(crate) async fn lease_clock(
+pub(crate) async fn key_clock(
     _conn: &mut Conn,
     now: Timestamp,
     _offset: i64,
@@ -29,12 +29,14 @@ pub(crate) async fn lease_clock(
     Ok(now)
 }
 
-/// The clock that the leases of deliveries are judged by: the time since this process began, which nobody can turn.
-/// Leases of an earlier process are made to run out by hand, when the dispatcher starts.
-pub(crate) async fn delivery_lease_clock(
-    _conn: &mut Conn,
-    offset: i64,
-) -> Result<Timestamp, StoreError> {
+/// When a call that is accepted at `at` began to wait, by the clock that its patience is judged by.
+pub(crate) const fn queued_at(at: Timestamp) -> Option<Timestamp> {
+    Some(at)
+}
+
+/// The clock that the leases of calls and deliveries are judged by: the time since this process began, which nobody can turn.
+/// Leases of an earlier process mean nothing here: at its start a process takes over whatever others have claimed.
+pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timestamp, StoreError> {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let micros = i64::try_from(BEGAN.elapsed().as_micros()).unwrap_or(i64::MAX);
     Ok(Timestamp::from_micros(micros.saturating_add(offset)))

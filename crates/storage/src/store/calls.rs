@@ -46,7 +46,7 @@ impl Store {
             use queries::wallets::{Draw, Reserve};
 
             if let Some(claim) = &call.idempotency {
-                let now = dialect::lease_clock(conn, call.at, offset).await?;
+                let now = dialect::key_clock(conn, call.at, offset).await?;
                 let times = (now, now.plus(KEY_RETENTION));
                 match queries::idempotency::take(conn, call.account_id, claim, times).await? {
                     Take::Owned => {}
@@ -103,8 +103,9 @@ impl Store {
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, now, offset).await?.plus(LEASE);
-            let times = (now, now.minus(patience), lease);
+            let queue_now = dialect::key_clock(conn, now, offset).await?;
+            let lease_now = dialect::lease_clock(conn, offset).await?;
+            let times = (now, queue_now.minus(patience), lease_now.plus(LEASE));
             let claimed = queries::claims::claim(conn, account, limits, times, node).await?;
             Ok(if claimed.is_empty() {
                 Verdict::Rollback(claimed)
@@ -118,14 +119,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn renew_claims(
-        &self,
-        claims: Vec<ClaimId>,
-        now: Timestamp,
-    ) -> Result<Vec<ClaimId>, StoreError> {
+    pub async fn renew_claims(&self, claims: Vec<ClaimId>) -> Result<Vec<ClaimId>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, now, offset).await?.plus(LEASE);
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
             Ok(Verdict::Commit(
                 queries::claims::renew(conn, &claims, lease).await?,
             ))
@@ -145,8 +142,8 @@ impl Store {
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, now, offset).await?;
-            let times = (now, now.plus(LEASE));
+            let lease_now = dialect::lease_clock(conn, offset).await?;
+            let times = (now, lease_now, lease_now.plus(LEASE));
             let taken = queries::claims::take_orphans(conn, all, most, times, node).await?;
             Ok(if taken.is_empty() {
                 Verdict::Rollback(taken)
@@ -156,16 +153,20 @@ impl Store {
         })
     }
 
-    /// Queued calls that were accepted before `accepted_before`.
+    /// Queued calls that were accepted longer than `patience` ago.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn overdue_calls(
         &self,
-        accepted_before: Timestamp,
+        patience: Duration,
+        now: Timestamp,
     ) -> Result<Vec<Conversation>, StoreError> {
-        read!(self, |conn| queries::claims::overdue(conn, accepted_before)
-            .await)
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect::key_clock(conn, now, offset).await?;
+            queries::claims::overdue(conn, now.minus(patience)).await
+        })
     }
 
     /// How many calls wait to be dialed.
@@ -408,7 +409,7 @@ impl Store {
     pub async fn purge_keys(&self, now: Timestamp) -> Result<usize, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, now, offset).await?;
+            let now = dialect::key_clock(conn, now, offset).await?;
             let before = now.minus(Duration::from_secs(3600));
             Ok(Verdict::Commit(
                 queries::idempotency::purge(conn, before).await?,

@@ -229,13 +229,14 @@ impl Store {
     ) -> Result<(), StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, now, offset).await?;
+            let now = dialect::key_clock(conn, now, offset).await?;
             queries::nodes::register(conn, node, has_redis, (now, now.plus(LEASE))).await?;
             Ok(crate::Verdict::Commit(()))
         })
     }
 
-    /// Whether another, older process lives that this one cannot share its limits with (decision 9).
+    /// Whether another, older process lives that this one cannot share its limits with (decision 9); `None` while
+    /// this one is not registered.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -244,10 +245,10 @@ impl Store {
         node: NodeId,
         has_redis: bool,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<bool>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::lease_clock(conn, now, offset).await?;
+            let now = dialect::key_clock(conn, now, offset).await?;
             queries::nodes::is_second_without_redis(conn, node, has_redis, now).await
         })
     }

@@ -280,7 +280,7 @@ impl Store {
     pub async fn due_endpoints(&self) -> Result<Vec<DueEndpoint>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let judged_at = dialect::delivery_lease_clock(conn, offset).await?;
+            let judged_at = dialect::lease_clock(conn, offset).await?;
             queries::dispatch::due(conn, judged_at).await
         })
     }
@@ -292,7 +292,7 @@ impl Store {
     pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let judged_at = dialect::delivery_lease_clock(conn, offset).await?;
+            let judged_at = dialect::lease_clock(conn, offset).await?;
             queries::dispatch::due_resends(conn, judged_at).await
         })
     }
@@ -322,7 +322,7 @@ impl Store {
     ) -> Result<Vec<ClaimedAttempt>, StoreError> {
         let offset = self.offset();
         let (mut claimed, sealed) = write!(self, |conn| {
-            let judged_at = dialect::delivery_lease_clock(conn, offset).await?;
+            let judged_at = dialect::lease_clock(conn, offset).await?;
             let times = queries::dispatch::Times {
                 now,
                 judged_at,

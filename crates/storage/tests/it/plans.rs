@@ -1,6 +1,8 @@
 //! Pages come in order from an index, and workers never walk the tables: shown on the very statements that the store
 //! sends.
 
+use std::time::Duration;
+
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
@@ -153,12 +155,15 @@ async fn work(shop: &Shop) {
         .unwrap();
     store.waiting_accounts().await.unwrap();
     store.queue_length().await.unwrap();
-    store.overdue_calls(after(1)).await.unwrap();
+    store
+        .overdue_calls(Duration::from_secs(120), after(1))
+        .await
+        .unwrap();
     store.live_calls(shop.account).await.unwrap();
     let me = node();
     store.hangups(me).await.unwrap();
     let (id, claim) = shop.closing(me).await;
-    store.renew_claims(vec![claim], T0).await.unwrap();
+    store.renew_claims(vec![claim]).await.unwrap();
     let settled = settlement(CallState::Completed, 1);
     store
         .settle_call((shop.account, id, claim), settled)
