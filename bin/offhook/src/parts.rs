@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use offhook_carriers::{RemoteSimulator, Simulator};
 use offhook_dispatch::sender::Sender;
 use offhook_dispatch::{DispatchConfig, Dispatcher};
@@ -11,7 +11,7 @@ use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
 use offhook_providers::ModelRegistry;
-use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
+use offhook_services::{CallSettings, Catalog, ModelKind, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, StoreConfig, mint};
 
 use crate::data_dir;
@@ -43,6 +43,20 @@ pub(crate) async fn open_store(settings: &Settings) -> anyhow::Result<Store> {
     Ok(Store::open(&store_config(settings)?, key).await?)
 }
 
+/// A provider that no agent can name is a setting without effect.
+fn check_providers(settings: &Settings) -> anyhow::Result<()> {
+    let catalog = Catalog::load(&settings.plans)?;
+    let unknown = |name: &&String| !catalog.has_provider(ModelKind::Llm, name);
+    if let Some(name) = settings.models.keys().find(unknown) {
+        let known = catalog.providers(ModelKind::Llm).join("`, `");
+        bail!(
+            "section `models.{name}`: the model catalog has no such provider (it has `{known}`); \
+             a server of your own is `models.local`"
+        );
+    }
+    Ok(())
+}
+
 /// The use cases over `store`, for the process `node`.
 ///
 /// # Errors
@@ -52,6 +66,7 @@ pub(crate) fn services(
     store: Store,
     node: NodeId,
 ) -> anyhow::Result<Services> {
+    check_providers(settings)?;
     // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
@@ -133,4 +148,25 @@ pub(crate) fn dispatcher(settings: &Settings, services: &Services) -> anyhow::Re
         retry_offsets: settings.webhooks.retry_offsets.to_vec(),
         ..DispatchConfig::new(services.store().clone(), clock, sender, wake)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Flags;
+
+    fn with_provider(name: &str) -> anyhow::Result<()> {
+        let variable = format!("OFFHOOK_MODELS__{name}__BASE_URL");
+        let environment = [(variable.into(), "http://127.0.0.1:11434/v1".into())];
+        check_providers(&Settings::from_parts(Flags::default(), environment)?)
+    }
+
+    #[test]
+    fn a_provider_that_no_agent_can_name_is_refused_with_those_that_it_can() {
+        with_provider("OPENAI").unwrap();
+        with_provider("LOCAL").unwrap();
+        let refused = with_provider("OLAMA").unwrap_err().to_string();
+        assert!(refused.starts_with("section `models.olama`: "), "{refused}");
+        assert!(refused.contains("`local`"), "{refused}");
+    }
 }

@@ -47,7 +47,10 @@ fn statements(database: &str, file: &str) -> Vec<String> {
 /// A statement of PostgreSQL in SQLite's types.
 fn in_sqlite(statement: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
-    let plain = statement.replace(" COLLATE \"C\"", "");
+    // Collations and room in the pages are PostgreSQL's alone.
+    let plain = statement
+        .replace(" COLLATE \"C\"", "")
+        .replace(" WITH (fillfactor = 50)", "");
     let is_table = plain.starts_with("CREATE TABLE");
     for word in plain.split(' ') {
         let bare = word.trim_end_matches(',');
@@ -55,6 +58,8 @@ fn in_sqlite(statement: &str) -> String {
             "uuid" | "bytea" => "BLOB",
             "timestamptz" | "boolean" | "integer" | "bigint" => "INTEGER",
             "json" => "TEXT",
+            // The one default: on SQLite the process writes the column itself.
+            "clock_timestamp()" => "0",
             _ => bare,
         };
         words.push(mapped);
