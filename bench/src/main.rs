@@ -39,10 +39,10 @@ struct Arguments {
     #[arg(long)]
     database: Option<database::Kind>,
     /// Seconds that one side of a comparison is loaded in each round.
-    #[arg(long, default_value_t = 3.0)]
+    #[arg(long, default_value_t = 1.5)]
     seconds: f64,
     /// Rounds of each comparison.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 9)]
     rounds: usize,
 }
 

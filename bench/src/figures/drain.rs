@@ -24,7 +24,7 @@ const SIZE: usize = 400;
 /// Endpoints of one account, which may have 64 attempts under way.
 const OF_ONE_ACCOUNT: usize = 20;
 const WINDOW: usize = 64;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const MOST: Duration = Duration::from_secs(300);
 
 pub(super) async fn run(

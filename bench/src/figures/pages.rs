@@ -218,6 +218,12 @@ fn cases() -> Vec<Case> {
                 ..phone(share)
             }
         });
+        add(format!("agent {words} + from and to"), share, &|share| {
+            What {
+                period: true,
+                ..agent(share)
+            }
+        });
         // Every status has rows: the last agent has none, whatever the status.
         add(
             format!("agent 100 % + status {words}"),
@@ -231,12 +237,27 @@ fn cases() -> Vec<Case> {
             both(share, 0)
         });
         if share < 3 {
-            add(format!("status {words}"), share, &|share| What {
-                status: Some(statuses[share]),
-                ..What::default()
-            });
+            for period in [false, true] {
+                let name = format!(
+                    "status {words}{}",
+                    if period { " + from and to" } else { "" }
+                );
+                add(name, share, &|share| What {
+                    period,
+                    status: Some(statuses[share]),
+                    ..What::default()
+                });
+            }
         }
     }
+    add(
+        "agent 1 % + status 1 % + from and to, no row in common".to_owned(),
+        3,
+        &|_| What {
+            period: true,
+            ..both(1, 1)
+        },
+    );
     add(
         "agent 1 % + status 1 %, no row in common".to_owned(),
         3,

@@ -48,7 +48,13 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
     );
     report.add(&name, Target::AtLeast(0.4), many.ratio, "", &detail);
     let (p50, p99) = turns.percentiles();
-    let detail = format!("p50 {} ms, p99 {} ms", number(p50), number(p99));
+    let bare = spread(&turns.bare_spreads.borrow());
+    let detail = format!(
+        "p50 {} ms, p99 {} ms; bare transaction {}",
+        number(p50),
+        number(p99),
+        number(bare)
+    );
     let name = format!(
         "POST /v1/calls p99 / p50, {ACCOUNTS} accounts, {}",
         kind.name()
@@ -92,6 +98,8 @@ struct Turns<'a> {
     bare: Vec<Vec<u8>>,
     /// Of each turn of the service: p50 and p99 in milliseconds.
     spreads: RefCell<Vec<(f64, f64)>>,
+    /// The same of the bare handler.
+    bare_spreads: RefCell<Vec<(f64, f64)>>,
     /// Makes the keys of each turn different.
     turn: Cell<usize>,
 }
@@ -122,12 +130,14 @@ impl<'a> Turns<'a> {
                 .collect(),
             bare: tenants.iter().map(bare).collect(),
             spreads: RefCell::default(),
+            bare_spreads: RefCell::default(),
             turn: Cell::new(first_turn),
         }
     }
 
     async fn compare(&self, accounts: usize) -> anyhow::Result<Paired> {
         self.spreads.borrow_mut().clear();
+        self.bare_spreads.borrow_mut().clear();
         let rounds = self.bench.rounds;
         let (a, b) = (
             async || self.service(accounts).await,
@@ -156,9 +166,10 @@ impl<'a> Turns<'a> {
             out.extend_from_slice(&self.bare[(connection + sent * CONNECTIONS) % accounts]);
         };
         let until = Until::Elapsed(self.bench.turn());
-        Ok(load::run(self.ports.bare, CONNECTIONS, until, 201, send)
-            .await?
-            .rate)
+        let loaded = load::run(self.ports.bare, CONNECTIONS, until, 201, send).await?;
+        let percentiles = (loaded.percentile(0.5), loaded.percentile(0.99));
+        self.bare_spreads.borrow_mut().push(percentiles);
+        Ok(loaded.rate)
     }
 
     /// The median of the turns' p50 and p99.
@@ -173,12 +184,10 @@ impl<'a> Turns<'a> {
 
     /// The median of the turns' p99 / p50.
     fn spread(&self) -> f64 {
-        median(
-            self.spreads
-                .borrow()
-                .iter()
-                .map(|(p50, p99)| p99 / p50)
-                .collect(),
-        )
+        spread(&self.spreads.borrow())
     }
+}
+
+fn spread(turns: &[(f64, f64)]) -> f64 {
+    median(turns.iter().map(|(p50, p99)| p99 / p50).collect())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, CallState, Clock, ConversationId, DeliveryId, EndpointId,
@@ -145,7 +146,9 @@ impl World {
     }
 
     pub(crate) async fn events(&self, endpoint: EndpointId, count: usize) -> Vec<DeliveryId> {
-        futures_util::future::join_all((0..count).map(|_| self.event(endpoint))).await
+        // Few at once: they share the store's connections with the dispatcher.
+        let events = stream::iter(0..count).map(|_| self.event(endpoint));
+        events.buffered(8).collect().await
     }
 
     /// `call.initiated`.

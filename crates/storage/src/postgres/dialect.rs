@@ -24,6 +24,11 @@ diesel::define_sql_function! {
     fn clock_timestamp() -> crate::sql::Instant;
 }
 
+/// SQLite is told that a condition rarely holds; PostgreSQL needs no such word.
+pub(crate) const fn unlikely<T>(condition: T) -> T {
+    condition
+}
+
 /// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add (decision 8.7).
 pub(crate) async fn key_clock(
     conn: &mut Conn,

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
 
+use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
@@ -88,20 +89,22 @@ async fn rows(
         query = query.filter(calls::started_at.lt(V(at)).or(calls::id.lt(V(id))));
     }
     if let Some(agent) = filter.agent {
-        query = query.filter(calls::agent_id.eq(V(agent)));
+        query = query.filter(unlikely(calls::agent_id.eq(V(agent))));
     }
     if let Some(status) = filter.status {
-        query = query.filter(calls::status.eq(V(status)));
+        query = query.filter(unlikely(calls::status.eq(V(status))));
     }
     query = match filter.channel {
         None => query,
-        Some(Channel::Unknown) => query.filter(calls::channel.is_null()),
-        Some(channel) => query.filter(calls::channel.eq(V(channel))),
+        Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
+        Some(channel) => query.filter(unlikely(calls::channel.eq(V(channel)))),
     };
     query = match (side, phone) {
-        (Side::Customer, Some(phone)) => query.filter(calls::customer_phone.eq(V(phone.clone()))),
+        (Side::Customer, Some(phone)) => {
+            query.filter(unlikely(calls::customer_phone.eq(V(phone.clone()))))
+        }
         (Side::Dialed, Some(phone)) => query
-            .filter(calls::to_number.eq(V(phone.clone())))
+            .filter(unlikely(calls::to_number.eq(V(phone.clone()))))
             .filter(calls::to_number.ne(calls::customer_phone)),
         _ => query,
     };

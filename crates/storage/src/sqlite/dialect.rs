@@ -20,6 +20,12 @@ use crate::{
     StoreError,
 };
 
+diesel::define_sql_function! {
+    /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or
+    /// a status, and would walk a whole period of the account for the few rows that match.
+    fn unlikely<ST: diesel::sql_types::SqlType + diesel::sql_types::SingleValue>(condition: ST) -> ST;
+}
+
 /// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
 pub(crate) async fn key_clock(
     _conn: &mut Conn,
