@@ -2,6 +2,7 @@
 //! and every answer that the tests see with its schemas.
 
 mod operations;
+mod parts;
 mod schemas;
 
 use std::collections::BTreeMap;

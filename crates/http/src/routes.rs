@@ -15,7 +15,7 @@ pub(crate) struct Endpoint {
 
 macro_rules! methods {
     ($($name:ident => $text:literal;)*) => {$(
-        fn $name<F, Args>(self, handler: F) -> Self
+        pub(crate) fn $name<F, Args>(self, handler: F) -> Self
         where
             F: Handler<Args>,
             Args: FromRequest + 'static,
@@ -27,7 +27,7 @@ macro_rules! methods {
 }
 
 impl Endpoint {
-    fn at(path: &'static str) -> Self {
+    pub(crate) fn at(path: &'static str) -> Self {
         Self {
             path,
             routes: Vec::new(),
@@ -66,40 +66,20 @@ impl Endpoint {
     }
 }
 
-/// Every path. Fixed ones stand before those with an id in the same place.
+/// Every path. Within a resource, fixed ones stand before those with an id in the same place.
 pub(crate) fn table() -> Vec<Endpoint> {
-    let at = Endpoint::at;
-    vec![
-        at("/v1/me").get(account::me),
-        at("/v1/models").get(models::list),
-        at("/v1/agents").get(agents::list).post(agents::create),
-        at("/v1/agents/{id}").get(agents::get).patch(agents::update),
-        at("/v1/agents/{id}/publish").post(agents::publish),
-        at("/v1/calls").get(calls::list).post(calls::place),
-        at("/v1/calls/{id}").get(calls::get),
-        at("/v1/calls/{id}/hangup").post(calls::hang_up),
-        at("/v1/conversations").get(conversations::list),
-        at("/v1/conversations/{id}").get(conversations::get),
-        at("/v1/conversations/{id}/turns").get(conversations::turns),
-        at("/v1/conversations/{id}/events").get(conversations::events),
-        at("/v1/webhooks")
-            .get(webhooks::list)
-            .post(webhooks::create),
-        at("/v1/webhooks/events").get(webhooks::events),
-        at("/v1/webhooks/deliveries").get(webhooks::deliveries),
-        at("/v1/webhooks/deliveries/{id}").get(webhooks::delivery),
-        at("/v1/webhooks/deliveries/{id}/redeliver").post(webhooks::redeliver),
-        at("/v1/webhooks/{id}")
-            .get(webhooks::get)
-            .patch(webhooks::update)
-            .delete(webhooks::delete),
-        at("/v1/webhooks/{id}/rotate-secret").post(webhooks::rotate),
-        at("/v1/webhooks/{id}/test").post(webhooks::test),
-        at("/v1/webhooks/{id}/recover").post(webhooks::recover),
-        at("/healthz").get(process::healthz),
-        at("/readyz").get(process::readyz),
-        at("/openapi.json").get(process::openapi),
+    [
+        account::routes(),
+        models::routes(),
+        agents::routes(),
+        calls::routes(),
+        conversations::routes(),
+        webhooks::routes(),
+        process::routes(),
     ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Adds every path, and 404 in the envelope for all others.

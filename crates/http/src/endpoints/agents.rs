@@ -8,7 +8,18 @@ use crate::body::Optional;
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
 use crate::wire::agent::AgentBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/agents").get(list).post(create),
+        at("/v1/agents/{id}").get(get).patch(update),
+        at("/v1/agents/{id}/publish").post(publish),
+    ]
+}
 
 /// The longest search text; the same as for voices (interface, Limits).
 const MAX_Q_CHARS: usize = 100;
@@ -24,7 +35,7 @@ impl FromQuery for AgentFilter {
 }
 
 /// `GET /v1/agents`
-pub(crate) async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
+async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
     let page = ask.query.page_request(AgentId::from_uuid);
     let filter = ask.query.filters.clone();
     let agents = ask
@@ -40,27 +51,27 @@ pub(crate) async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Repl
 }
 
 /// `POST /v1/agents`
-pub(crate) async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
+async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
     let agents = ask.services().agents();
     let view = agents.create(ask.account(), &ask.body).await?;
     reply::created(&AgentBody::from(&view))
 }
 
 /// `GET /v1/agents/{id}`
-pub(crate) async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
+async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
     let view = ask.services().agents().get(ask.account(), ask.id).await?;
     reply::ok(&AgentBody::from(&view))
 }
 
 /// `PATCH /v1/agents/{id}`
-pub(crate) async fn update(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
+async fn update(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
     let agents = ask.services().agents();
     let view = agents.update(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&AgentBody::from(&view))
 }
 
 /// `POST /v1/agents/{id}/publish`
-pub(crate) async fn publish(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
+async fn publish(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
     let agents = ask.services().agents();
     let view = agents.publish(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&AgentBody::from(&view))

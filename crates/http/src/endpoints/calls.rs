@@ -17,7 +17,18 @@ use crate::idempotency::Repeatable;
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
 use crate::wire::conversation::{Detail, HangUpBody, Item};
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/calls").get(list).post(place),
+        at("/v1/calls/{id}").get(get),
+        at("/v1/calls/{id}/hangup").post(hang_up),
+    ]
+}
 
 /// The filters of conversations, with channels of voice alone.
 pub(crate) struct VoiceFilter(ConversationFilter);
@@ -52,7 +63,7 @@ pub(super) fn conversation_filter(
 }
 
 /// `GET /v1/calls`
-pub(crate) async fn list(ask: Ask<CallsRead, (), Listing<VoiceFilter>>) -> Reply {
+async fn list(ask: Ask<CallsRead, (), Listing<VoiceFilter>>) -> Reply {
     let page = ask.query.page_request(ConversationId::from_uuid);
     let filter = ask.query.filters.0.clone();
     let conversations = ask.services().conversations();
@@ -65,7 +76,7 @@ pub(crate) async fn list(ask: Ask<CallsRead, (), Listing<VoiceFilter>>) -> Reply
 }
 
 /// `POST /v1/calls`
-pub(crate) async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
+async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
     let request = PlaceCall {
         caller: &ask.caller,
         idempotency_key: ask.body.key.clone(),
@@ -83,14 +94,14 @@ pub(crate) async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
 }
 
 /// `GET /v1/calls/{id}`
-pub(crate) async fn get(ask: Ask<CallsRead, CallHandle>) -> Reply {
+async fn get(ask: Ask<CallsRead, CallHandle>) -> Reply {
     let conversations = ask.services().conversations();
     let view = conversations.get(&ask.caller, ask.id.0, true).await?;
     reply::ok(&Detail::call(&view.ok_or_else(ApiError::not_found)?)?)
 }
 
 /// `POST /v1/calls/{id}/hangup`
-pub(crate) async fn hang_up(ask: Ask<CallsWrite, CallHandle, (), Nothing>) -> Reply {
+async fn hang_up(ask: Ask<CallsWrite, CallHandle, (), Nothing>) -> Reply {
     let calls = ask.services().calls();
     let status = calls.hang_up(ask.account(), ask.id).await?;
     reply::accepted(&HangUpBody { id: ask.id, status })

@@ -10,8 +10,20 @@ use crate::ask::{Ask, ConversationsRead};
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
 use crate::streams::{self, Resume};
 use crate::wire::conversation::{ConversationBody, Item, TurnBody};
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/conversations").get(list),
+        at("/v1/conversations/{id}").get(get),
+        at("/v1/conversations/{id}/turns").get(turns),
+        at("/v1/conversations/{id}/events").get(events),
+    ]
+}
 
 impl FromQuery for ConversationFilter {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
@@ -20,7 +32,7 @@ impl FromQuery for ConversationFilter {
 }
 
 /// `GET /v1/conversations`
-pub(crate) async fn list(ask: Ask<ConversationsRead, (), Listing<ConversationFilter>>) -> Reply {
+async fn list(ask: Ask<ConversationsRead, (), Listing<ConversationFilter>>) -> Reply {
     let page = ask.query.page_request(ConversationId::from_uuid);
     let filter = ask.query.filters.clone();
     let conversations = ask.services().conversations();
@@ -33,7 +45,7 @@ pub(crate) async fn list(ask: Ask<ConversationsRead, (), Listing<ConversationFil
 }
 
 /// `GET /v1/conversations/{id}`
-pub(crate) async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
+async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
     let conversations = ask.services().conversations();
     let found = conversations.transcript(&ask.caller, ask.id).await?;
     let (view, turns) = found.ok_or_else(ApiError::not_found)?;
@@ -41,7 +53,7 @@ pub(crate) async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
 }
 
 /// `GET /v1/conversations/{id}/turns`: the oldest first; the sort key is the number of the moment.
-pub(crate) async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Reply {
+async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Reply {
     let after = ask.query.after.map_or(0, |(seq, _)| seq.micros());
     let after = i32::try_from(after).unwrap_or(i32::MAX);
     let conversations = ask.services().conversations();
@@ -56,7 +68,7 @@ pub(crate) async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()
 }
 
 /// `GET /v1/conversations/{id}/events`
-pub(crate) async fn events(ask: Ask<ConversationsRead, ConversationId, (), Resume>) -> Reply {
+async fn events(ask: Ask<ConversationsRead, ConversationId, (), Resume>) -> Reply {
     let conversations = ask.services().conversations();
     let found = conversations.get(&ask.caller, ask.id, false).await?;
     found.ok_or_else(ApiError::not_found)?;

@@ -7,7 +7,14 @@ use crate::ask::Open;
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::Reply;
+use crate::routes::Endpoint;
 use crate::wire::model::ModelBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![at("/v1/models").get(list)]
+}
 
 /// Which models to list.
 pub(crate) struct Filters {
@@ -36,7 +43,7 @@ impl FromQuery for Filters {
 }
 
 /// The model catalog with its prices.
-pub(crate) async fn list(open: Open<Listing<Filters>>) -> Reply {
+async fn list(open: Open<Listing<Filters>>) -> Reply {
     let Filters { kind, provider } = &open.query.filters;
     let models: Vec<ModelBody<'_>> = open
         .state

@@ -4,7 +4,18 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
 use crate::{HttpState, openapi};
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/healthz").get(healthz),
+        at("/readyz").get(readyz),
+        at("/openapi.json").get(openapi),
+    ]
+}
 
 #[derive(Serialize)]
 struct Status<'a> {
@@ -14,7 +25,7 @@ struct Status<'a> {
 }
 
 /// The process answers.
-pub(crate) async fn healthz() -> Reply {
+async fn healthz() -> Reply {
     reply::ok(&Status {
         status: "ok",
         reason: None,
@@ -22,7 +33,7 @@ pub(crate) async fn healthz() -> Reply {
 }
 
 /// The process can serve; if not, 503 says why.
-pub(crate) async fn readyz(state: web::Data<HttpState>) -> Reply {
+async fn readyz(state: web::Data<HttpState>) -> Reply {
     match state.services.health().ready().await {
         Ok(()) => reply::ok(&Status {
             status: "ready",
@@ -36,6 +47,6 @@ pub(crate) async fn readyz(state: web::Data<HttpState>) -> Reply {
 }
 
 /// The interface as an OpenAPI document.
-pub(crate) async fn openapi() -> Reply {
+async fn openapi() -> Reply {
     reply::ok(&openapi::document())
 }

@@ -8,9 +8,29 @@ use crate::body::{Nothing, Optional};
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
 use crate::wire::webhook::{
     Deleted, DeliveryBody, DeliveryStoryBody, EndpointBody, EventTypeBody, Recovered,
 };
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/webhooks").get(list).post(create),
+        at("/v1/webhooks/events").get(events),
+        at("/v1/webhooks/deliveries").get(deliveries),
+        at("/v1/webhooks/deliveries/{id}").get(delivery),
+        at("/v1/webhooks/deliveries/{id}/redeliver").post(redeliver),
+        at("/v1/webhooks/{id}")
+            .get(get)
+            .patch(update)
+            .delete(delete),
+        at("/v1/webhooks/{id}/rotate-secret").post(rotate),
+        at("/v1/webhooks/{id}/test").post(test),
+        at("/v1/webhooks/{id}/recover").post(recover),
+    ]
+}
 
 impl FromQuery for DeliveryFilter {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
@@ -27,7 +47,7 @@ impl FromQuery for DeliveryFilter {
 }
 
 /// `GET /v1/webhooks`
-pub(crate) async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
+async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
     let page = ask.query.page_request(EndpointId::from_uuid);
     let webhooks = ask.services().webhooks();
     let endpoints = webhooks.list(ask.account(), page).await?;
@@ -39,27 +59,27 @@ pub(crate) async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
 }
 
 /// `POST /v1/webhooks`
-pub(crate) async fn create(ask: Ask<WebhooksWrite, (), (), Json>) -> Reply {
+async fn create(ask: Ask<WebhooksWrite, (), (), Json>) -> Reply {
     let webhooks = ask.services().webhooks();
     let registered = webhooks.create(ask.account(), &ask.body).await?;
     reply::created(&EndpointBody::from(&registered))
 }
 
 /// `GET /v1/webhooks/{id}`
-pub(crate) async fn get(ask: Ask<WebhooksRead, EndpointId>) -> Reply {
+async fn get(ask: Ask<WebhooksRead, EndpointId>) -> Reply {
     let view = ask.services().webhooks().get(ask.account(), ask.id).await?;
     reply::ok(&EndpointBody::from(&view))
 }
 
 /// `PATCH /v1/webhooks/{id}`
-pub(crate) async fn update(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
+async fn update(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let view = webhooks.update(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&EndpointBody::from(&view))
 }
 
 /// `DELETE /v1/webhooks/{id}`
-pub(crate) async fn delete(ask: Ask<WebhooksWrite, EndpointId>) -> Reply {
+async fn delete(ask: Ask<WebhooksWrite, EndpointId>) -> Reply {
     let webhooks = ask.services().webhooks();
     webhooks.delete(ask.account(), ask.id).await?;
     reply::ok(&Deleted {
@@ -69,33 +89,33 @@ pub(crate) async fn delete(ask: Ask<WebhooksWrite, EndpointId>) -> Reply {
 }
 
 /// `POST /v1/webhooks/{id}/rotate-secret`
-pub(crate) async fn rotate(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
+async fn rotate(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let registered = webhooks.rotate(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&EndpointBody::from(&registered))
 }
 
 /// `POST /v1/webhooks/{id}/test`
-pub(crate) async fn test(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
+async fn test(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.test(ask.account(), ask.id, &ask.body.0).await?;
     reply::accepted(&DeliveryBody::from(&delivery))
 }
 
 /// `POST /v1/webhooks/{id}/recover`
-pub(crate) async fn recover(ask: Ask<WebhooksWrite, EndpointId, (), Json>) -> Reply {
+async fn recover(ask: Ask<WebhooksWrite, EndpointId, (), Json>) -> Reply {
     let webhooks = ask.services().webhooks();
     let count = webhooks.recover(ask.account(), ask.id, &ask.body).await?;
     reply::accepted(&Recovered { count })
 }
 
 /// `GET /v1/webhooks/events`
-pub(crate) async fn events(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
+async fn events(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
     ask.query.answer_from(&EventTypeBody::all()?)
 }
 
 /// `GET /v1/webhooks/deliveries`
-pub(crate) async fn deliveries(ask: Ask<WebhooksRead, (), Listing<DeliveryFilter>>) -> Reply {
+async fn deliveries(ask: Ask<WebhooksRead, (), Listing<DeliveryFilter>>) -> Reply {
     let page = ask.query.page_request(DeliveryId::from_uuid);
     let filter = ask.query.filters.clone();
     let webhooks = ask.services().webhooks();
@@ -108,14 +128,14 @@ pub(crate) async fn deliveries(ask: Ask<WebhooksRead, (), Listing<DeliveryFilter
 }
 
 /// `GET /v1/webhooks/deliveries/{id}`
-pub(crate) async fn delivery(ask: Ask<WebhooksRead, DeliveryId>) -> Reply {
+async fn delivery(ask: Ask<WebhooksRead, DeliveryId>) -> Reply {
     let webhooks = ask.services().webhooks();
     let story = webhooks.delivery(ask.account(), ask.id).await?;
     reply::ok(&DeliveryStoryBody::try_from(&story)?)
 }
 
 /// `POST /v1/webhooks/deliveries/{id}/redeliver`
-pub(crate) async fn redeliver(ask: Ask<WebhooksWrite, DeliveryId, (), Nothing>) -> Reply {
+async fn redeliver(ask: Ask<WebhooksWrite, DeliveryId, (), Nothing>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.redeliver(ask.account(), ask.id).await?;
     reply::accepted(&DeliveryBody::from(&delivery))

@@ -1,0 +1,38 @@
+//! The operations and shapes of each resource.
+
+mod account;
+mod agents;
+mod calls;
+mod conversations;
+mod webhooks;
+
+use serde_json::Value;
+
+use super::operations::Operation;
+
+/// Every operation, in the order of the document.
+pub(super) fn operations() -> Vec<Operation> {
+    [
+        account::operations(),
+        agents::operations(),
+        calls::operations(),
+        conversations::operations(),
+        webhooks::operations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Every shape of a body, by its name.
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    [
+        account::schemas(),
+        agents::schemas(),
+        conversations::schemas(),
+        webhooks::schemas(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

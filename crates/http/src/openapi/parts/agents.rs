@@ -1,0 +1,237 @@
+//! Agents.
+
+use offhook_domain::{AgentStatus, Runtime, Scope};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, query};
+use super::super::reference;
+use super::super::schemas::{
+    Members, any_object, array, boolean, e164, instant, integer, nullable, number, object,
+    properties, request, string, text, uuid, words,
+};
+use crate::Code;
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{List, One};
+    let read = Access::Scope(Scope::AgentsRead);
+    let write = Access::Scope(Scope::AgentsWrite);
+    let one = "/v1/agents/{id}";
+    let q = json!({"type": "string", "maxLength": 100});
+    vec![
+        Operation::new(
+            "GET",
+            "/v1/agents",
+            "listAgents",
+            read,
+            List("AgentItem"),
+            "List agents",
+        )
+        .filters(vec![
+            query("runtime", "Only of this runtime.", words(Runtime::ALL)),
+            query("status", "Only in this status.", words(AgentStatus::ALL)),
+            query(
+                "q",
+                "Only with this text in the name, whatever its case.",
+                q,
+            ),
+        ]),
+        Operation::new(
+            "POST",
+            "/v1/agents",
+            "createAgent",
+            write,
+            One("Agent"),
+            "Draft an engine agent",
+        )
+        .body("CreateAgent")
+        .status(201)
+        .errors_too(&[Code::Conflict]),
+        Operation::new("GET", one, "getAgent", read, One("Agent"), "Read an agent"),
+        Operation::new(
+            "PATCH",
+            one,
+            "updateAgent",
+            write,
+            One("Agent"),
+            "Change an agent",
+        )
+        .optional_body("UpdateAgent")
+        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
+        Operation::new(
+            "POST",
+            "/v1/agents/{id}/publish",
+            "publishAgent",
+            write,
+            One("Agent"),
+            "Publish a version; an older one is the rollback",
+        )
+        .optional_body("PublishAgent")
+        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let number = [
+        ("id", uuid()),
+        ("phone_number", e164()),
+        ("label", string()),
+    ];
+    let item = [
+        ("id", uuid()),
+        ("runtime", words(Runtime::ALL)),
+        ("name", string()),
+        ("status", words(AgentStatus::ALL)),
+        ("language", string()),
+        ("created_at", instant()),
+        ("updated_at", instant()),
+        ("phone_numbers", array(object(&number))),
+    ];
+    let by_runtime = [
+        ("provider_agent_id", nullable(string())),
+        ("current_version", integer()),
+        ("published_version", integer()),
+    ];
+    let agent = |with_config: bool| {
+        let mut schema = object(&item);
+        if with_config {
+            schema = object(&[&item[..], &[("config", nullable(any_object()))]].concat());
+        }
+        if let Some(Value::Object(members)) = schema.get_mut("properties") {
+            members.extend(properties(&by_runtime));
+        }
+        schema["description"] = json!(
+            "`provider_agent_id` only on legacy agents; `current_version` and `published_version` only on engine agents."
+        );
+        schema
+    };
+    let mut full = agent(true);
+    full["properties"]["config"] = nullable(reference("AgentConfig"));
+    let version = json!({"type": "integer", "minimum": 0});
+    vec![
+        ("AgentItem", agent(false)),
+        ("Agent", full),
+        ("AgentConfig", config()),
+        (
+            "CreateAgent",
+            request(
+                &["name", "language"],
+                &[
+                    ("name", text(120)),
+                    ("language", string()),
+                    ("config", nullable(reference("AgentConfig"))),
+                ],
+            ),
+        ),
+        (
+            "UpdateAgent",
+            request(
+                &[],
+                &[
+                    ("name", text(120)),
+                    ("language", string()),
+                    ("status", words(AgentStatus::ALL)),
+                    ("config", reference("AgentConfig")),
+                    ("expected_version", version.clone()),
+                ],
+            ),
+        ),
+        (
+            "PublishAgent",
+            request(
+                &[],
+                &[
+                    ("version", nullable(version)),
+                    ("note", nullable(text(500))),
+                ],
+            ),
+        ),
+    ]
+}
+
+/// The agent config object. In a write every member may be left out, so none is required.
+fn config() -> Value {
+    let open = |members: Members<'_>| json!({"type": "object", "properties": properties(members)});
+    let model = [("provider", string()), ("model", string())];
+    let llm = open(&[
+        ("provider", nullable(string())),
+        ("model", nullable(string())),
+        ("temperature", number()),
+        ("routing", words(&["fixed", "fastest"])),
+        ("fallback", array(object(&model))),
+        ("endpoint", nullable(string())),
+    ]);
+    let stt = open(&[
+        ("provider", nullable(string())),
+        ("model", nullable(string())),
+        ("language", nullable(string())),
+        ("settings", any_object()),
+        ("sample_rate", nullable(integer())),
+    ]);
+    let voice = open(&[
+        ("provider", nullable(string())),
+        ("model", nullable(string())),
+        ("voice_id", nullable(string())),
+        ("language", nullable(string())),
+        ("fallback_voices", any_object()),
+        ("settings", any_object()),
+        ("sample_rate", nullable(integer())),
+    ]);
+    let knowledge_base = open(&[
+        ("doc_ids", array(uuid())),
+        ("folder_ids", array(uuid())),
+        ("mode", words(&["off", "auto", "tool"])),
+        ("top_k", integer()),
+    ]);
+    open(&[
+        ("version", integer()),
+        ("system_prompt", nullable(string())),
+        ("first_message", nullable(string())),
+        ("language", nullable(string())),
+        ("llm", llm),
+        ("stt", stt),
+        ("voice", voice),
+        ("knowledge_base", knowledge_base),
+        ("dynamic_variables", any_object()),
+        ("conversation", conversation_config()),
+        ("tool_ids", array(uuid())),
+    ])
+}
+
+fn conversation_config() -> Value {
+    let open = |members: Members<'_>| json!({"type": "object", "properties": properties(members)});
+    let pronunciation = [
+        ("term", string()),
+        ("say", string()),
+        ("match_case", boolean()),
+    ];
+    open(&[
+        ("max_duration_s", integer()),
+        (
+            "recording",
+            open(&[("enabled", boolean()), ("consent_text", nullable(string()))]),
+        ),
+        (
+            "turns",
+            open(&[
+                ("endpointing_ms", integer()),
+                ("interruptions", boolean()),
+                ("silence_timeout_s", integer()),
+                ("voicemail", words(&["hang_up", "leave_message", "ignore"])),
+            ]),
+        ),
+        (
+            "audio",
+            open(&[("ambient", nullable(string())), ("speed", number())]),
+        ),
+        ("pronunciation", array(open(&pronunciation))),
+        (
+            "calling_hours",
+            nullable(open(&[
+                ("timezone", string()),
+                ("days", array(integer())),
+                ("start", string()),
+                ("end", string()),
+            ])),
+        ),
+    ])
+}

@@ -1,0 +1,72 @@
+//! Calls.
+
+use offhook_domain::{Channel, Scope};
+use serde_json::json;
+
+use super::super::operations::{Access, Answer, Operation, header};
+use super::conversations::conversation_filters;
+use crate::Code;
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{List, One};
+    let read = Access::Scope(Scope::CallsRead);
+    let write = Access::Scope(Scope::CallsWrite);
+    let key = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"});
+    let voice = [Channel::Phone, Channel::WidgetVoice, Channel::Unknown];
+    vec![
+        Operation::new(
+            "GET",
+            "/v1/calls",
+            "listCalls",
+            read,
+            List("CallItem"),
+            "List voice conversations",
+        )
+        .filters(conversation_filters(&voice)),
+        Operation::new(
+            "POST",
+            "/v1/calls",
+            "placeCall",
+            write,
+            One("CallPlaced"),
+            "Place an outbound call",
+        )
+        .body("PlaceCall")
+        .filters(vec![header(
+            "Idempotency-Key",
+            "A retry with the same key and body within 24 hours gets the first answer again.",
+            key,
+        )])
+        .status(201)
+        .errors_too(&[
+            Code::InvalidIdempotencyKey,
+            Code::AgentNotFound,
+            Code::AgentDisabled,
+            Code::PaymentRequired,
+            Code::KeyBudgetExhausted,
+            Code::IdempotencyConflict,
+            Code::Conflict,
+            Code::UnsupportedRuntime,
+            Code::UpstreamUnreachable,
+        ]),
+        Operation::new(
+            "GET",
+            "/v1/calls/{id}",
+            "getCall",
+            read,
+            One("Call"),
+            "Read a call",
+        ),
+        Operation::new(
+            "POST",
+            "/v1/calls/{id}/hangup",
+            "hangUpCall",
+            write,
+            One("HangUp"),
+            "End a call",
+        )
+        .optional_body("Nothing")
+        .status(202)
+        .errors_too(&[Code::Conflict]),
+    ]
+}

@@ -1,0 +1,165 @@
+//! Conversations, and the shapes of calls.
+
+use offhook_domain::{
+    Channel, ConversationStatus, FailureReason, Runtime, Scope, TerminationReason,
+};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, header, period, query};
+use super::super::reference;
+use super::super::schemas::{
+    any_object, array, boolean, e164, instant, integer, nullable, object, request, string, uuid,
+    words,
+};
+use crate::Code;
+
+pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
+    let uuid = json!({"type": "string", "format": "uuid"});
+    let phone = json!({"type": "string", "pattern": r"^\+[1-9]\d{6,14}$"});
+    let mut filters = Vec::from(period());
+    filters.extend([
+        query("agent_id", "Only of this agent.", uuid),
+        query(
+            "status",
+            "Only in this status.",
+            words(ConversationStatus::ALL),
+        ),
+        query("channel", "Only on this channel.", words(channels)),
+        query(
+            "phone",
+            "Only with this customer's or dialed number.",
+            phone,
+        ),
+    ]);
+    filters
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{Events, List, One};
+    let read = Access::Scope(Scope::ConversationsRead);
+    let list = "/v1/conversations";
+    vec![
+        Operation::new("GET", list, "listConversations", read, List("ConversationItem"), "List conversations")
+            .filters(conversation_filters(Channel::ALL)),
+        Operation::new(
+            "GET",
+            "/v1/conversations/{id}",
+            "getConversation",
+            read,
+            One("Conversation"),
+            "Read a conversation with its first 1,000 turns",
+        ),
+        Operation::new(
+            "GET",
+            "/v1/conversations/{id}/turns",
+            "listTurns",
+            read,
+            List("Turn"),
+            "All turns, the oldest first",
+        ),
+        Operation::new(
+            "GET",
+            "/v1/conversations/{id}/events",
+            "followConversation",
+            read,
+            Events,
+            "Turns (`event: turn`, a Turn) and changes of state (`event: state`, {state, at}: dialing, live, closing, \
+             completed, failed) as they happen, from the start; ends after the last one",
+        )
+        .filters(vec![header(
+            "Last-Event-ID",
+            "The id of the last event seen; the stream goes on behind it.",
+            json!({"type": "string", "pattern": "^[0-9]+$"}),
+        )])
+        .errors_too(&[Code::Conflict]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let agent = [("id", uuid()), ("name", string())];
+    let item = |status: Value| {
+        vec![
+            ("id", uuid()),
+            ("call_id", string()),
+            ("runtime", words(Runtime::ALL)),
+            ("channel", words(Channel::ALL)),
+            ("agent", object(&agent)),
+            ("status", status),
+            ("from", nullable(e164())),
+            ("to", nullable(e164())),
+            ("customer_phone", nullable(e164())),
+            ("started_at", instant()),
+            ("ended_at", nullable(instant())),
+            ("duration_seconds", nullable(integer())),
+            ("credits", nullable(integer())),
+            ("summary", nullable(string())),
+            ("has_audio", boolean()),
+            (
+                "termination_reason",
+                nullable(words(TerminationReason::ALL)),
+            ),
+        ]
+    };
+    let latency = [
+        ("turns", integer()),
+        ("p50_ms", nullable(integer())),
+        ("p95_ms", nullable(integer())),
+    ];
+    let detail = vec![
+        ("metadata", any_object()),
+        ("failure_reason", nullable(words(FailureReason::ALL))),
+        ("conversation_id", uuid()),
+        ("latency", nullable(object(&latency))),
+    ];
+    let whole = vec![
+        ("recording_url", nullable(string())),
+        ("transcript", array(reference("Turn"))),
+    ];
+    let messages = vec![("messages_count", integer())];
+    let listed = item(words(ConversationStatus::ALL));
+    let read = item(words(&["initiated", "completed", "failed", "unknown"]));
+    let turn = [
+        ("role", words(&["agent", "user", "tool"])),
+        ("text", string()),
+        ("started_at", instant()),
+        ("duration_ms", nullable(integer())),
+        ("interrupted", boolean()),
+    ];
+    let metadata = json!({
+        "type": ["object", "null"],
+        "description": "At most 5 KB; the agent reads it as dynamic variables.",
+        "propertyNames": {"maxLength": 64},
+        "additionalProperties": {"type": ["string", "number", "boolean", "null"], "maxLength": 2000},
+    });
+    let place = [
+        (
+            "agent_id",
+            json!({"type": "string", "minLength": 1, "maxLength": 255}),
+        ),
+        ("to", e164()),
+        ("metadata", metadata),
+    ];
+    let placed = [
+        ("id", string()),
+        ("agent_id", string()),
+        ("to", e164()),
+        ("status", words(&["initiated"])),
+        ("created_at", instant()),
+    ];
+    vec![
+        ("CallItem", object(&listed)),
+        (
+            "ConversationItem",
+            object(&[listed.clone(), messages.clone()].concat()),
+        ),
+        ("Call", object(&[read.clone(), detail.clone()].concat())),
+        (
+            "Conversation",
+            object(&[read, messages, detail, whole].concat()),
+        ),
+        ("Turn", object(&turn)),
+        ("PlaceCall", request(&["agent_id", "to"], &place)),
+        ("CallPlaced", object(&placed)),
+        ("HangUp", object(&[("id", string()), ("status", string())])),
+    ]
+}

@@ -1,0 +1,214 @@
+//! Webhook endpoints and deliveries.
+
+use offhook_domain::{EventType, Scope};
+use offhook_services::store::{DeliveryState, EndpointStatus};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, period, query};
+use super::super::reference;
+use super::super::schemas::{
+    any_object, array, boolean, instant, integer, nullable, object, request, string, text, uuid,
+    words,
+};
+use crate::Code;
+
+fn delivery_filters() -> Vec<Value> {
+    let mut filters = vec![
+        query("status", "Only in this status.", words(DeliveryState::ALL)),
+        query("type", "Only of this event type.", words(EventType::ALL)),
+    ];
+    filters.extend(period());
+    filters
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{List, One};
+    let read = Access::Scope(Scope::WebhooksRead);
+    let write = Access::Scope(Scope::WebhooksWrite);
+    let (all, one) = ("/v1/webhooks", "/v1/webhooks/{id}");
+    let with_secret = One("WebhookWithSecret");
+    vec![
+        Operation::new(
+            "GET",
+            all,
+            "listWebhooks",
+            read,
+            List("Webhook"),
+            "List endpoints",
+        ),
+        Operation::new(
+            "POST",
+            all,
+            "createWebhook",
+            write,
+            with_secret,
+            "Register an endpoint; its secret shows once",
+        )
+        .body("CreateWebhook")
+        .status(201)
+        .errors_too(&[Code::Conflict]),
+        Operation::new(
+            "GET",
+            one,
+            "getWebhook",
+            read,
+            One("Webhook"),
+            "Read an endpoint",
+        ),
+        Operation::new(
+            "PATCH",
+            one,
+            "updateWebhook",
+            write,
+            One("Webhook"),
+            "Change an endpoint",
+        )
+        .optional_body("UpdateWebhook"),
+        Operation::new(
+            "DELETE",
+            one,
+            "deleteWebhook",
+            write,
+            One("Deleted"),
+            "Delete an endpoint",
+        ),
+        Operation::new(
+            "POST",
+            "/v1/webhooks/{id}/rotate-secret",
+            "rotateWebhookSecret",
+            write,
+            with_secret,
+            "Put a new secret in force; it shows once",
+        )
+        .optional_body("RotateSecret"),
+        Operation::new(
+            "POST",
+            "/v1/webhooks/{id}/test",
+            "testWebhook",
+            write,
+            One("DeliveryItem"),
+            "Send a test event",
+        )
+        .optional_body("TestWebhook")
+        .status(202)
+        .errors_too(&[Code::Conflict]),
+        Operation::new(
+            "POST",
+            "/v1/webhooks/{id}/recover",
+            "recoverWebhook",
+            write,
+            One("Recovered"),
+            "Send again what an endpoint has missed, at most 14 days back",
+        )
+        .body("Recover")
+        .status(202)
+        .errors_too(&[Code::Conflict]),
+        Operation::new(
+            "GET",
+            "/v1/webhooks/events",
+            "listEventTypes",
+            read,
+            List("EventType"),
+            "The event catalog",
+        ),
+        Operation::new(
+            "GET",
+            "/v1/webhooks/deliveries",
+            "listDeliveries",
+            read,
+            List("DeliveryItem"),
+            "List deliveries",
+        )
+        .filters(delivery_filters()),
+        Operation::new(
+            "GET",
+            "/v1/webhooks/deliveries/{id}",
+            "getDelivery",
+            read,
+            One("Delivery"),
+            "Read a delivery with its payload and attempts",
+        ),
+        Operation::new(
+            "POST",
+            "/v1/webhooks/deliveries/{id}/redeliver",
+            "redeliver",
+            write,
+            One("DeliveryItem"),
+            "Ask for one more attempt",
+        )
+        .optional_body("Nothing")
+        .status(202)
+        .errors_too(&[Code::Conflict]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let endpoint = vec![
+        ("id", uuid()),
+        ("url", string()),
+        ("description", nullable(string())),
+        ("status", words(EndpointStatus::ALL)),
+        ("disabled_reason", nullable(string())),
+        ("secret_prefix", string()),
+        ("created_at", instant()),
+        ("updated_at", instant()),
+    ];
+    let secret = vec![("secret", string())];
+    let delivery = vec![
+        ("id", uuid()),
+        ("event_id", uuid()),
+        ("type", words(EventType::ALL)),
+        ("status", words(DeliveryState::ALL)),
+        ("attempts_count", integer()),
+        ("next_attempt_at", nullable(instant())),
+        ("created_at", instant()),
+    ];
+    let attempt = [
+        ("id", uuid()),
+        ("at", instant()),
+        ("status_code", nullable(integer())),
+        ("duration_ms", nullable(integer())),
+        ("error", nullable(string())),
+        ("response_snippet", nullable(string())),
+    ];
+    let story = vec![
+        ("payload", reference("Event")),
+        ("attempts", array(object(&attempt))),
+    ];
+    let event = [
+        ("id", uuid()),
+        ("type", words(EventType::ALL)),
+        ("created_at", instant()),
+        ("data", any_object()),
+    ];
+    let event_type = [
+        ("type", words(EventType::ALL)),
+        ("description", string()),
+        ("example", reference("Event")),
+    ];
+    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168, "default": 0});
+    let update = [
+        ("url", text(2048)),
+        ("description", nullable(text(500))),
+        ("status", words(EndpointStatus::ALL)),
+    ];
+    let create = [("url", text(2048)), ("description", nullable(text(500)))];
+    vec![
+        ("Webhook", object(&endpoint)),
+        ("WebhookWithSecret", object(&[endpoint, secret].concat())),
+        ("CreateWebhook", request(&["url"], &create)),
+        ("UpdateWebhook", request(&[], &update)),
+        ("Deleted", object(&[("id", uuid()), ("deleted", boolean())])),
+        ("RotateSecret", request(&[], &[("overlap_hours", hours)])),
+        (
+            "TestWebhook",
+            request(&[], &[("type", nullable(words(EventType::ALL)))]),
+        ),
+        ("Recover", request(&["since"], &[("since", string())])),
+        ("Recovered", object(&[("count", integer())])),
+        ("DeliveryItem", object(&delivery)),
+        ("Delivery", object(&[delivery, story].concat())),
+        ("Event", object(&event)),
+        ("EventType", object(&event_type)),
+    ]
+}
