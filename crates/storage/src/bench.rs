@@ -1,7 +1,11 @@
 //! What the benchmark measures the store against: the same pool, tables and durability with no rules around them.
 
-use crate::store::{Inner, write};
-use crate::{NewCall, Store, StoreError, Verdict};
+use std::time::{Duration, Instant};
+
+use offhook_domain::{AccountId, ConversationId};
+
+use crate::store::{Inner, read, write};
+use crate::{ConversationFilter, NewCall, PageKey, Store, StoreError, Verdict};
 
 impl Store {
     /// A transaction of two inserts: the conversation and its event.
@@ -15,6 +19,31 @@ impl Store {
             let (id, at) = (Some(call.id), call.at);
             queries::events::insert_event(conn, call.account_id, id, call.event, at).await?;
             Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// A page of conversations, read `times` times on one connection without leaving it: how long all of that took, and how
+    /// many rows a page has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[doc(hidden)]
+    pub async fn bench_page(
+        &self,
+        account: AccountId,
+        filter: ConversationFilter,
+        after: Option<PageKey<ConversationId>>,
+        limit: i64,
+        times: u32,
+    ) -> Result<(Duration, usize), StoreError> {
+        read!(self, |conn| {
+            let mut rows = 0;
+            let began = Instant::now();
+            for _ in 0..times {
+                let page = queries::conversations::page(conn, account, &filter, after, limit);
+                rows = page.await?.len();
+            }
+            Ok((began.elapsed(), rows))
         })
     }
 
