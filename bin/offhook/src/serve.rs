@@ -17,6 +17,13 @@ use crate::parts;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
+/// How long events that calls have left in their last moments may take to be claimed.
+const LAST_EVENTS_LIMIT: Duration = Duration::from_secs(4);
+
+/// How long event streams may take to tell the end of the calls that they follow. Those of other processes' calls are
+/// cut then.
+const STREAMS_LIMIT: Duration = Duration::from_millis(500);
+
 /// How long deliveries under way may take once all calls are reported: one attempt's deadline and its record.
 const DELIVERIES_LIMIT: Duration = Duration::from_secs(15);
 
@@ -114,8 +121,8 @@ impl Running {
         anyhow::anyhow!("{part} ended unexpectedly")
     }
 
-    /// Ends the service: no new calls, requests under way are answered, live calls go on for `calls.drain_seconds`,
-    /// then say goodbye. A second signal makes them say goodbye now, a third one ends at once.
+    /// Ends the service: no new calls, while live calls go on for `calls.drain_seconds`, then say goodbye. Till the last
+    /// one is reported requests are answered, so that calls can be read, followed and hung up. A second signal makes them say goodbye now, a third one ends at once.
     ///
     /// # Errors
     /// It was ended before it was done.
@@ -140,7 +147,9 @@ impl Running {
     async fn drain(self) {
         self.services.health().stop();
         self.workers.stop.cancel();
-        tokio::join!(self.http.stop(), finish(self.workers.dialer));
+        finish(self.workers.dialer).await;
+        let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
+        let (_, ()) = tokio::join!(last_events, self.http.stop());
         // What is not under way by now keeps until the next start.
         self.workers.stop_deliveries.cancel();
         if timeout(DELIVERIES_LIMIT, finish(self.workers.dispatcher))
@@ -180,10 +189,14 @@ impl Http {
         })
     }
 
-    /// Takes no new requests and answers those under way.
+    /// Takes no new requests and answers those under way. Streams of ended calls end by themselves.
     async fn stop(self) {
-        self.state.end_streams();
-        self.handle.stop(true).await;
+        let stopped = self.handle.stop(true);
+        tokio::pin!(stopped);
+        if timeout(STREAMS_LIMIT, &mut stopped).await.is_err() {
+            self.state.end_streams();
+            stopped.await;
+        }
         if !self.server.is_finished() {
             let _ = self.server.await;
         }

@@ -1,7 +1,7 @@
 //! Whether this process can serve (`/readyz`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::Shared;
 
@@ -9,20 +9,22 @@ use crate::Shared;
 #[derive(Clone)]
 pub struct Health {
     shared: Arc<Shared>,
-    stopping: Arc<AtomicBool>,
 }
 
 impl Health {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self {
-            shared,
-            stopping: Arc::default(),
-        }
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 
-    /// From now on this process is not ready: it is being stopped.
+    /// From now on this process is not ready and places no calls: it is being stopped (decision 8.8).
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.shared.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether this process is being stopped.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::SeqCst)
     }
 
     /// Whether requests should be sent here.
@@ -30,8 +32,10 @@ impl Health {
     /// # Errors
     /// A sentence that says why not: stopping, the database out of reach, or a second process without Redis.
     pub async fn ready(&self) -> Result<(), String> {
-        if self.stopping.load(Ordering::SeqCst) {
-            return Err("this process is being stopped".to_owned());
+        if self.is_stopping() {
+            return Err(
+                "this process is being stopped: its live calls go on to their end".to_owned(),
+            );
         }
         let store = &self.shared.store;
         if store.ping().await.is_err() {

@@ -7,6 +7,7 @@ mod catalog;
 mod clock;
 mod conversations;
 mod dialer;
+mod draining;
 mod events;
 mod feed;
 mod folding;
@@ -17,6 +18,7 @@ mod page;
 mod webhooks;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use offhook_domain::{Clock, NodeId, Plans};
 use offhook_egress::Policy;
@@ -86,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
+    /// This process is being stopped.
+    pub(crate) stopping: AtomicBool,
 }
 
 /// Every use case, over one set of resources. Cheap to clone.
@@ -123,6 +127,7 @@ impl Services {
             feed: Feed::default(),
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
+            stopping: AtomicBool::new(false),
         });
         Ok(Self {
             accounts: Accounts::new(shared.clone()),

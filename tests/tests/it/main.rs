@@ -19,5 +19,6 @@ mod outcomes;
 mod privacy;
 mod retries;
 mod statuses;
+mod stopping;
 mod wallet;
 mod webhooks;

@@ -34,13 +34,18 @@ async fn healthz() -> Reply {
 
 /// The process can serve; if not, 503 says why.
 async fn readyz(state: web::Data<HttpState>) -> Reply {
-    match state.services.health().ready().await {
+    let health = state.services.health();
+    match health.ready().await {
         Ok(()) => reply::ok(&Status {
             status: "ready",
             reason: None,
         }),
         Err(reason) => Ok(HttpResponse::ServiceUnavailable().json(Status {
-            status: "unavailable",
+            status: if health.is_stopping() {
+                "stopping"
+            } else {
+                "unavailable"
+            },
             reason: Some(&reason),
         })),
     }

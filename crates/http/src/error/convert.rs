@@ -9,6 +9,9 @@ use super::{ApiError, Code, STORE_RETRY_AFTER_S};
 /// Seconds after which another request may find what this one was too early for.
 const SOON_S: u64 = 1;
 
+/// Seconds after which another process may have taken this one's place.
+const STOPPING_RETRY_AFTER_S: u64 = 5;
+
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
@@ -108,6 +111,12 @@ impl From<PlaceCallError> for ApiError {
                 "The phone network cannot be reached at the moment. Nothing was dialed.",
             )
             .because("the carrier is known to be down"),
+            PlaceCallError::Stopping => Self::new(
+                Code::ServiceUnavailable,
+                "This process is being stopped and places no more calls. Nothing was placed; try again shortly.",
+            )
+            .retry_after(STOPPING_RETRY_AFTER_S)
+            .because("the process is being stopped"),
             PlaceCallError::QueueFull => Self::new(
                 Code::ServiceUnavailable,
                 "Too many calls wait to be dialed. Nothing was placed; try again shortly.",

@@ -159,6 +159,10 @@ async fn the_process_says_whether_it_can_serve() {
     assert_eq!(ready, json!({"status": "ready"}));
     app.services.health().stop();
     let stopping = app.bare("GET", "/readyz").send().await.assert(503);
-    assert_eq!(stopping["status"], "unavailable");
+    assert_eq!(
+        stopping,
+        json!({"status": "stopping", "reason": "this process is being stopped: its live calls go on to their end"})
+    );
+    app.bare("GET", "/healthz").send().await.assert(200);
     app.close().await;
 }

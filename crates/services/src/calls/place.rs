@@ -82,6 +82,9 @@ pub enum PlaceCallError {
     /// The carrier is known to be down.
     #[error("the carrier cannot be reached")]
     UpstreamUnreachable,
+    /// This process is being stopped, and leaves new calls to others.
+    #[error("this process is being stopped")]
+    Stopping,
     /// Too many calls wait already.
     #[error("too many calls wait to be dialed")]
     QueueFull,
@@ -143,6 +146,10 @@ impl Calls {
                 .await?
         {
             return replay(answer, &fingerprint);
+        }
+        // Behind the stored answer: a client whose call was placed is told so to the last.
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(PlaceCallError::Stopping);
         }
         let request = self.read(&body)?;
         let (agent, config) = self.agent(caller, request.agent_ref).await?;

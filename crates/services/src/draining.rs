@@ -1,0 +1,59 @@
+//! The end of a process: what it waits for once its calls are reported (decision 8.8).
+
+use std::time::Duration;
+
+use offhook_storage::StoreError;
+use tokio::time::{Instant, sleep};
+
+use crate::Services;
+
+/// How often it is asked what is due.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Open deliveries of which none may be claimed are under way, or wait for one that is, or for a retry. How long their
+/// number must stay the same to be taken for the last.
+const QUIET_FOR: Duration = Duration::from_millis(400);
+
+impl Services {
+    /// Returns when no webhook delivery is due now, at once if none is open; the caller sets the limit. A database
+    /// that does not answer has nothing to wait for.
+    pub async fn events_sent(&self) {
+        let mut quiet: Option<(i64, Instant)> = None;
+        loop {
+            let Ok((due, open)) = self.open_deliveries().await else {
+                return;
+            };
+            if open == 0 {
+                return;
+            }
+            quiet = match quiet {
+                _ if due => None,
+                Some((before, since)) if before == open => {
+                    if since.elapsed() >= QUIET_FOR {
+                        return;
+                    }
+                    quiet
+                }
+                _ => Some((open, Instant::now())),
+            };
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Whether a delivery may be claimed now, and how many are open.
+    async fn open_deliveries(&self) -> Result<(bool, i64), StoreError> {
+        let store = &self.shared.store;
+        let open = store.delivery_backlog().await?;
+        if open == 0 {
+            return Ok((false, 0));
+        }
+        let now = self.shared.clock.now();
+        let endpoints = store.due_endpoints().await?;
+        let due = endpoints
+            .iter()
+            .flat_map(|endpoint| [endpoint.first, endpoint.retry])
+            .flatten()
+            .any(|due| due <= now);
+        Ok((due, open))
+    }
+}
