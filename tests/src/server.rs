@@ -117,6 +117,22 @@ impl Server {
         server
     }
 
+    /// What a server says that cannot start with these settings.
+    ///
+    /// # Panics
+    /// If it ends with success.
+    pub async fn refused(options: Options) -> String {
+        let directory = must("a directory", tempfile::tempdir());
+        let key = directory.path().join("key");
+        must("a master key", std::fs::write(key, "07".repeat(32)));
+        let mut command = Command::from(command(&options, directory.path()));
+        let command = command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let ended = within("a refusal", START, command.kill_on_drop(true).output()).await;
+        let ended = must("a command", ended);
+        assert!(!ended.status.success());
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    }
+
     /// Starts the server again on the same data, after it has ended; `variables` are added to its environment.
     pub async fn start_again(&mut self, variables: &[(&str, &str)]) {
         self.child = spawn(&self.options, self.directory.path(), variables);
@@ -152,6 +168,10 @@ impl Server {
             async move { address }
         });
         self.address.set(started.await);
+        if self.options.settings.contains_key("http.tls_cert") {
+            // The clients of these tests speak plain HTTP.
+            return;
+        }
         let client = self.client();
         eventually("a server that is ready", START, || async {
             let answer = client.get(path).try_send().await;

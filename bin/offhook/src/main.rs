@@ -10,6 +10,7 @@ mod receiver;
 mod serve;
 mod settings;
 mod signals;
+mod tls;
 
 use std::process::ExitCode;
 

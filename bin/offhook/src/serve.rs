@@ -8,6 +8,7 @@ use actix_web::dev::ServerHandle;
 use anyhow::Context as _;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_services::Services;
+use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::data_dir::{self, DataDirLock};
 use crate::parts;
 use crate::settings::Settings;
 use crate::signals::Signals;
+use crate::tls;
 
 /// How long events that calls have left in their last moments may take to be claimed.
 const LAST_EVENTS_LIMIT: Duration = Duration::from_secs(4);
@@ -75,6 +77,8 @@ struct Workers {
 /// The data directory, the database or the address cannot be had, or a part cannot be set up.
 pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     settings.check_serving()?;
+    let tls = settings.http.tls.as_ref();
+    let tls = tls.map(tls::server_config).transpose()?;
     data_dir::create(&settings.data_dir)?;
     let lock = data_dir::lock(&settings.data_dir)?;
     let store = parts::open_store(&settings).await?;
@@ -87,7 +91,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
     let workers = Workers::start(&settings, &services)?;
-    let http = Http::start(&settings, &services, listener)?;
+    let http = Http::start(&settings, &services, listener, tls)?;
     data_dir::write_listen(&settings.data_dir, address)?;
     tracing::info!(%address, "ready");
     Ok(Running {
@@ -167,6 +171,7 @@ impl Http {
         settings: &Settings,
         services: &Services,
         listener: TcpListener,
+        tls: Option<ServerConfig>,
     ) -> anyhow::Result<Self> {
         let limits = RateLimits::new(LimitSettings {
             ip_per_minute: settings.limits.ip_per_minute,
@@ -180,7 +185,10 @@ impl Http {
         };
         let state = HttpState::new(services.clone(), limits, config);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let server = offhook_http::serve(listener, state.clone(), threads)?;
+        let server = match tls {
+            Some(tls) => offhook_http::serve_https(listener, tls, state.clone(), threads)?,
+            None => offhook_http::serve(listener, state.clone(), threads)?,
+        };
         let handle = server.handle();
         Ok(Self {
             state,

@@ -81,10 +81,21 @@ pub(crate) struct HttpSettings {
     pub(crate) public_url: Option<String>,
     /// A proxy in front ends TLS.
     pub(crate) behind_tls_proxy: bool,
+    /// The certificate and key of an HTTPS listener.
+    pub(crate) tls: Option<TlsSettings>,
     /// Networks of our own proxies.
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// Origins whose pages may call the interface.
     pub(crate) cors_origins: Vec<String>,
+}
+
+/// `http.tls_cert` and `http.tls_key`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsSettings {
+    /// A PEM file: the server's certificate, then those that lead to its root.
+    pub(crate) cert: PathBuf,
+    /// A PEM file: the certificate's private key.
+    pub(crate) key: PathBuf,
 }
 
 /// `limits`.
@@ -168,10 +179,10 @@ impl Settings {
                 self.listen
             )));
         }
-        if !is_loopback && !self.http.behind_tls_proxy {
+        if !is_loopback && !self.http.behind_tls_proxy && self.http.tls.is_none() {
             return Err(SettingsError(format!(
-                "`listen` is {}, where keys would travel in the clear: let a proxy in front end TLS and set \
-                 `http.behind_tls_proxy`, or listen on 127.0.0.1",
+                "`listen` is {}, where keys would travel in the clear: give a certificate (`http.tls_cert`, \
+                 `http.tls_key`), let a proxy in front end TLS and set `http.behind_tls_proxy`, or listen on 127.0.0.1",
                 self.listen
             )));
         }

@@ -26,5 +26,5 @@ mod wire;
 pub use error::{ApiError, Code};
 pub use limits::{LimitSettings, RateLimits};
 pub use openapi::document as openapi_document;
-pub use server::{app, serve};
+pub use server::{app, serve, serve_https};
 pub use state::{HttpConfig, HttpState};

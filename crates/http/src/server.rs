@@ -41,15 +41,41 @@ pub fn app(
 /// # Errors
 /// The operating system's, if the socket cannot be used.
 pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io::Result<Server> {
+    run(listener, None, state, workers)
+}
+
+/// As [`serve`], with HTTPS.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_https(
+    listener: TcpListener,
+    tls: rustls::ServerConfig,
+    state: HttpState,
+    workers: usize,
+) -> std::io::Result<Server> {
+    run(listener, Some(tls), state, workers)
+}
+
+fn run(
+    listener: TcpListener,
+    tls: Option<rustls::ServerConfig>,
+    state: HttpState,
+    workers: usize,
+) -> std::io::Result<Server> {
     let head_timeout = state.config.head_timeout;
     let server = HttpServer::new(move || app(state.clone()))
         .workers(workers)
         .client_request_timeout(head_timeout)
+        .tls_handshake_timeout(head_timeout)
         // A client that is gone is noticed at once, and its event stream makes room for another.
         .h1_allow_half_closed(false)
         .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(STOP_SECONDS)
-        .disable_signals()
-        .listen(listener)?;
+        .disable_signals();
+    let server = match tls {
+        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
+        None => server.listen(listener)?,
+    };
     Ok(server.run())
 }

@@ -20,5 +20,6 @@ mod privacy;
 mod retries;
 mod statuses;
 mod stopping;
+mod tls;
 mod wallet;
 mod webhooks;

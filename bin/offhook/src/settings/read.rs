@@ -12,7 +12,7 @@ use url::{Position, Url};
 use super::given::{Given, Raw};
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
-    SimulatorSettings, WebhookSettings,
+    SimulatorSettings, TlsSettings, WebhookSettings,
 };
 
 const DEFAULT_LISTEN: SocketAddr =
@@ -68,11 +68,8 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
 }
 
 fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
-    for key in ["http.tls_cert", "http.tls_key"] {
-        let remedy = "let a proxy in front end TLS, and set `http.behind_tls_proxy`";
-        given.unavailable(key, remedy)?;
-    }
     Ok(HttpSettings {
+        tls: tls(given)?,
         public_url: given.read("http.public_url", origin)?,
         behind_tls_proxy: given
             .read("http.behind_tls_proxy", Raw::bool)?
@@ -84,6 +81,22 @@ fn http(given: &mut Given) -> Result<HttpSettings, SettingsError> {
             .read("http.cors_origins", origins)?
             .unwrap_or_default(),
     })
+}
+
+fn tls(given: &mut Given) -> Result<Option<TlsSettings>, SettingsError> {
+    let cert = given.read("http.tls_cert", path)?;
+    let key = given.read("http.tls_key", path)?;
+    let lone = |given: &str, missing: &str, what: &str| {
+        SettingsError(format!(
+            "setting `{given}` needs `{missing}`: name the file of {what}, or remove both"
+        ))
+    };
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(Some(TlsSettings { cert, key })),
+        (Some(_), None) => Err(lone("http.tls_cert", "http.tls_key", "its private key")),
+        (None, Some(_)) => Err(lone("http.tls_key", "http.tls_cert", "the certificate")),
+        (None, None) => Ok(None),
+    }
 }
 
 fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {

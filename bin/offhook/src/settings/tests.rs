@@ -280,9 +280,12 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
             file("models.mine.api_key = \"x\""),
         ),
         (
-            "setting `http.tls_cert` (in DIR/offhook.toml) is not available yet: let a proxy in front end TLS, and set \
-             `http.behind_tls_proxy`",
+            "setting `http.tls_cert` needs `http.tls_key`: name the file of its private key, or remove both",
             file("http.tls_cert = \"cert.pem\""),
+        ),
+        (
+            "setting `http.tls_key` needs `http.tls_cert`: name the file of the certificate, or remove both",
+            variable("OFFHOOK_HTTP__TLS_KEY", "key.pem"),
         ),
     ] {
         assert_eq!(refusal(result), sentence);
@@ -356,6 +359,14 @@ fn a_plain_listener_that_others_can_reach_is_refused() {
     assert!(refused.contains("`http.behind_tls_proxy`"), "{refused}");
     let behind = file("listen = \"[::]:80\"\nhttp.behind_tls_proxy = true").unwrap();
     behind.check_serving().unwrap();
+    let text = "listen = \"[::]:443\"\nhttp.tls_cert = \"cert.pem\"\nhttp.tls_key = \"key.pem\"";
+    let secure = file(text).unwrap();
+    secure.check_serving().unwrap();
+    let tls = secure.http.tls.unwrap();
+    assert_eq!(
+        (tls.cert.to_str(), tls.key.to_str()),
+        (Some("cert.pem"), Some("key.pem"))
+    );
 }
 
 #[test]
