@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use diesel::connection::SimpleConnection;
 use diesel::result::Error::DatabaseError;
 use diesel::{Connection, SqliteConnection};
-use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::StoreError;
@@ -48,14 +48,8 @@ fn write_ahead(conn: &mut SqliteConnection) -> Result<(), StoreError> {
 /// Applies what is pending on PostgreSQL, one process at a time.
 pub(crate) async fn postgres(url: &str) -> Result<Vec<String>, StoreError> {
     // Waiting for another node's migration may take longer than a session's usual patience.
-    let config = crate::postgres::client_config(url, "-c TimeZone=UTC")?;
-    let (client, connection) = config
-        .connect(tokio_postgres::NoTls)
-        .await
-        .map_err(|error| StoreError::Unavailable(crate::postgres::describe(&error)))?;
-    let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection)
-        .await
-        .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let door = crate::postgres::connect::Door::of(url, "-c TimeZone=UTC")?;
+    let mut conn = door.connect().await.map_err(StoreError::Unavailable)?;
     conn.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
         .await?;
     tokio::task::spawn_blocking(move || {

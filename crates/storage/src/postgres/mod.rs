@@ -12,8 +12,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 
+use self::connect::Door;
 use crate::{StoreError, Verdict};
 
+pub(crate) mod connect;
 pub(crate) mod dialect;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -40,17 +42,15 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn open(url: &str, connections: usize) -> Result<Self, StoreError> {
-        let config = client_config(url, SESSION)?;
+        let door = Door::of(url, SESSION)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
         manager.custom_setup = Box::new(move |_| {
-            let config = config.clone();
+            let door = door.clone();
             async move {
-                let (client, connection) = config
-                    .connect(tokio_postgres::NoTls)
+                door.connect()
                     .await
-                    .map_err(|error| diesel::ConnectionError::BadConnection(describe(&error)))?;
-                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+                    .map_err(diesel::ConnectionError::BadConnection)
             }
             .boxed()
         });
@@ -137,35 +137,4 @@ async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Object<AsyncPgConnec
         PoolError::Timeout(_) => StoreError::Unavailable("no connection within 2 s".into()),
         other => StoreError::Unavailable(other.to_string()),
     })
-}
-
-/// Reads the URL and adds `session` to its own options.
-pub(crate) fn client_config(
-    url: &str,
-    session: &str,
-) -> Result<tokio_postgres::Config, StoreError> {
-    let mut config: tokio_postgres::Config = url
-        .parse()
-        .map_err(|error| StoreError::Unavailable(format!("the database URL: {error}")))?;
-    let options = config
-        .get_options()
-        .map_or_else(|| session.to_owned(), |o| format!("{o} {session}"));
-    config
-        .options(options)
-        .application_name("offhook")
-        .connect_timeout(WAIT)
-        .tcp_user_timeout(Duration::from_secs(5))
-        .keepalives_idle(Duration::from_secs(5));
-    Ok(config)
-}
-
-/// The error with its cause: the client library's own sentence is only "db error".
-pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

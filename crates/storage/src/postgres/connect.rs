@@ -1,0 +1,397 @@
+//! How a session with PostgreSQL begins: the URL, and whether it is encrypted (`sslmode`, `sslrootcert`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel_async::AsyncPgConnection;
+use percent_encoding::percent_decode_str;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::StoreError;
+
+/// How long opening a connection may take, each address of the host.
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+
+/// Opens sessions on one database.
+#[derive(Clone)]
+pub(crate) struct Door {
+    config: tokio_postgres::Config,
+    tls: MakeRustlsConnect,
+}
+
+impl Door {
+    /// Reads the URL and adds `session` to its own options.
+    ///
+    /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` (encrypted, or not at all)
+    /// or `verify-full`, which also checks the server's certificate and name: against the PEM file that `sslrootcert`
+    /// names, else against the system's roots. With `sslrootcert`, `require` checks as well.
+    pub(crate) fn of(url: &str, session: &str) -> Result<Self, StoreError> {
+        let wrong = |what: String| StoreError::Unavailable(format!("the database URL: {what}"));
+        let (url, trust) = read_trust(url).map_err(wrong)?;
+        let mut config: tokio_postgres::Config = url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| wrong(describe(&error)))?;
+        let options = config
+            .get_options()
+            .map_or_else(|| session.to_owned(), |o| format!("{o} {session}"));
+        config
+            .options(options)
+            .application_name("offhook")
+            .connect_timeout(CONNECT_WITHIN)
+            .tcp_user_timeout(Duration::from_secs(5))
+            .keepalives_idle(Duration::from_secs(5));
+        let tls = MakeRustlsConnect::new(client_config(&trust).map_err(wrong)?);
+        Ok(Self { config, tls })
+    }
+
+    /// Opens a session; the error is a sentence.
+    pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, String> {
+        let (client, connection) = self
+            .config
+            .connect(self.tls.clone())
+            .await
+            .map_err(|error| describe(&error))?;
+        AsyncPgConnection::try_from_client_and_connection(client, connection)
+            .await
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, PartialEq, Eq)]
+enum Trust {
+    /// Anybody's: encryption alone, as libpq's `prefer` and `require` have it.
+    Anybody,
+    /// Those of the system's roots.
+    System,
+    /// Those of the roots in this PEM file.
+    File(String),
+}
+
+/// Takes from the URL what the client library does not read by itself.
+fn read_trust(url: &str) -> Result<(String, Trust), String> {
+    // A password may hold a question mark.
+    let credentials = url.find('@').unwrap_or(0);
+    let Some(at) = url[credentials..].find('?').map(|at| credentials + at) else {
+        return Ok((url.to_owned(), Trust::Anybody));
+    };
+    let (mut mode, mut root) = (None, None);
+    let mut rest = Vec::new();
+    for pair in url[at + 1..].split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        match name {
+            "sslmode" => mode = Some(value),
+            "sslrootcert" => root = Some(value),
+            _ => rest.push(pair.to_owned()),
+        }
+    }
+    let (mode, verify) = match mode.as_deref() {
+        None => ("prefer", false),
+        Some(mode @ ("disable" | "prefer" | "require")) => (mode, false),
+        Some("verify-full") => ("require", true),
+        Some(_) => {
+            return Err("`sslmode` must be disable, prefer, require or verify-full".to_owned());
+        }
+    };
+    let trust = match root {
+        Some(_) if mode != "require" => {
+            return Err(
+                "`sslrootcert` checks nothing without `sslmode=verify-full` or `require`: add it"
+                    .to_owned(),
+            );
+        }
+        Some(root) if root == "system" => Trust::System,
+        Some(root) => Trust::File(root),
+        None if verify => Trust::System,
+        None => Trust::Anybody,
+    };
+    rest.push(format!("sslmode={mode}"));
+    Ok((format!("{}?{}", &url[..at], rest.join("&")), trust))
+}
+
+fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Anybody => Arc::new(AnyCertificate(provider)),
+        Trust::System => {
+            let verifier = rustls_platform_verifier::Verifier::new(provider);
+            Arc::new(verifier.map_err(|error| {
+                format!("the system's trusted roots cannot be read ({error}): name a file in `sslrootcert`")
+            })?)
+        }
+        Trust::File(path) => {
+            return Ok(builder
+                .with_root_certificates(roots(path)?)
+                .with_no_client_auth());
+        }
+    };
+    Ok(builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth())
+}
+
+fn roots(path: &str) -> Result<RootCertStore, String> {
+    let wrong = |error: String| format!("`sslrootcert` ({path}) {error}");
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(path)
+        .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| wrong(format!("is no PEM file: {error}")))?;
+        roots
+            .add(certificate)
+            .map_err(|error| wrong(format!("holds a certificate that cannot be used: {error}")))?;
+    }
+    if roots.is_empty() {
+        return Err(wrong("holds no certificate".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// Takes every certificate. The handshake still proves that the server has its key.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The error with its cause: the client library's own sentence is only "db error".
+fn describe(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rustls::ServerConfig;
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    /// What a client says first to learn whether the server speaks TLS.
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+    /// The version of the protocol, with which a session's own first message begins.
+    const VERSION: [u8; 4] = [0, 3, 0, 0];
+
+    /// How a session began.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Opening {
+        /// In the clear, without a question.
+        Plain,
+        /// It asked, and went on in the clear.
+        PlainAfterAsking,
+        /// Encrypted before the first word.
+        Encrypted,
+        /// Broken off.
+        BrokenOff,
+    }
+
+    /// Reads one opening, then hangs up. It speaks TLS if it has a certificate.
+    async fn server(tls: Option<ServerConfig>) -> (u16, JoinHandle<Opening>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let opening = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut first = [0; 8];
+            socket.read_exact(&mut first).await.unwrap();
+            if first[4..] == VERSION {
+                return Opening::Plain;
+            }
+            assert_eq!(first, SSL_REQUEST);
+            let Some(tls) = tls else {
+                socket.write_all(b"N").await.unwrap();
+                return match socket.read_exact(&mut first).await {
+                    Ok(_) if first[4..] == VERSION => Opening::PlainAfterAsking,
+                    _ => Opening::BrokenOff,
+                };
+            };
+            socket.write_all(b"S").await.unwrap();
+            let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+            let Ok(mut secure) = acceptor.accept(socket).await else {
+                return Opening::BrokenOff;
+            };
+            match secure.read_exact(&mut first).await {
+                Ok(_) if first[4..] == VERSION => Opening::Encrypted,
+                _ => Opening::BrokenOff,
+            }
+        });
+        (port, opening)
+    }
+
+    struct Certificate {
+        config: ServerConfig,
+        file: PathBuf,
+        _directory: tempfile::TempDir,
+    }
+
+    fn certificate() -> Certificate {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("root one.pem");
+        std::fs::write(&file, made.cert.pem()).unwrap();
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        Certificate {
+            config,
+            file,
+            _directory: directory,
+        }
+    }
+
+    /// How a session with this query begins, and what the client says; the server hangs up on all.
+    async fn open(tls: Option<ServerConfig>, query: &str) -> (Opening, String) {
+        let (port, opening) = server(tls).await;
+        let url = format!("postgres://u:p@localhost:{port}/d{query}");
+        let door = Door::of(&url, "-c TimeZone=UTC").unwrap();
+        let said = door.connect().await.err().unwrap_or_default();
+        (opening.await.unwrap(), said)
+    }
+
+    #[tokio::test]
+    async fn a_session_is_encrypted_as_its_mode_says() {
+        let one = certificate();
+        let with = || Some(one.config.clone());
+        let file = one.file.to_str().unwrap().replace(' ', "%20");
+        let checked = format!("?sslmode=verify-full&sslrootcert={file}");
+        let required = format!("?sslrootcert={file}&sslmode=require");
+        for (tls, query, opening) in [
+            (with(), "", Opening::Encrypted),
+            (with(), "?sslmode=disable", Opening::Plain),
+            (with(), "?sslmode=prefer", Opening::Encrypted),
+            (with(), "?sslmode=require", Opening::Encrypted),
+            (with(), &checked, Opening::Encrypted),
+            (with(), &required, Opening::Encrypted),
+            (None, "", Opening::PlainAfterAsking),
+            (None, "?sslmode=disable", Opening::Plain),
+            (None, "?sslmode=prefer", Opening::PlainAfterAsking),
+            (None, "?sslmode=require", Opening::BrokenOff),
+            (None, &checked, Opening::BrokenOff),
+        ] {
+            assert_eq!(open(tls, query).await.0, opening, "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_is_not_trusted_is_refused_where_it_is_checked() {
+        let (one, other) = (certificate(), certificate());
+        let file = other.file.to_str().unwrap();
+        for query in [
+            format!("?sslmode=verify-full&sslrootcert={file}"),
+            format!("?sslmode=require&sslrootcert={file}"),
+            "?sslmode=verify-full".to_owned(),
+        ] {
+            let (opening, said) = open(Some(one.config.clone()), &query).await;
+            assert_eq!(opening, Opening::BrokenOff, "{query}");
+            assert!(said.contains("certificate"), "{query}: {said}");
+        }
+        let (_, said) = open(None, "?sslmode=require").await;
+        assert!(said.contains("server does not support TLS"), "{said}");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_the_remedy() {
+        let refused = |query: &str| match Door::of(&format!("postgres://u:p?w@h/d{query}"), "") {
+            Ok(_) => panic!("accepted: {query}"),
+            Err(error) => error.to_string(),
+        };
+        for (query, said) in [
+            (
+                "?sslmode=verify-ca",
+                "`sslmode` must be disable, prefer, require or verify-full",
+            ),
+            (
+                "?sslmode=on",
+                "`sslmode` must be disable, prefer, require or verify-full",
+            ),
+            (
+                "?sslrootcert=/r.pem",
+                "`sslrootcert` checks nothing without `sslmode=verify-full`",
+            ),
+            (
+                "?sslmode=verify-full&sslrootcert=/no/r.pem",
+                "`sslrootcert` (/no/r.pem) cannot be read",
+            ),
+            ("?sslmode=require&colour=red", "unknown option `colour`"),
+        ] {
+            let error = refused(query);
+            assert!(error.contains(said), "{query}: {error}");
+            assert!(!error.contains("p?w"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_the_url_stays_as_it_is() {
+        let (url, trust) = read_trust(
+            "postgres://u:p?w@h/d?options=-c%20x=1&sslmode=verify-full&application_name=a@b",
+        )
+        .unwrap();
+        assert_eq!(
+            (url.as_str(), trust),
+            (
+                "postgres://u:p?w@h/d?options=-c%20x=1&application_name=a@b&sslmode=require",
+                Trust::System
+            )
+        );
+        let bare = read_trust("postgres://h/d").unwrap();
+        assert_eq!(bare, ("postgres://h/d".to_owned(), Trust::Anybody));
+    }
+}
