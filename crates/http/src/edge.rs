@@ -57,11 +57,13 @@ pub(crate) async fn edge(
         return Err(ApiError::internal("the application has no state").into());
     };
     let exchange = Rc::new(Exchange::begin(&state, &req));
-    // What is answered here is not logged and needs no span: a refusal must cost next to nothing.
+    // What is answered here needs no span, and in a flood no line: a refusal must cost next to nothing.
     if exchange.origin.is_some() && is_preflight(&req) {
+        exchange.log_early(&state, &req, StatusCode::NO_CONTENT);
         return Ok(req.into_response(exchange.finish(preflight())));
     }
     if let Err(refusal) = admit(&state, &exchange, &req) {
+        exchange.log_early(&state, &req, refusal.code.status());
         let answer = HttpResponse::from_error(refusal);
         return Ok(req.into_response(exchange.finish(answer)));
     }
@@ -246,6 +248,19 @@ impl Exchange {
             duration_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
             "answered"
         );
+    }
+
+    /// As [`Exchange::log`], of a request that is answered before it is routed.
+    fn log_early(&self, state: &HttpState, req: &ServiceRequest, status: StatusCode) {
+        if state.log_budget.take(self.at) {
+            tracing::info!(
+                request_id = %self.id,
+                method = %req.method(),
+                status = status.as_u16(),
+                path = req.resource_map().match_pattern(routed_path(req)).as_deref().unwrap_or("-"),
+                "answered"
+            );
+        }
     }
 }
 

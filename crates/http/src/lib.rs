@@ -14,6 +14,7 @@ mod error;
 mod idempotency;
 mod limits;
 mod list;
+mod log_budget;
 mod openapi;
 mod query;
 mod reply;

@@ -8,6 +8,7 @@ use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
 
 use crate::RateLimits;
+use crate::log_budget::LogBudget;
 use crate::streams::StreamSlots;
 
 /// Settings of the REST adapter that are not limits.
@@ -42,6 +43,7 @@ pub struct Shared {
     pub(crate) config: HttpConfig,
     pub(crate) slots: Arc<StreamSlots>,
     pub(crate) closing: CancellationToken,
+    pub(crate) log_budget: LogBudget,
 }
 
 impl HttpState {
@@ -54,6 +56,7 @@ impl HttpState {
             config,
             slots: Arc::default(),
             closing: CancellationToken::new(),
+            log_budget: LogBudget::default(),
         }))
     }
 
