@@ -88,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
+    /// The requests that placed the calls that wait here.
+    pub(crate) placed_by: calls::PlacedBy,
     /// This process is being stopped.
     pub(crate) stopping: AtomicBool,
 }
@@ -127,6 +129,7 @@ impl Services {
             feed: Feed::default(),
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
+            placed_by: calls::PlacedBy::default(),
             stopping: AtomicBool::new(false),
         });
         Ok(Self {

@@ -81,6 +81,7 @@ async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
         caller: &ask.caller,
         idempotency_key: ask.body.key.clone(),
         body: ask.body.json.clone(),
+        request_id: ask.exchange.id,
     };
     let placed = ask.services().calls().place(request).await?;
     let status = StatusCode::from_u16(placed.status).map_err(ApiError::internal)?;

@@ -2,6 +2,7 @@
 
 mod hours;
 mod place;
+mod placed_by;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::dialer::unanswered;
 
 pub(crate) use hours::{Hours, opening};
 pub use place::{PlaceCall, PlaceCallError, PlacedReply};
+pub(crate) use placed_by::PlacedBy;
 
 /// How calls are placed and kept.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Price,
-    Runtime, Timestamp,
+    RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::{
@@ -32,6 +32,8 @@ pub struct PlaceCall<'a> {
     pub idempotency_key: Option<String>,
     /// The body.
     pub body: Json,
+    /// The request, for the logs of its call.
+    pub request_id: RequestId,
 }
 
 /// The answer to an accepted call: the same bytes each time it is asked for again.
@@ -134,6 +136,7 @@ impl Calls {
             caller,
             idempotency_key,
             body,
+            request_id,
         } = request;
         let account = caller.account.id;
         let at = self.0.clock.now();
@@ -199,7 +202,13 @@ impl Calls {
             to: request.to,
         };
         failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
-        match self.0.store.place_call(call).await? {
+        // Noted before the commit, behind which the dialer may be quicker than this task.
+        self.0.placed_by.note(id, request_id);
+        let placed = self.0.store.place_call(call).await;
+        if !matches!(placed, Ok(Placed::Accepted(_))) {
+            self.0.placed_by.take(id);
+        }
+        match placed? {
             Placed::Accepted(endpoints) => {
                 failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
                 tracing::info!(call = %id, "call accepted");

@@ -16,7 +16,7 @@ use offhook_storage::{Account, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
 use crate::{Keys, Shared, housekeeping};
@@ -154,8 +154,10 @@ impl Dialer {
             shared.feed.touch(call.id);
             let control = CallControl::new();
             shared.registry.insert(call.id, claim, control.clone());
-            // The line that a request logs when it places a call ties this span to its request id.
-            let span = tracing::info_span!("call", call = %call.id);
+            let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
+            if let Some(request) = shared.placed_by.take(call.id) {
+                span.record("request_id", field::display(request));
+            }
             let held = call::hold(shared.clone(), call, claim, claimed_at, control);
             self.calls.spawn(held.instrument(span));
         }
