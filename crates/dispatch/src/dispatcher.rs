@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use offhook_domain::{Clock, Timestamp};
+use offhook_domain::Clock;
 use offhook_failpoints as failpoints;
 use offhook_storage::{ClaimedAttempt, Store, StoreError};
 use tokio::sync::{Notify, mpsc};
@@ -180,12 +180,11 @@ impl Delivery {
             if Instant::now() >= self.look_at {
                 self.look().await;
             }
-            let now = self.shared.clock.now();
-            let plan = self.shared.lanes().plan(now);
+            let plan = self.shared.lanes().plan(Instant::now());
             if self.may_claim(&plan) {
-                self.claim(&plan, now).await;
+                self.claim(&plan).await;
             } else {
-                self.wait(&plan, now).await;
+                self.wait(&plan).await;
             }
         }
         self.give_back(true).await;
@@ -210,10 +209,12 @@ impl Delivery {
         self.give_back(false).await;
         let began = Instant::now();
         let store = &self.shared.store;
-        match tokio::try_join!(store.due_endpoints(), store.due_resends()) {
+        let due = store.due_endpoints(self.shared.clock.steady());
+        match tokio::try_join!(due, store.due_resends()) {
             Ok((due, resends)) => {
                 self.is_away = false;
-                self.shared.lanes().look(due, resends, began);
+                // From the end of the look: its waits are counted from within.
+                self.shared.lanes().look(due, resends, Instant::now());
             }
             Err(error) => self.is_away(&error),
         }
@@ -229,15 +230,16 @@ impl Delivery {
             && (Instant::now() >= self.claim_at || (size >= WORTHWHILE && !self.is_away))
     }
 
-    async fn claim(&mut self, plan: &Plan, now: Timestamp) {
+    async fn claim(&mut self, plan: &Plan) {
         failpoints::hit(failpoints::DELIVER_BEFORE_CLAIM);
         // From the moment at which the claim is asked for: its lease begins later.
         let asked = Instant::now();
         let offsets = self.shared.schedule.offsets.clone();
+        let times = (self.shared.clock.now(), self.shared.clock.steady());
         let claimed = self
             .shared
             .store
-            .claim_deliveries(plan.slots.clone(), offsets, now)
+            .claim_deliveries(plan.slots.clone(), offsets, times)
             .await;
         match claimed {
             Ok(attempts) => {
@@ -265,13 +267,13 @@ impl Delivery {
         }
     }
 
-    async fn wait(&mut self, plan: &Plan, now: Timestamp) {
+    async fn wait(&mut self, plan: &Plan) {
         let mut until = self.look_at;
         if plan.size() > 0 {
             until = until.min(self.claim_at);
         }
         if let Some(due) = plan.next_due {
-            until = until.min(Instant::now() + due.since(now));
+            until = until.min(due);
         }
         tokio::select! {
             () = self.shared.stop.cancelled() => {}

@@ -163,8 +163,8 @@ impl Lanes {
         }
         for due in due {
             let lane = self.lane(due.endpoint, at);
-            lane.supply_mut(Kind::First).due = due.first;
-            lane.supply_mut(Kind::Retry).due = due.retry;
+            lane.supply_mut(Kind::First).has_more = due.first;
+            lane.supply_mut(Kind::Retry).due = due.retry.map(|wait| at + wait);
         }
         for endpoint in resends {
             self.lane(endpoint, at).supply_mut(Kind::Resend).has_more = true;

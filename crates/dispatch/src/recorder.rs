@@ -96,7 +96,9 @@ impl Recorder {
     async fn until_it_answers(&mut self, reports: &[AttemptReport]) -> Result<(), StoreError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match self.shared.store.finish_attempts(reports.to_vec()).await {
+            let steady = self.shared.clock.steady();
+            let finishing = self.shared.store.finish_attempts(reports.to_vec(), steady);
+            let error = match finishing.await {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::{AttemptId, Timestamp};
+use offhook_domain::AttemptId;
 
 /// The part of an offset that jitter may add (platform.md W8).
 const JITTER_PART: f64 = 0.1;
@@ -21,9 +21,9 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// When to attempt again after attempt `number` has failed and ended at `ended`; `None` after the last, and after
+    /// How long after the end of attempt `number`, which has failed, to attempt again; `None` after the last, and after
     /// one that was asked for by hand (number 0).
-    pub(crate) fn next(&self, number: i32, ended: Timestamp, id: AttemptId) -> Option<Timestamp> {
+    pub(crate) fn wait(&self, number: i32, id: AttemptId) -> Option<Duration> {
         let failures = usize::try_from(number).ok()?;
         let offset = *self.offsets.get(failures.checked_sub(1)?)?;
         let mut wait = offset;
@@ -31,7 +31,7 @@ impl Schedule {
             let room = offset.mul_f64(JITTER_PART).saturating_sub(JITTER_MARGIN);
             wait += room.mul_f64(unit(id));
         }
-        Some(ended.plus(wait))
+        Some(wait)
     }
 }
 
@@ -43,6 +43,8 @@ fn unit(id: AttemptId) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use offhook_domain::Timestamp;
+
     use super::*;
 
     const OFFSETS: [Duration; 3] = [
@@ -59,26 +61,25 @@ mod tests {
     }
 
     #[test]
-    fn the_waits_count_from_the_end_of_the_failed_attempt_and_the_fourth_failure_is_the_last() {
-        let ended = Timestamp::from_micros(1_777_000_000_000_000);
-        let id = AttemptId::mint(ended, [7; 10]);
+    fn there_is_a_wait_after_each_failure_and_the_fourth_is_the_last() {
+        let at = Timestamp::from_micros(1_777_000_000_000_000);
+        let id = AttemptId::mint(at, [7; 10]);
         for (number, offset) in (1..).zip(OFFSETS) {
-            let next = schedule(false).next(number, ended, id);
-            assert_eq!(next, Some(ended.plus(offset)));
+            assert_eq!(schedule(false).wait(number, id), Some(offset));
         }
-        assert_eq!(schedule(false).next(4, ended, id), None);
-        assert_eq!(schedule(false).next(0, ended, id), None);
+        assert_eq!(schedule(false).wait(4, id), None);
+        assert_eq!(schedule(false).wait(0, id), None);
     }
 
     #[test]
     fn jitter_only_delays_and_by_less_than_a_tenth() {
-        let ended = Timestamp::from_micros(1_777_000_000_000_000);
+        let at = Timestamp::from_micros(1_777_000_000_000_000);
         for random in [0, 1, 128, 255] {
-            let id = AttemptId::mint(ended, [random; 10]);
+            let id = AttemptId::mint(at, [random; 10]);
             for (number, offset) in (1..).zip(OFFSETS) {
-                let next = schedule(true).next(number, ended, id).unwrap();
-                assert!(next >= ended.plus(offset));
-                assert!(next.plus(JITTER_MARGIN) <= ended.plus(offset.mul_f64(1.1)));
+                let wait = schedule(true).wait(number, id).unwrap();
+                assert!(wait >= offset);
+                assert!(wait + JITTER_MARGIN <= offset.mul_f64(1.1));
             }
         }
     }

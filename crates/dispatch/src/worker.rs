@@ -88,12 +88,12 @@ impl Worker {
         };
         failpoints::hit(failpoints::DELIVER_AFTER_SEND);
         let success = result.as_ref().is_some_and(AttemptResult::is_success);
-        let ended = self.shared.clock.now();
-        let next_attempt_at = match success {
+        let ended = self.shared.clock.steady();
+        let retry_after = match success {
             true => None,
             false => {
                 let schedule = &self.shared.schedule;
-                schedule.next(attempt.number, ended, attempt.attempt_id)
+                schedule.wait(attempt.number, attempt.attempt_id)
             }
         };
         let (status_code, duration_ms, error, response_snippet) = match result {
@@ -128,7 +128,8 @@ impl Worker {
                 duration_ms,
                 error,
                 response_snippet,
-                next_attempt_at,
+                ended,
+                retry_after,
             },
             unblocks: attempt.number == 1 && attempt.kind == EventType::CallInitiated,
         }

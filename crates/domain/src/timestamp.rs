@@ -23,6 +23,11 @@ pub struct TimestampError;
 pub trait Clock: Send + Sync + 'static {
     /// The present.
     fn now(&self) -> Timestamp;
+
+    /// The present for this process's own waits: it begins as [`now`](Self::now), and does not jump when that is stepped.
+    fn steady(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 impl Timestamp {

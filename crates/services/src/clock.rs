@@ -1,6 +1,7 @@
 //! The system's clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use offhook_domain::{Clock, Timestamp};
 
@@ -19,5 +20,12 @@ impl Clock for SystemClock {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_micros());
         Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+    }
+
+    /// The machine's time when this was first asked, and what has passed since by the clock that nobody can turn.
+    fn steady(&self) -> Timestamp {
+        static BEGAN: LazyLock<(Timestamp, Instant)> =
+            LazyLock::new(|| (SystemClock.now(), Instant::now()));
+        BEGAN.0.plus(BEGAN.1.elapsed())
     }
 }

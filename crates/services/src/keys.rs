@@ -68,12 +68,12 @@ impl Keys {
         let Some(hash) = token_digest(token) else {
             return Ok(None);
         };
-        let found = self.shared.store.key_by_digest(hash).await?;
         let now = self.shared.clock.now();
-        let Some((key, account)) = found else {
+        let found = self.shared.store.key_by_digest(hash, now).await?;
+        let Some((key, account, judged_at)) = found else {
             return Ok(None);
         };
-        let ended = key.revoked_at.is_some() || key.expires_at.is_some_and(|at| at <= now);
+        let ended = key.revoked_at.is_some() || key.expires_at.is_some_and(|at| at <= judged_at);
         if ended {
             return Ok(None);
         }

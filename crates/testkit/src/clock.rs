@@ -8,7 +8,11 @@ use offhook_domain::{Clock, Timestamp};
 
 /// A clock that stands still until a test turns it. Clones show the same time.
 #[derive(Debug, Clone)]
-pub struct ManualClock(Arc<AtomicI64>);
+pub struct ManualClock {
+    shown: Arc<AtomicI64>,
+    /// How far it has been stepped, in microseconds.
+    stepped: Arc<AtomicI64>,
+}
 
 impl ManualClock {
     /// Where [`ManualClock::default`] begins: 2026-04-30T18:32:11.123456Z.
@@ -17,7 +21,10 @@ impl ManualClock {
     /// A clock that shows `now`.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self(Arc::new(AtomicI64::new(now.micros())))
+        Self {
+            shown: Arc::new(AtomicI64::new(now.micros())),
+            stepped: Arc::default(),
+        }
     }
 
     /// Moves the clock on; returns the time that it shows then.
@@ -29,7 +36,13 @@ impl ManualClock {
 
     /// Turns the clock to `now`, forwards or backwards.
     pub fn set(&self, now: Timestamp) {
-        self.0.store(now.micros(), Ordering::SeqCst);
+        self.shown.store(now.micros(), Ordering::SeqCst);
+    }
+
+    /// Steps the clock by so many microseconds, as an administrator or a time server does: no time has passed.
+    pub fn step(&self, micros: i64) {
+        self.stepped.fetch_add(micros, Ordering::SeqCst);
+        self.shown.fetch_add(micros, Ordering::SeqCst);
     }
 }
 
@@ -41,6 +54,11 @@ impl Default for ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+        Timestamp::from_micros(self.shown.load(Ordering::SeqCst))
+    }
+
+    fn steady(&self) -> Timestamp {
+        let stepped = self.stepped.load(Ordering::SeqCst);
+        Timestamp::from_micros(self.now().micros() - stepped)
     }
 }

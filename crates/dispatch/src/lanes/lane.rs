@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, Timestamp};
+use offhook_domain::AccountId;
 use offhook_storage::ClaimedAttempt;
 use tokio::time::Instant;
 
@@ -46,13 +46,13 @@ pub(super) struct Supply {
     /// Claimed, in the order of the claims.
     pub(super) queue: VecDeque<Job>,
     /// When the next one is due that is not claimed, as far as is known.
-    pub(super) due: Option<Timestamp>,
+    pub(super) due: Option<Instant>,
     /// Whether the last claim got all that it asked for, so that there may be more.
     pub(super) has_more: bool,
 }
 
 impl Supply {
-    pub(super) fn can_be_claimed(&self, now: Timestamp) -> bool {
+    pub(super) fn can_be_claimed(&self, now: Instant) -> bool {
         self.has_more || self.due.is_some_and(|due| due <= now)
     }
 

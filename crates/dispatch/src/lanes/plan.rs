@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use offhook_domain::{AccountId, EndpointId, Timestamp};
+use offhook_domain::{AccountId, EndpointId};
 use offhook_storage::{ClaimSlots, ClaimedAttempt};
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     /// Whose work to claim, and how much.
     pub(crate) slots: Vec<ClaimSlots>,
     /// When the next attempt of all falls due that is not due yet.
-    pub(crate) next_due: Option<Timestamp>,
+    pub(crate) next_due: Option<Instant>,
 }
 
 impl Plan {
@@ -37,7 +37,7 @@ impl Plan {
 impl Lanes {
     /// What to claim at `now`: of healthy endpoints a little ahead, of the others what can begin at once. Those that
     /// hold least come first, and those that have waited longest among them.
-    pub(crate) fn plan(&self, now: Timestamp) -> Plan {
+    pub(crate) fn plan(&self, now: Instant) -> Plan {
         let mut plan = Plan::default();
         let mut wanting: Vec<(&EndpointId, &Lane)> = Vec::new();
         for (endpoint, lane) in &self.lanes {
@@ -77,7 +77,7 @@ impl Lanes {
         lane: &Lane,
         fair: usize,
         shares: &mut Shares,
-        now: Timestamp,
+        now: Instant,
     ) -> ClaimSlots {
         let claimable = |kind: Kind| lane.supply(kind).can_be_claimed(now);
         let (mut room, most_retries) = lane.room();

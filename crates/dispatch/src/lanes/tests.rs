@@ -38,7 +38,7 @@ impl Rig {
         let mut started = Vec::new();
         loop {
             started.extend(std::iter::from_fn(|| self.lanes.next(None, self.at)));
-            let plan = self.lanes.plan(NOW);
+            let plan = self.lanes.plan(self.at);
             if plan.size() == 0 {
                 return started;
             }
@@ -64,13 +64,13 @@ impl Rig {
         };
         let firsts = due(true).map(|(endpoint, ..)| DueEndpoint {
             endpoint: *endpoint,
-            first: Some(NOW),
+            first: true,
             retry: None,
         });
         let retries = due(false).map(|(endpoint, ..)| DueEndpoint {
             endpoint: *endpoint,
-            first: None,
-            retry: Some(NOW),
+            first: false,
+            retry: Some(Duration::ZERO),
         });
         let resends = self.endpoints.iter().filter(|(_, _, number)| *number == 0);
         let resends = resends.map(|(endpoint, ..)| *endpoint).collect();

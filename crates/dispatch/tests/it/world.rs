@@ -214,17 +214,40 @@ impl World {
         self.wake.notify_one();
     }
 
-    /// Turns the customers' clock, and says so.
-    pub(crate) fn set_clock(&self, now: Timestamp) {
-        self.clock.set(now);
-        self.wake();
+    /// Lets time pass by whichever clock deliveries fall due by, and says so.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        if self.store.is_embedded() {
+            self.wake();
+        } else {
+            self.turn(i64::try_from(time.as_micros()).unwrap());
+        }
     }
 
     /// Every lease runs out.
     pub(crate) fn end_leases(&self) {
-        let turned = self.lease_clock.fetch_add(LEASE_AND_MORE, Ordering::SeqCst) + LEASE_AND_MORE;
+        self.turn(LEASE_AND_MORE);
+    }
+
+    /// Turns the clock of leases: on PostgreSQL, the database's.
+    fn turn(&self, micros: i64) {
+        let turned = self.lease_clock.fetch_add(micros, Ordering::SeqCst) + micros;
         self.store.turn_lease_clock(turned);
         self.wake();
+    }
+
+    /// Steps the machine's clock, and says so.
+    pub(crate) fn step_clock(&self, micros: i64) {
+        self.clock.step(micros);
+        self.wake();
+    }
+
+    /// Checks when the delivery's next attempt is due: exactly where the clock is the test's own.
+    pub(crate) fn assert_due(&self, story: &DeliveryStory, due: Timestamp) {
+        let next = story.delivery.next_attempt_at.unwrap();
+        if self.store.is_embedded() {
+            assert_eq!(next, due);
+        }
     }
 
     pub(crate) fn config(&self) -> DispatchConfig {

@@ -11,12 +11,14 @@ use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
-use crate::schema::{accounts, conversations, deliveries, resends, webhook_endpoints as endpoints};
+use crate::schema::{
+    accounts, api_keys, conversations, deliveries, resends, webhook_endpoints as endpoints,
+};
 use crate::sql;
 use crate::sql::V;
 use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, EndpointStatus,
-    StoreError,
+    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState,
+    EndpointStatus, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -47,6 +49,36 @@ pub(crate) const fn queued_at(_at: Timestamp) -> Option<Timestamp> {
 /// The clock that the leases of calls and deliveries are judged by: the database's.
 pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestamp, StoreError> {
     key_clock(conn, Timestamp::from_micros(0), offset).await
+}
+
+/// The clocks of deliveries: what says that one is due, and what leases are judged by. Both are the database's, whatever a
+/// node's own clock is turned to (decision 8.7).
+pub(crate) async fn delivery_clocks(
+    conn: &mut Conn,
+    steady: Timestamp,
+    offset: i64,
+) -> Result<(Timestamp, Timestamp), StoreError> {
+    let now = key_clock(conn, steady, offset).await?;
+    Ok((now, now))
+}
+
+/// The key with this digest, its account, and the present by the clock that keys are judged by: one look-up.
+pub(crate) async fn find_by_digest(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    (_, offset): (Timestamp, i64),
+) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+    let found: Option<(ApiKey, Account, Timestamp)> = api_keys::table
+        .inner_join(accounts::table)
+        .filter(api_keys::digest.eq(digest.to_vec()))
+        .select((ApiKey::as_select(), Account::as_select(), clock_timestamp()))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(|(key, account, now)| {
+        let now = Timestamp::from_micros(now.micros().saturating_add(offset));
+        (key, account, now)
+    }))
 }
 
 /// Takes the account's row for the duration of the transaction, so that one node at a time counts its live calls;
@@ -198,14 +230,14 @@ pub(crate) async fn candidates(
            SELECT f.id FROM ( \
              SELECT d.id FROM deliveries d WHERE ",
         first_attempts!(),
-        "    AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
+        "    AND d.endpoint_id = s.endpoint_id \
              AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
              ORDER BY d.next_attempt_at LIMIT s.firsts) f) due"
     ))
     .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
     .bind::<Array<BigInt>, _>(column(slots, |s| count(s.firsts)))
     .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
-    .bind::<sql::Instant, _>(V(times.now))
+    .bind::<sql::Instant, _>(V(times.due))
     .bind::<sql::Instant, _>(V(times.judged_at))
     .load(conn)
     .await?;
@@ -216,7 +248,11 @@ pub(crate) async fn candidates(
     let locked: Vec<(DeliveryId, Option<ClaimId>, i32, i32)> = deliveries::table
         .filter(deliveries::id.eq_any(due.iter().map(|row| V(row.id))))
         .filter(deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V)))
-        .filter(deliveries::next_attempt_at.le(V(times.now)))
+        .filter(
+            deliveries::state
+                .eq(V(DeliveryState::Pending))
+                .or(deliveries::next_attempt_at.le(V(times.due))),
+        )
         .filter(
             deliveries::claim_id
                 .is_null()
@@ -290,8 +326,13 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
 }
 
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two
-/// statements, however many there are.
-pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result<(), StoreError> {
+/// statements, however many there are. The next attempt is due by the database's clock, so long after `steady` as is left
+/// of its wait.
+pub(crate) async fn finish(
+    conn: &mut Conn,
+    reports: &[AttemptReport],
+    (steady, offset): (Timestamp, i64),
+) -> Result<(), StoreError> {
     let outcome = |report: &AttemptReport| {
         if report.success {
             AttemptOutcome::Succeeded
@@ -327,17 +368,19 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
         "UPDATE deliveries d SET \
            state = CASE WHEN r.success THEN 'delivered' \
              WHEN d.state NOT IN ('pending', 'retrying') THEN d.state \
-             WHEN r.next IS NULL THEN 'exhausted' ELSE 'retrying' END, \
-           next_attempt_at = CASE WHEN d.state IN ('pending', 'retrying') THEN r.next END, \
+             WHEN r.wait IS NULL THEN 'exhausted' ELSE 'retrying' END, \
+           next_attempt_at = CASE WHEN d.state IN ('pending', 'retrying') \
+             THEN clock_timestamp() + ($6 + r.wait) * INTERVAL '1 microsecond' END, \
            attempts_count = r.number, abandoned_count = 0, claim_id = NULL, lease_expires_at = NULL \
-         FROM UNNEST($1, $2, $3, $4, $5) AS r(id, claim, success, number, next) \
+         FROM UNNEST($1, $2, $3, $4, $5) AS r(id, claim, success, number, wait) \
          WHERE d.id = r.id AND d.claim_id = r.claim",
     )
     .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.delivery_id))
     .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.claim_id))
     .bind::<Array<Bool>, _>(column(&scheduled, |r| r.success))
     .bind::<Array<Integer>, _>(column(&scheduled, |r| r.number))
-    .bind::<Array<Nullable<sql::Instant>>, _>(column(&scheduled, |r| r.next_attempt_at))
+    .bind::<Array<Nullable<BigInt>>, _>(column(&scheduled, |r| r.wait_left(steady)))
+    .bind::<BigInt, _>(offset)
     .execute(conn)
     .await?;
     Ok(())

@@ -102,20 +102,6 @@ pub(crate) async fn keys_of(
         .await?)
 }
 
-/// The key with this digest and its account, whatever the key's state: the caller judges both alike.
-pub(crate) async fn find_by_digest(
-    conn: &mut Conn,
-    digest: [u8; 32],
-) -> Result<Option<(ApiKey, Account)>, StoreError> {
-    Ok(api_keys::table
-        .inner_join(accounts::table)
-        .filter(api_keys::digest.eq(digest.to_vec()))
-        .select((ApiKey::as_select(), Account::as_select()))
-        .first(conn)
-        .await
-        .optional()?)
-}
-
 /// Revokes the key; `None` if there is no such key. A key once revoked keeps its first time.
 pub(crate) async fn revoke_key(
     conn: &mut Conn,

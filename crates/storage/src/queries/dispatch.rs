@@ -24,8 +24,10 @@ const ABANDONED_AT_MOST: i32 = 3;
 /// What a claim is judged by and runs until.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// The present, as customers read it: what is due by now may be claimed.
+    /// The present, as customers read it.
     pub(crate) now: Timestamp,
+    /// The present of the schedule: a repetition that is due by then may be claimed.
+    pub(crate) due: Timestamp,
     /// The present of leases: what ran out before may be claimed.
     pub(crate) judged_at: Timestamp,
     /// When this claim runs out.
@@ -102,25 +104,26 @@ macro_rules! due_query {
     };
 }
 
-/// Endpoints with open deliveries that may be claimed, and when each one's next are due.
+/// Endpoints with open deliveries that may be claimed, and how long each one's next repetition has to wait. A first
+/// attempt is due from the beginning, whatever any clock says.
 pub(crate) async fn due(
     conn: &mut Conn,
-    judged_at: Timestamp,
+    (now, judged_at): (Timestamp, Timestamp),
 ) -> Result<Vec<DueEndpoint>, StoreError> {
     let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
     let mut retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
     let mut all: Vec<DueEndpoint> = firsts
         .into_iter()
-        .map(|(endpoint, first)| DueEndpoint {
+        .map(|(endpoint, _)| DueEndpoint {
             endpoint,
-            first: Some(first),
-            retry: retries.remove(&endpoint),
+            first: true,
+            retry: retries.remove(&endpoint).map(|due| due.since(now)),
         })
         .collect();
     all.extend(retries.into_iter().map(|(endpoint, retry)| DueEndpoint {
         endpoint,
-        first: None,
-        retry: Some(retry),
+        first: false,
+        retry: Some(retry.since(now)),
     }));
     Ok(all)
 }
@@ -217,7 +220,7 @@ async fn take(
             abandon_scheduled(conn, id).await?;
             let abandoned = candidate.abandoned_count + 1;
             if abandoned >= ABANDONED_AT_MOST {
-                fail_abandoned(conn, id, number, offsets, times.now).await?;
+                fail_abandoned(conn, id, number, offsets, times.due).await?;
                 continue;
             }
             diesel::update(deliveries::table.find(V(id)))
@@ -257,12 +260,12 @@ async fn fail_abandoned(
     id: DeliveryId,
     number: i32,
     offsets: &[Duration],
-    now: Timestamp,
+    due: Timestamp,
 ) -> Result<(), StoreError> {
     let next = usize::try_from(number - 1)
         .ok()
         .and_then(|n| offsets.get(n))
-        .map(|o| now.plus(*o));
+        .map(|o| due.plus(*o));
     let state = if next.is_some() {
         DeliveryState::Retrying
     } else {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use diesel::prelude::*;
 use offhook_domain::{
@@ -216,10 +217,10 @@ pub struct ClaimSlots {
 pub struct DueEndpoint {
     /// The endpoint.
     pub endpoint: EndpointId,
-    /// The next first attempt.
-    pub first: Option<Timestamp>,
-    /// The next attempt after a failed one.
-    pub retry: Option<Timestamp>,
+    /// Whether there is a first attempt to make: it is due at once.
+    pub first: bool,
+    /// How long the next attempt after a failed one has to wait.
+    pub retry: Option<Duration>,
 }
 
 /// An attempt that this process has to make.
@@ -274,6 +275,17 @@ pub struct AttemptReport {
     pub error: Option<String>,
     /// The beginning of the answer's body.
     pub response_snippet: Option<String>,
-    /// When the next attempt is due after this failure; `None` after the last.
-    pub next_attempt_at: Option<Timestamp>,
+    /// When it ended, by [`Clock::steady`](offhook_domain::Clock::steady).
+    pub ended: Timestamp,
+    /// How long after its end the next attempt is due; `None` after a success and after the last failure.
+    pub retry_after: Option<Duration>,
+}
+
+impl AttemptReport {
+    /// What is left at `steady` of the wait for the next attempt, in microseconds; less than none if it is overdue.
+    pub(crate) fn wait_left(&self, steady: Timestamp) -> Option<i64> {
+        let wait = i64::try_from(self.retry_after?.as_micros()).unwrap_or(i64::MAX);
+        let passed = steady.micros().saturating_sub(self.ended.micros());
+        Some(wait.saturating_sub(passed))
+    }
 }

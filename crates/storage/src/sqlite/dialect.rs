@@ -12,12 +12,14 @@ use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
-use crate::schema::{attempts, deliveries, resends, webhook_endpoints as endpoints};
+use crate::schema::{
+    accounts, api_keys, attempts, deliveries, resends, webhook_endpoints as endpoints,
+};
 use crate::sql;
 use crate::sql::V;
 use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, EndpointStatus,
-    StoreError,
+    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState,
+    EndpointStatus, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -46,6 +48,32 @@ pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timesta
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let micros = i64::try_from(BEGAN.elapsed().as_micros()).unwrap_or(i64::MAX);
     Ok(Timestamp::from_micros(micros.saturating_add(offset)))
+}
+
+/// The clocks of deliveries: what says that one is due, and what leases are judged by. Neither is turned with the
+/// machine's.
+pub(crate) async fn delivery_clocks(
+    conn: &mut Conn,
+    steady: Timestamp,
+    offset: i64,
+) -> Result<(Timestamp, Timestamp), StoreError> {
+    Ok((steady, lease_clock(conn, offset).await?))
+}
+
+/// The key with this digest, its account, and the present by the clock that keys are judged by: the process's own.
+pub(crate) async fn find_by_digest(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    (now, _): (Timestamp, i64),
+) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+    let found: Option<(ApiKey, Account)> = api_keys::table
+        .inner_join(accounts::table)
+        .filter(api_keys::digest.eq(digest.to_vec()))
+        .select((ApiKey::as_select(), Account::as_select()))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(|(key, account)| (key, account, now)))
 }
 
 /// Takes the account's row for the duration of the transaction; the one writer has it anyway.
@@ -140,13 +168,14 @@ pub(crate) async fn candidates(
     times: Times,
 ) -> Result<Vec<Candidate>, StoreError> {
     macro_rules! due_of_endpoint {
-        ($conditions:expr) => {
+        ($conditions:expr, $due:literal) => {
             concat!(
                 "SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count FROM deliveries d \
                  WHERE ",
                 $conditions,
-                " AND d.endpoint_id = ?1 AND d.next_attempt_at <= ?2 \
-                  AND (d.claim_id IS NULL OR d.lease_expires_at < ?3) \
+                " AND d.endpoint_id = ?1 AND ",
+                $due,
+                " AND (d.claim_id IS NULL OR d.lease_expires_at < ?3) \
                  ORDER BY d.next_attempt_at LIMIT ?4"
             )
         };
@@ -154,15 +183,21 @@ pub(crate) async fn candidates(
     let mut found = Vec::new();
     for slot in slots {
         for (query, most) in [
-            (due_of_endpoint!(retries!()), slot.retries),
-            (due_of_endpoint!(first_attempts!()), slot.firsts),
+            (
+                due_of_endpoint!(retries!(), "d.next_attempt_at <= ?2"),
+                slot.retries,
+            ),
+            (
+                due_of_endpoint!(first_attempts!(), "?2 IS NOT NULL"),
+                slot.firsts,
+            ),
         ] {
             if most == 0 {
                 continue;
             }
             let rows: Vec<Candidate> = diesel::sql_query(query)
                 .bind::<sql::Uuid, _>(V(slot.endpoint))
-                .bind::<sql::Instant, _>(V(times.now))
+                .bind::<sql::Instant, _>(V(times.due))
                 .bind::<sql::Instant, _>(V(times.judged_at))
                 .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
                 .load(conn)
@@ -214,7 +249,11 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
 }
 
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force.
-pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result<(), StoreError> {
+pub(crate) async fn finish(
+    conn: &mut Conn,
+    reports: &[AttemptReport],
+    (steady, _): (Timestamp, i64),
+) -> Result<(), StoreError> {
     for report in reports {
         let outcome = if report.success {
             AttemptOutcome::Succeeded
@@ -235,7 +274,10 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
         if report.number == 0 {
             continue;
         }
-        let state = match (report.success, report.next_attempt_at) {
+        let next = report
+            .wait_left(steady)
+            .map(|left| Timestamp::from_micros(steady.micros().saturating_add(left)));
+        let state = match (report.success, next) {
             (true, _) => DeliveryState::Delivered,
             (false, Some(_)) => DeliveryState::Retrying,
             (false, None) => DeliveryState::Exhausted,
@@ -251,7 +293,7 @@ pub(crate) async fn finish(conn: &mut Conn, reports: &[AttemptReport]) -> Result
         );
         let moved = (
             deliveries::state.eq(V(state)),
-            deliveries::next_attempt_at.eq(report.next_attempt_at),
+            deliveries::next_attempt_at.eq(next),
         );
         let open =
             deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));

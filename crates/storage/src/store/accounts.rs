@@ -74,15 +74,18 @@ impl Store {
         read!(self, |conn| queries::accounts::keys_of(conn, account).await)
     }
 
-    /// The key with this token's digest, and its account; one indexed look-up.
+    /// The key with this token's digest, whatever its state, its account, and the present by the clock that keys are
+    /// judged by: the database's on PostgreSQL, else `now` (decision 8.7). One indexed look-up.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn key_by_digest(
         &self,
         digest: [u8; 32],
-    ) -> Result<Option<(ApiKey, Account)>, StoreError> {
-        read!(self, |conn| queries::accounts::find_by_digest(conn, digest)
+        now: Timestamp,
+    ) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
+        let clock = (now, self.offset());
+        read!(self, |conn| dialect::find_by_digest(conn, digest, clock)
             .await)
     }
 

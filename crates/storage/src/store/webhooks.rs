@@ -272,16 +272,17 @@ impl Store {
         })
     }
 
-    /// Endpoints with open deliveries that nobody has claimed, and when each one's next are due. Deliveries that wait
-    /// for an earlier event of their call do not count.
+    /// Endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
+    /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
+    /// their call do not count.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn due_endpoints(&self) -> Result<Vec<DueEndpoint>, StoreError> {
+    pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let judged_at = dialect::lease_clock(conn, offset).await?;
-            queries::dispatch::due(conn, judged_at).await
+            let clocks = dialect::delivery_clocks(conn, steady, offset).await?;
+            queries::dispatch::due(conn, clocks).await
         })
     }
 
@@ -308,8 +309,8 @@ impl Store {
         })
     }
 
-    /// Claims due deliveries and begins an attempt of each. `offsets` are the waits after the 1st, 2nd, … failure. An
-    /// attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
+    /// Claims due deliveries and begins an attempt of each. `offsets` are the waits after the 1st, 2nd, … failure; what is
+    /// due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
@@ -318,13 +319,14 @@ impl Store {
         &self,
         slots: Vec<ClaimSlots>,
         offsets: Vec<Duration>,
-        now: Timestamp,
+        (now, steady): (Timestamp, Timestamp),
     ) -> Result<Vec<ClaimedAttempt>, StoreError> {
         let offset = self.offset();
         let (mut claimed, sealed) = write!(self, |conn| {
-            let judged_at = dialect::lease_clock(conn, offset).await?;
+            let (due, judged_at) = dialect::delivery_clocks(conn, steady, offset).await?;
             let times = queries::dispatch::Times {
                 now,
+                due,
                 judged_at,
                 lease: judged_at.plus(LEASE),
             };
@@ -362,13 +364,18 @@ impl Store {
         })
     }
 
-    /// Records what became of attempts, in one transaction.
+    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn finish_attempts(&self, reports: Vec<AttemptReport>) -> Result<(), StoreError> {
+    pub async fn finish_attempts(
+        &self,
+        reports: Vec<AttemptReport>,
+        steady: Timestamp,
+    ) -> Result<(), StoreError> {
+        let clock = (steady, self.offset());
         write!(self, |conn| {
-            dialect::finish(conn, &reports).await?;
+            dialect::finish(conn, &reports, clock).await?;
             queries::dispatch::finish_resends(conn, &reports).await?;
             Ok(Verdict::Commit(()))
         })

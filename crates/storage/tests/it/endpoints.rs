@@ -34,7 +34,10 @@ async fn signing(
         .unwrap();
     assert!(matches!(asked, Resent::Asked(_)), "{asked:?}");
     let slots = vec![one_first(endpoint)];
-    let claimed = store.claim_deliveries(slots, vec![], at).await.unwrap();
+    let claimed = store
+        .claim_deliveries(slots, vec![], (at, at))
+        .await
+        .unwrap();
     claimed[0].secrets.clone()
 }
 
@@ -217,7 +220,7 @@ contract! {
         let test = event(EventType::CallFailed, T0);
         store.send_test_event(shop.account, id, test, T0).await.unwrap();
         let slots = vec![one_first(id)];
-        let claimed = store.claim_deliveries(slots, vec![], T0).await.unwrap();
+        let claimed = store.claim_deliveries(slots, vec![], (T0, T0)).await.unwrap();
         assert_eq!(claimed[0].secrets, Vec::<String>::new());
 
         let other = MasterKey::from_bytes(&[8; MASTER_KEY_LEN]).unwrap();

@@ -1,20 +1,36 @@
 //! Accounts and keys.
 
+use std::time::Duration;
+
 use offhook_domain::{KeyId, Plan};
 use offhook_storage::{Account, Store, StoreError, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, new_key};
+use crate::shop::{Shop, T0, after, new_key, pass};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 contract! {
     async fn a_key_is_found_by_its_digest_with_its_account(store: Store) {
         let shop = Shop::new(&store).await;
         let new = new_key(shop.account, shop.key);
-        let (key, account) = store.key_by_digest(new.digest).await.unwrap().unwrap();
+        let (key, account, _) = store.key_by_digest(new.digest, T0).await.unwrap().unwrap();
         assert_eq!((key.id, account.id, account.plan), (shop.key, shop.account, Plan::Pro));
         assert_eq!(key.scopes, new.key.scopes);
         assert_eq!((key.created_at, key.revoked_at, key.last_used_at), (T0, None, None));
-        assert!(store.key_by_digest([9; 32]).await.unwrap().is_none());
+        assert!(store.key_by_digest([9; 32], T0).await.unwrap().is_none());
+    }
+
+    async fn a_key_is_judged_by_the_clock_of_all_nodes(store: Store) {
+        let shop = Shop::new(&store).await;
+        let digest = new_key(shop.account, shop.key).digest;
+        let judged_at = async |now| store.key_by_digest(digest, now).await.unwrap().unwrap().2;
+        let before = judged_at(T0).await;
+        let later = judged_at(pass(&store, 3_600)).await;
+        assert!(later >= before.plus(HOUR));
+        // On PostgreSQL a node whose clock is an hour behind judges as the others do.
+        let stepped = judged_at(T0).await;
+        assert_eq!(stepped >= later, !store.is_embedded());
     }
 
     async fn no_two_keys_have_one_digest(store: Store) {
@@ -36,7 +52,7 @@ contract! {
         let digest = new_key(shop.account, shop.key).digest;
         let revoked = there.revoke_key(shop.key, after(1)).await.unwrap().unwrap();
         assert_eq!(revoked.revoked_at, Some(after(1)));
-        let (seen, _) = here.key_by_digest(digest).await.unwrap().unwrap();
+        let (seen, ..) = here.key_by_digest(digest, T0).await.unwrap().unwrap();
         assert_eq!(seen.revoked_at, Some(after(1)));
         let again = here.revoke_key(shop.key, after(2)).await.unwrap().unwrap();
         assert_eq!(again.revoked_at, Some(after(1)));

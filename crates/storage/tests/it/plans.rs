@@ -172,7 +172,7 @@ async fn work(shop: &Shop) {
     store.take_orphans(true, 10, node(), T0).await.unwrap();
     store.take_orphans(false, 10, node(), T0).await.unwrap();
     store.purge_keys(T0).await.unwrap();
-    store.due_endpoints().await.unwrap();
+    store.due_endpoints(T0).await.unwrap();
     store.due_resends().await.unwrap();
     store.delivery_backlog().await.unwrap();
     let slots = vec![ClaimSlots {
@@ -182,7 +182,7 @@ async fn work(shop: &Shop) {
         resends: 8,
     }];
     store
-        .claim_deliveries(slots, vec![], after(60))
+        .claim_deliveries(slots, vec![], (after(60), after(60)))
         .await
         .unwrap();
     store.transcript(shop.account, id, None, 10).await.unwrap();
