@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
 };
-use offhook_engine::ports::DialRequest;
+use offhook_engine::ports::{Carrier, DialRequest};
 use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
 };
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::closing::{MediaEnd, close, settle, summary};
 use super::record::{Record, insist};
+use super::watched::Watched;
 use crate::Shared;
 use crate::calls::{Hours, opening};
 
@@ -63,7 +64,7 @@ async fn hold_fallibly(
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
     };
     let session = Session {
-        carrier: shared.carrier.clone(),
+        carrier: watched(shared, call),
         dial: DialRequest {
             handle: CallHandle(call.id),
             from,
@@ -116,6 +117,15 @@ async fn hold_fallibly(
         String::new()
     };
     settle(shared, call, claim, outcome, (ended_at, duration), summary).await
+}
+
+/// The carrier, with a claim that is renewed from the moment at which the dial has failed.
+fn watched(shared: &Arc<Shared>, call: &Conversation) -> Arc<dyn Carrier> {
+    let (registry, id) = (shared.clone(), call.id);
+    Arc::new(Watched {
+        carrier: shared.carrier.clone(),
+        on_failure: move || registry.registry.mark_alive(id),
+    })
 }
 
 /// Ends a claimed call that must not be dialed.

@@ -5,6 +5,8 @@ mod closing;
 mod orphans;
 mod record;
 mod registry;
+mod renewals;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,9 +40,6 @@ const HANGUPS_EVERY: Duration = Duration::from_millis(200);
 
 /// How often overdue calls and lost leases are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-
-/// A node judges others' leases only after so long of its own successful renewals.
-const JUDGE_AFTER: Duration = Duration::from_secs(45);
 
 /// The worker that dials. One runs in each process.
 pub struct Dialer {
@@ -176,8 +175,12 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
             _ = tick.tick() => {}
         }
         match renew(&shared).await {
-            Ok(()) => renewed_at = Instant::now(),
+            Ok(()) => {
+                renewed_at = Instant::now();
+                shared.registry.renewals.succeeded(renewed_at);
+            }
             Err(error) => {
+                shared.registry.renewals.failed();
                 tracing::warn!(%error, "leases could not be renewed");
                 tick.reset_after(Duration::from_secs(1));
                 if renewed_at.elapsed() >= RENEWED_WITHIN {

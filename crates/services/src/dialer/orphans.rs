@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing::{MediaEnd, close, settle};
-use super::{JUDGE_AFTER, SWEEP_EVERY, expire};
+use super::{SWEEP_EVERY, expire};
 use crate::Shared;
 
 /// Orphans taken at once.
@@ -26,7 +26,6 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The embedded database has one owner: whoever else held a claim is gone.
     let mut all = shared.store.is_embedded();
-    let mut healthy_since = Instant::now();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -34,20 +33,17 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
         }
         if let Err(error) = expire(&shared).await {
             tracing::warn!(%error, "overdue calls could not be ended");
-            healthy_since = Instant::now();
             continue;
         }
-        if !shared.store.is_embedded() && healthy_since.elapsed() < JUDGE_AFTER {
+        let may_judge = shared.registry.renewals.may_judge(Instant::now());
+        if !shared.store.is_embedded() && !may_judge {
             continue;
         }
         match take(&shared, &calls, all).await {
             // Nothing of the dead process is left.
             Ok(0) => all = false,
             Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(%error, "orphaned calls could not be taken over");
-                healthy_since = Instant::now();
-            }
+            Err(error) => tracing::warn!(%error, "orphaned calls could not be taken over"),
         }
     }
 }

@@ -7,12 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use offhook_domain::{ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
 
+use super::renewals::Renewals;
+
 /// What is known of a call here.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) claim: ClaimId,
     pub(crate) control: CallControl,
-    /// Whether the carrier has given a sign of life. Before that the claim is not renewed, so that a carrier which
+    /// Whether the carrier has given a sign of life, or the dial has failed. Before that the claim is not renewed, so that a carrier which
     /// never reports back loses the call to its lease.
     pub(crate) alive: bool,
 }
@@ -21,6 +23,8 @@ pub(crate) struct Held {
 #[derive(Default)]
 pub(crate) struct Registry {
     calls: Mutex<HashMap<ConversationId, Held>>,
+    /// How steadily this process renews its own leases; by this it may judge others'.
+    pub(crate) renewals: Renewals,
     /// Whether too many calls wait; judged by the dialer, read by every placing.
     pub(crate) queue_is_full: AtomicBool,
 }

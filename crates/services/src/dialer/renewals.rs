@@ -1,0 +1,88 @@
+//! Whether this node's own leases have been renewed for long enough to judge others' (decision 8.7).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::RENEW_EVERY;
+
+/// A node judges others' leases only after so long of its own successful renewals: when a database comes back, each owner
+/// has had its turn by then.
+const JUDGE_AFTER: Duration = Duration::from_secs(45);
+
+/// Renewals further apart than this are not of one run: in between, the database or this process stood still.
+const APART_AT_MOST: Duration = RENEW_EVERY.saturating_mul(2);
+
+/// The run of successful renewals that goes on, if one does.
+#[derive(Default)]
+pub(crate) struct Renewals(Mutex<Option<Run>>);
+
+#[derive(Clone, Copy)]
+struct Run {
+    began: Instant,
+    last: Instant,
+}
+
+impl Renewals {
+    pub(crate) fn succeeded(&self, at: Instant) {
+        let mut run = self.lock();
+        let unbroken = run.filter(|run| at - run.last <= APART_AT_MOST);
+        let began = unbroken.map_or(at, |run| run.began);
+        *run = Some(Run { began, last: at });
+    }
+
+    pub(crate) fn failed(&self) {
+        *self.lock() = None;
+    }
+
+    /// Whether a lease that has run out at `at` has truly been lost by its owner.
+    pub(crate) fn may_judge(&self, at: Instant) -> bool {
+        self.lock()
+            .is_some_and(|run| at - run.began >= JUDGE_AFTER && at - run.last <= APART_AT_MOST)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Run>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Renews every 10 s from `from` to `to`.
+    fn renew(renewals: &Renewals, start: Instant, from: u64, to: u64) {
+        for second in (from..=to).step_by(10) {
+            renewals.succeeded(start + Duration::from_secs(second));
+        }
+    }
+
+    #[test]
+    fn others_are_judged_after_45_s_of_own_renewals() {
+        let (renewals, start) = (Renewals::default(), Instant::now());
+        let judges = |second| renewals.may_judge(start + Duration::from_secs(second));
+        assert!(!judges(100));
+        renew(&renewals, start, 0, 40);
+        assert!(!judges(44));
+        assert!(judges(45));
+        assert!(judges(60));
+        assert!(!judges(61), "the last renewal is too long ago");
+    }
+
+    #[test]
+    fn a_failed_renewal_and_a_gap_begin_the_wait_anew() {
+        let (renewals, start) = (Renewals::default(), Instant::now());
+        let judges = |second| renewals.may_judge(start + Duration::from_secs(second));
+        renew(&renewals, start, 0, 50);
+        renewals.failed();
+        assert!(!judges(51));
+        renew(&renewals, start, 60, 100);
+        assert!(!judges(104));
+        assert!(judges(105));
+        // The process stood still, and its first renewal afterwards is no proof that the others have had theirs.
+        renew(&renewals, start, 200, 240);
+        assert!(!judges(244));
+        assert!(judges(245));
+    }
+}
