@@ -9,7 +9,7 @@ use offhook_egress::TargetUrl;
 use offhook_signing::SigningSecret;
 use offhook_storage::{
     Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, Resent, StoreError, mint,
+    EndpointView, Recovered, Resent, StoreError, mint,
 };
 use ring::rand::SystemRandom;
 
@@ -339,13 +339,15 @@ impl Webhooks {
             return Err(fields.fault("since", "must not be in the future").into());
         }
         fields.finish()?;
-        let view = self.get(account, id).await?;
-        if view.endpoint.status == EndpointStatus::Disabled {
-            return Err(disabled());
+        let recovering = self.0.store.recover_endpoint(account, id, since, now);
+        match recovering.await? {
+            Recovered::Asked(count) => {
+                self.0.wakes.dispatcher.notify_one();
+                Ok(count)
+            }
+            Recovered::Absent => Err(WebhookError::NotFound),
+            Recovered::EndpointDisabled => Err(disabled()),
         }
-        let count = self.0.store.recover_endpoint(id, since, now).await?;
-        self.0.wakes.dispatcher.notify_one();
-        Ok(count)
     }
 
     /// A URL that events may go to, in its normal form.

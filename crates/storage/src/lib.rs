@@ -23,7 +23,7 @@ mod store;
 pub use error::StoreError;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
-pub use store::webhooks::Resent;
+pub use store::webhooks::{Recovered, Resent};
 pub use store::{Durability, LEASE, Mint, Store, StoreConfig, mint};
 
 /// What a write wants done with its transaction once it has an answer.

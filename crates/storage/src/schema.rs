@@ -362,9 +362,10 @@ table! {
 
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
+joinable!(attempts -> deliveries (delivery_id));
 joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);
 allow_tables_to_appear_in_same_query!(agents, agent_versions);
-allow_tables_to_appear_in_same_query!(deliveries, events, webhook_endpoints);
+allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);

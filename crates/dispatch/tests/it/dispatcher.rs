@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use offhook_domain::{Clock, EventType};
 use offhook_signing::{sign, verify};
-use offhook_storage::{AttemptOutcome, DeliveryState, EndpointChange, EndpointStatus, Resent};
+use offhook_storage::{
+    AttemptOutcome, DeliveryState, EndpointChange, EndpointStatus, Recovered, Resent,
+};
 
 use crate::hook::{Answer, Hook};
 use crate::world::{Dispatching, World, secret};
@@ -279,8 +281,8 @@ offhook_testkit::contract! {
         world.all_until_state(&missed, DeliveryState::Exhausted).await;
         status.store(200, Ordering::SeqCst);
         let now = world.clock.now();
-        let count = world.store.recover_endpoint(endpoint, since, now).await;
-        assert_eq!(count.unwrap(), 20);
+        let asked = world.store.recover_endpoint(world.account, endpoint, since, now).await;
+        assert_eq!(asked.unwrap(), Recovered::Asked(20));
         world.wake();
         world.all_until_state(&missed, DeliveryState::Delivered).await;
         world.until_state(before, DeliveryState::Exhausted).await;

@@ -1,10 +1,11 @@
 //! The few statements that differ, for PostgreSQL.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp};
 
 use super::Conn;
@@ -136,6 +137,53 @@ pub(crate) async fn enabled_endpoints(
         .for_share()
         .load(conn)
         .await?)
+}
+
+/// Bounds the waits for locks of this transaction's next statements; `None` is the session's own bound.
+pub(crate) async fn limit_lock_wait(
+    conn: &mut Conn,
+    most: Option<Duration>,
+) -> Result<(), StoreError> {
+    let bound = match most {
+        // 0 would be no bound at all.
+        Some(most) => most.as_millis().max(1).to_string(),
+        None => "DEFAULT".to_owned(),
+    };
+    conn.batch_execute(&format!("SET LOCAL lock_timeout TO {bound}"))
+        .await?;
+    Ok(())
+}
+
+/// Takes these deliveries' rows for the duration of the transaction. In id order, as everybody who waits for them does:
+/// so no two wait for each other.
+pub(crate) async fn lock_deliveries(
+    conn: &mut Conn,
+    ids: Vec<DeliveryId>,
+) -> Result<(), StoreError> {
+    let _: Vec<DeliveryId> = deliveries::table
+        .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
+        .order(deliveries::id)
+        .select(deliveries::id)
+        .for_no_key_update()
+        .load(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes an endpoint's open deliveries as [`lock_deliveries`] does.
+pub(crate) async fn lock_open_deliveries(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+) -> Result<(), StoreError> {
+    diesel::sql_query(
+        "SELECT count(*) FROM (SELECT id FROM deliveries \
+           WHERE endpoint_id = $1 AND state IN ('pending', 'retrying') \
+           ORDER BY id FOR NO KEY UPDATE) AS open",
+    )
+    .bind::<sql::Uuid, _>(V(endpoint))
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 pub(crate) async fn insert_deliveries(

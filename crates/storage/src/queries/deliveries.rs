@@ -57,27 +57,30 @@ pub(crate) async fn story(
     account: AccountId,
     id: DeliveryId,
 ) -> Result<Option<DeliveryStory>, StoreError> {
-    let row: Option<(Delivery, Vec<u8>)> = deliveries::table
+    // One statement, so that the attempts are those of the delivery's state.
+    let rows: Vec<(Delivery, Vec<u8>, Option<Attempt>)> = deliveries::table
         .inner_join(events::table)
+        .left_join(attempts::table)
         .filter(
             deliveries::id
                 .eq(V(id))
                 .and(deliveries::account_id.eq(V(account))),
         )
-        .select((Delivery::as_select(), events::body))
-        .first(conn)
-        .await
-        .optional()?;
-    let Some((delivery, payload)) = row else {
-        return Ok(None);
-    };
-    let attempts = attempts::table
-        .filter(attempts::delivery_id.eq(V(id)))
         .order((attempts::at, attempts::id))
-        .select(Attempt::as_select())
+        .select((
+            Delivery::as_select(),
+            events::body,
+            Option::<Attempt>::as_select(),
+        ))
         .load(conn)
         .await?;
-    Ok(Some(DeliveryStory {
+    let mut story = None;
+    let mut attempts = Vec::with_capacity(rows.len());
+    for (delivery, payload, attempt) in rows {
+        attempts.extend(attempt);
+        story.get_or_insert((delivery, payload));
+    }
+    Ok(story.map(|(delivery, payload)| DeliveryStory {
         delivery,
         payload,
         attempts,

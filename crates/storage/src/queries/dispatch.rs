@@ -409,6 +409,8 @@ pub(crate) async fn give_back(
 ) -> Result<(), StoreError> {
     let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
     let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
+    let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
+    dialect::lock_deliveries(conn, deliveries_first).await?;
     diesel::delete(attempts::table)
         .filter(attempts::id.eq_any(returned.iter().map(|(_, attempt, _)| V(*attempt))))
         .execute(conn)

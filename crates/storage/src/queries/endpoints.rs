@@ -6,7 +6,7 @@ use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
-use super::super::{Conn, Db};
+use super::super::{Conn, Db, dialect};
 use crate::schema::{
     deliveries, resends, webhook_endpoints as endpoints, webhook_secrets as secrets,
 };
@@ -222,6 +222,7 @@ pub(crate) async fn delete(
 
 /// Cancels what is due; an attempt under way may still succeed, and success always wins (platform.md W2).
 async fn cancel_open(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    dialect::lock_open_deliveries(conn, id).await?;
     diesel::update(deliveries::table)
         .filter(deliveries::endpoint_id.eq(V(id)))
         // Written out, so that both databases see that the partial index applies.

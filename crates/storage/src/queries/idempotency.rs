@@ -1,5 +1,7 @@
 //! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond (decision 8.3).
 
+use std::time::{Duration, Instant};
+
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Integer, Nullable, Text};
 use diesel_async::RunQueryDsl;
@@ -9,6 +11,10 @@ use super::super::{Conn, dialect};
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, StoreError, StoredAnswer};
+
+/// How long a key that another request is writing is waited for, in all (decision 8.3). On PostgreSQL the session's own
+/// `lock_timeout` is as long, so that a first wait needs no word.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How an attempt to take a key went.
 pub(crate) enum Take {
@@ -65,7 +71,11 @@ pub(crate) async fn take(
     (now, expires_at): (Timestamp, Timestamp),
 ) -> Result<Take, StoreError> {
     let answer = &claim.answer;
-    for _ in 0..3 {
+    let began = Instant::now();
+    for turn in 0..3 {
+        if turn > 0 && !has_patience(conn, began).await? {
+            break;
+        }
         let inserted = diesel::insert_into(keys::table)
             .values((
                 keys::account_id.eq(V(account)),
@@ -83,9 +93,13 @@ pub(crate) async fn take(
             .await;
         match inserted.map_err(StoreError::from) {
             Ok(0) => {}
-            Ok(_) => return Ok(Take::Owned),
+            Ok(_) if turn == 0 => return Ok(Take::Owned),
+            Ok(_) => return owned(conn).await,
             Err(StoreError::Locked) => return Ok(Take::InFlight),
             Err(error) => return Err(error),
+        }
+        if !has_patience(conn, began).await? {
+            break;
         }
         let taken_over =
             diesel::update(keys::table.find((V(account), claim.operation, &claim.key)))
@@ -102,7 +116,7 @@ pub(crate) async fn take(
                 .await;
         match taken_over.map_err(StoreError::from) {
             Ok(0) => {}
-            Ok(_) => return Ok(Take::Owned),
+            Ok(_) => return owned(conn).await,
             // Another request is taking the expired key over.
             Err(StoreError::Locked) => return Ok(Take::InFlight),
             Err(error) => return Err(error),
@@ -115,6 +129,22 @@ pub(crate) async fn take(
         }
     }
     Ok(Take::InFlight)
+}
+
+/// Lets the next statement wait for what is left of the patience; `false` if nothing is.
+async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool, StoreError> {
+    let left = PATIENCE.saturating_sub(began.elapsed());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    dialect::limit_lock_wait(conn, Some(left)).await?;
+    Ok(true)
+}
+
+/// The key is this transaction's, which has the session's patience with all other locks.
+async fn owned(conn: &mut Conn) -> Result<Take, StoreError> {
+    dialect::limit_lock_wait(conn, None).await?;
+    Ok(Take::Owned)
 }
 
 /// Deletes up to 1,000 keys that expired before `before`; returns how many.

@@ -23,6 +23,17 @@ pub enum Resent {
     EndpointDisabled,
 }
 
+/// What became of a request to send again what an endpoint has missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered {
+    /// So many deliveries will be attempted once more.
+    Asked(i64),
+    /// There is no such endpoint.
+    Absent,
+    /// It is disabled.
+    EndpointDisabled,
+}
+
 impl Store {
     /// Makes an endpoint with its secret; `false` if the account has `most` already.
     ///
@@ -254,21 +265,27 @@ impl Store {
         })
     }
 
-    /// Asks for one more attempt of everything that an endpoint has missed since `since`; returns how many. The
-    /// caller has looked the endpoint up for its account.
+    /// Asks for one more attempt of everything that an endpoint has missed since `since`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn recover_endpoint(
         &self,
+        account: AccountId,
         endpoint: EndpointId,
         since: Timestamp,
         at: Timestamp,
-    ) -> Result<i64, StoreError> {
+    ) -> Result<Recovered, StoreError> {
         write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::deliveries::recover(conn, endpoint, since, at).await?,
-            ))
+            match queries::deliveries::endpoint_status(conn, account, endpoint).await? {
+                None => return Ok(Verdict::Rollback(Recovered::Absent)),
+                Some(EndpointStatus::Disabled) => {
+                    return Ok(Verdict::Rollback(Recovered::EndpointDisabled));
+                }
+                Some(EndpointStatus::Enabled) => {}
+            }
+            let asked = queries::deliveries::recover(conn, endpoint, since, at).await?;
+            Ok(Verdict::Commit(Recovered::Asked(asked)))
         })
     }
 
@@ -375,6 +392,9 @@ impl Store {
     ) -> Result<(), StoreError> {
         let clock = (steady, self.offset());
         write!(self, |conn| {
+            // Deliveries before their attempts, as claiming and cancelling do.
+            let ids = reports.iter().map(|report| report.delivery_id).collect();
+            dialect::lock_deliveries(conn, ids).await?;
             dialect::finish(conn, &reports, clock).await?;
             queries::dispatch::finish_resends(conn, &reports).await?;
             Ok(Verdict::Commit(()))

@@ -255,9 +255,92 @@ contract! {
 }
 
 mod only_postgres {
-    use offhook_storage::Placed;
+    use offhook_domain::{DeliveryId, Timestamp};
+    use offhook_storage::{AttemptReport, ClaimedAttempt, Placed, Recovered};
 
     use super::*;
+
+    fn report(attempt: &ClaimedAttempt, retry_after: Option<Duration>) -> AttemptReport {
+        AttemptReport {
+            claim_id: attempt.claim_id,
+            attempt_id: attempt.attempt_id,
+            delivery_id: attempt.delivery_id,
+            endpoint_id: attempt.endpoint_id,
+            number: attempt.number,
+            at: T0,
+            success: retry_after.is_none(),
+            status_code: None,
+            duration_ms: 1,
+            error: None,
+            response_snippet: None,
+            ended: T0,
+            retry_after,
+        }
+    }
+
+    async fn claim(store: &Store, slots: ClaimSlots, now: Timestamp) -> Vec<ClaimedAttempt> {
+        let claimed = store
+            .claim_deliveries(vec![slots], vec![], (now, now))
+            .await;
+        claimed.unwrap()
+    }
+
+    /// Deliveries are found in the order in which they are due, and reported in the order in which they end.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn disabling_an_endpoint_and_recording_its_attempts_never_wait_for_each_other() {
+        const MANY: usize = 100;
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        for _ in 0..5 {
+            let id = shop.endpoint().await;
+            for _ in 0..MANY {
+                let test = event(EventType::CallFailed, T0);
+                let asked = store.send_test_event(shop.account, id, test, T0).await;
+                assert!(matches!(asked.unwrap(), Resent::Asked(_)));
+            }
+            let slots = ClaimSlots {
+                endpoint: id,
+                firsts: MANY,
+                retries: 0,
+                resends: 0,
+            };
+            let mut claimed = claim(&store, slots, T0).await;
+            claimed.sort_by_key(|attempt| attempt.delivery_id);
+            let failed = claimed.iter().enumerate();
+            let failed = failed
+                .map(|(n, attempt)| report(attempt, Some(Duration::from_millis(500 - n as u64))))
+                .collect();
+            store.finish_attempts(failed, T0).await.unwrap();
+            let slots = ClaimSlots {
+                endpoint: id,
+                firsts: 0,
+                retries: MANY,
+                resends: 0,
+            };
+            let mut claimed = Vec::new();
+            while claimed.len() < MANY {
+                claimed.extend(claim(&store, slots, T0).await);
+            }
+            let received: Vec<AttemptReport> = claimed.iter().map(|a| report(a, None)).collect();
+            let (forth, back): (Vec<_>, Vec<_>) =
+                (received.clone(), received.into_iter().rev().collect());
+            let (one, other, off) = tokio::join!(
+                store.finish_attempts(forth, T0),
+                store.finish_attempts(back, T0),
+                store.change_endpoint(shop.account, id, disabled(), T0),
+            );
+            one.unwrap();
+            other.unwrap();
+            assert!(off.unwrap().is_some());
+            let ids: HashSet<DeliveryId> = claimed.iter().map(|a| a.delivery_id).collect();
+            for id in ids {
+                let story = store.delivery(shop.account, id).await.unwrap().unwrap();
+                assert_eq!(story.delivery.state, DeliveryState::Delivered);
+            }
+        }
+    }
 
     /// No delivery is written behind a disabling that is being committed.
     #[tokio::test(flavor = "multi_thread")]
@@ -283,15 +366,23 @@ mod only_postgres {
                 asked.await.unwrap()
             }
         });
+        let recovering = tokio::spawn({
+            let shop = shop.clone();
+            async move {
+                let recovered = shop.store.recover_endpoint(shop.account, id, T0, T0);
+                recovered.await.unwrap()
+            }
+        });
         let waiting =
             "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while watch.count(waiting).await < 2 {
-            assert!(!placing.is_finished() && !asking.is_finished());
+        while watch.count(waiting).await < 3 {
+            assert!(!placing.is_finished() && !asking.is_finished() && !recovering.is_finished());
             tokio::task::yield_now().await;
         }
         raw.run("COMMIT").await;
         assert_eq!(placing.await.unwrap(), Placed::Accepted(vec![]));
         assert!(matches!(asking.await.unwrap(), Resent::EndpointDisabled));
+        assert_eq!(recovering.await.unwrap(), Recovered::EndpointDisabled);
         assert_eq!(raw.count("deliveries").await, 0);
     }
 }

@@ -245,7 +245,53 @@ contract! {
 }
 
 mod only_postgres {
+    use std::time::Instant;
+
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_key_is_waited_for_two_seconds_in_all_however_many_hold_it_up() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        store
+            .place_call(shop.keyed_call("k1", 1, T0))
+            .await
+            .unwrap();
+        let (mut raw, mut other) = (Raw::open(&database).await, Raw::open(&database).await);
+        let mut watch = Raw::open(&database).await;
+        // The INSERT waits for one transaction, the take-over of the expired key for another.
+        raw.run(
+            "UPDATE idempotency_keys SET expires_at = clock_timestamp() - interval '1 s'; \
+             CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$; \
+             CREATE TRIGGER wait BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION wait(); \
+             BEGIN; SELECT pg_advisory_xact_lock(1)",
+        )
+        .await;
+        other
+            .run("BEGIN; SELECT 1 FROM idempotency_keys FOR UPDATE")
+            .await;
+        let began = Instant::now();
+        let placing = tokio::spawn({
+            let (store, call) = (store.clone(), shop.keyed_call("k1", 1, T0));
+            async move { store.place_call(call).await.unwrap() }
+        });
+        let waiting =
+            "pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
+        while watch.count(waiting).await < 1 || began.elapsed() < Duration::from_millis(1_500) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        raw.run("COMMIT").await;
+        assert_eq!(placing.await.unwrap(), Placed::KeyInFlight);
+        // Without a bound on the whole it would be three and a half seconds.
+        let took = began.elapsed();
+        assert!(took < Duration::from_millis(2_900), "{took:?}");
+        other.run("ROLLBACK").await;
+        let placed = store.place_call(shop.keyed_call("k1", 1, T0)).await;
+        assert_eq!(placed.unwrap(), Placed::Accepted(vec![]));
+    }
 
     /// The key's own lock is "still being written"; any other is the database's trouble.
     #[tokio::test(flavor = "multi_thread")]
