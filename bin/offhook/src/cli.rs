@@ -2,6 +2,7 @@
 
 mod account;
 mod key;
+mod number;
 mod simulator;
 mod webhooks;
 
@@ -57,6 +58,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Give phone numbers to accounts.
+    #[command(subcommand)]
+    Number(number::NumberCommand),
     /// Run the simulated phone network as a process of its own.
     Simulator(simulator::SimulatorArgs),
     /// Receive and check webhooks.
@@ -114,6 +118,7 @@ impl Cli {
             Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Number(command) => command.run(&start(flags, QUIET)?).await,
             Command::Simulator(args) => {
                 let settings = start(flags, SERVING)?;
                 simulator::run(settings, args).await
@@ -186,6 +191,9 @@ mod tests {
             &format!("offhook key create --account {id} --name N --scopes agents:read,calls:write"),
             &format!("offhook key list --account {id}"),
             &format!("offhook key revoke {id} --json"),
+            &format!(
+                "offhook number add --account {id} --phone-number +15005550199 --label Desk --json"
+            ),
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
             "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",
@@ -209,6 +217,10 @@ mod tests {
             (
                 "offhook key create --account 01890000-0000-7000-8000-000000000000 --name N --scopes calls:eat",
                 "--scopes",
+            ),
+            (
+                "offhook number add --account 01890000-0000-7000-8000-000000000000 --phone-number 12",
+                "--phone-number",
             ),
             ("offhook simulator --listen nowhere", "--listen"),
             (

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use offhook_services::store::{Account, ApiKey};
+use offhook_services::store::{Account, ApiKey, PhoneNumber};
 use serde_json::{Value, json};
 
 /// Prints `value` with `--json`, else `words`.
@@ -45,6 +45,20 @@ pub(crate) fn key(key: &ApiKey) -> Value {
         "expires_at": key.expires_at,
         "last_used_at": key.last_used_at,
         "revoked_at": key.revoked_at,
+    })
+}
+
+/// A phone number with the interface's field names.
+pub(crate) fn number(number: &PhoneNumber) -> Value {
+    json!({
+        "id": number.id.to_string(),
+        "account_id": number.account_id.to_string(),
+        "phone_number": number.phone_number,
+        "label": number.label,
+        "provider": number.provider,
+        "agent_id": number.agent_id,
+        "created_at": number.created_at,
+        "updated_at": number.updated_at,
     })
 }
 

@@ -107,6 +107,11 @@ ids! {
     RequestId;
 }
 
+ids! {
+    /// A phone number of an account.
+    PhoneNumberId;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

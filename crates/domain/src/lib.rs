@@ -4,6 +4,7 @@ mod agent;
 mod call;
 mod e164;
 mod ids;
+mod number;
 mod plan;
 mod price;
 mod scope;
@@ -22,10 +23,11 @@ pub use config::{AgentConfig, ConfigWrite};
 pub use e164::{E164, E164Error};
 pub use ids::{
     AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
-    LedgerId, MemberId, NodeId, RequestId,
+    LedgerId, MemberId, NodeId, PhoneNumberId, RequestId,
 };
 pub use json::{FieldError, Fields, Json, JsonError};
 pub use metadata::Metadata;
+pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};
 pub use price::{Credits, Price};
 pub use scope::{Scope, Scopes};

@@ -145,6 +145,12 @@ pub trait Carrier: Send + Sync {
     fn ours(&self) -> Option<E164> {
         None
     }
+
+    /// Whether an account may take this number without a credential of its own: numbers of a simulated network alone.
+    fn gives(&self, number: &E164) -> bool {
+        let _ = number;
+        false
+    }
 }
 
 /// Whom to call.

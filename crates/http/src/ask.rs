@@ -9,7 +9,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
-    AccountId, AgentId, CallHandle, ConversationId, DeliveryId, EndpointId, Scope,
+    AccountId, AgentId, CallHandle, ConversationId, DeliveryId, EndpointId, PhoneNumberId, Scope,
 };
 use offhook_services::{Caller, Services};
 
@@ -55,6 +55,13 @@ permissions! {
     WebhooksWrite => Some(Scope::WebhooksWrite);
 }
 
+permissions! {
+    /// `phone_numbers:read`.
+    PhoneNumbersRead => Some(Scope::PhoneNumbersRead);
+    /// `phone_numbers:write`.
+    PhoneNumbersWrite => Some(Scope::PhoneNumbersWrite);
+}
+
 /// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
 /// every later check runs as it does for a row that does not exist (decision 1.5).
 pub(crate) trait FromPath: Sized {
@@ -77,6 +84,8 @@ macro_rules! path_ids {
 }
 
 path_ids! { AgentId ConversationId EndpointId DeliveryId }
+
+path_ids! { PhoneNumberId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -5,5 +5,6 @@ pub(crate) mod agents;
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod models;
+pub(crate) mod numbers;
 pub(crate) mod process;
 pub(crate) mod webhooks;

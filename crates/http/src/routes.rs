@@ -4,7 +4,7 @@ use actix_web::dev::Handler;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
-use crate::endpoints::{account, agents, calls, conversations, models, process, webhooks};
+use crate::endpoints::{account, agents, calls, conversations, models, numbers, process, webhooks};
 use crate::error::ApiError;
 
 /// A path and what answers its methods.
@@ -74,6 +74,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         agents::routes(),
         calls::routes(),
         conversations::routes(),
+        numbers::routes(),
         webhooks::routes(),
         process::routes(),
     ]

@@ -4,6 +4,7 @@ pub(crate) mod account;
 pub(crate) mod agent;
 pub(crate) mod conversation;
 pub(crate) mod model;
+pub(crate) mod number;
 pub(crate) mod webhook;
 
 use serde_json::value::RawValue;

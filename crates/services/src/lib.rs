@@ -14,6 +14,7 @@ mod folding;
 mod health;
 mod housekeeping;
 mod keys;
+mod numbers;
 mod page;
 mod webhooks;
 
@@ -36,6 +37,7 @@ pub use conversations::Conversations;
 pub use dialer::Dialer;
 pub use health::Health;
 pub use keys::{Caller, KeyError, Keys};
+pub use numbers::{NumberError, Numbers};
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
@@ -103,6 +105,7 @@ pub struct Services {
     agents: Agents,
     calls: Calls,
     conversations: Conversations,
+    numbers: Numbers,
     webhooks: Webhooks,
     health: Health,
 }
@@ -138,6 +141,7 @@ impl Services {
             agents: Agents::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
+            numbers: Numbers::new(shared.clone()),
             webhooks: Webhooks::new(shared.clone()),
             health: Health::new(shared.clone()),
             shared,
@@ -190,6 +194,12 @@ impl Services {
     #[must_use]
     pub const fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// Phone numbers.
+    #[must_use]
+    pub const fn numbers(&self) -> &Numbers {
+        &self.numbers
     }
 
     /// Webhooks.

@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod calls;
 mod conversations;
+mod numbers;
 mod webhooks;
 
 use offhook_domain::Timestamp;
@@ -12,6 +13,7 @@ pub use accounts::*;
 pub use agents::*;
 pub use calls::*;
 pub use conversations::*;
+pub use numbers::*;
 pub use webhooks::*;
 
 /// Where a page begins: behind the row with this time and id, newest first.

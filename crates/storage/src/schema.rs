@@ -360,6 +360,22 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    phone_numbers (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        phone_number -> sql::Word,
+        label -> Text,
+        provider -> sql::Word,
+        agent_id -> Nullable<sql::Uuid>,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));

@@ -20,7 +20,8 @@ use diesel::sqlite::{Sqlite, SqliteValue};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, CallState, Channel, ClaimId, ConversationId,
     ConversationStatus, DeliveryId, E164, EndpointId, EventId, EventType, FailureReason, KeyId,
-    LedgerId, MemberId, NodeId, Plan, Runtime, Scopes, TerminationReason, Timestamp,
+    LedgerId, MemberId, NodeId, NumberProvider, PhoneNumberId, Plan, Runtime, Scopes,
+    TerminationReason, Timestamp,
 };
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
@@ -196,6 +197,8 @@ column! {
     |value| Ok(Timestamp::from_micros(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?))
 }
 
+id_columns! { PhoneNumberId }
+
 queryable!(Instant: Timestamp);
 
 column! {
@@ -236,3 +239,5 @@ word_columns! {
     AgentStatus AttemptOutcome CallState Channel ConversationStatus DeliveryState E164 EndpointStatus EventType
     FailureReason Plan Runtime Scopes TerminationReason
 }
+
+word_columns! { NumberProvider }

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::simulator::network::lock;
-use crate::simulator::numbers::OURS;
+use crate::simulator::numbers::{self, OURS};
 use crate::simulator::wire::{DialBody, EventLine, SPEED_HEADER, SayBody, StopBody, Told};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
@@ -91,6 +91,10 @@ impl Carrier for RemoteSimulator {
 
     fn ours(&self) -> Option<E164> {
         OURS.parse().ok()
+    }
+
+    fn gives(&self, number: &E164) -> bool {
+        numbers::are_given(number)
     }
 }
 

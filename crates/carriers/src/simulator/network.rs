@@ -9,7 +9,7 @@ use offhook_domain::{CallHandle, E164, NodeId};
 use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Line, Spoken};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::simulator::numbers::{Behaviour, OURS};
+use crate::simulator::numbers::{self, Behaviour, OURS};
 use crate::simulator::pace::Pace;
 use crate::simulator::person::{Command, Person};
 
@@ -78,6 +78,10 @@ impl Carrier for Simulator {
 
     fn ours(&self) -> Option<E164> {
         OURS.parse().ok()
+    }
+
+    fn gives(&self, number: &E164) -> bool {
+        numbers::are_given(number)
     }
 }
 

@@ -5,6 +5,16 @@ use offhook_domain::E164;
 /// The number that every account may call from.
 pub const OURS: &str = "+15005550100";
 
+/// The beginning of every number that an account may take: four digits follow.
+const GIVEN: &str = "+1500555";
+
+/// Whether an account may take this number: any of the network's but the one that all share.
+#[must_use]
+pub(crate) fn are_given(number: &E164) -> bool {
+    let rest = number.as_str().strip_prefix(GIVEN);
+    rest.is_some_and(|rest| rest.len() == 4) && number.as_str() != OURS
+}
+
 /// What happens when a number is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {

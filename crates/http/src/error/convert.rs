@@ -2,7 +2,7 @@
 
 use offhook_domain::FieldError;
 use offhook_services::store::StoreError;
-use offhook_services::{AgentError, HangUpError, PlaceCallError, WebhookError};
+use offhook_services::{AgentError, HangUpError, NumberError, PlaceCallError, WebhookError};
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
 
@@ -55,6 +55,17 @@ impl From<WebhookError> for ApiError {
             WebhookError::Invalid(fault) => fault.into(),
             WebhookError::Conflict(message) => conflict(message),
             WebhookError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<NumberError> for ApiError {
+    fn from(error: NumberError) -> Self {
+        match error {
+            NumberError::NotFound => Self::not_found(),
+            NumberError::Invalid(fault) => fault.into(),
+            NumberError::Conflict(message) => conflict(message),
+            NumberError::Store(error) => error.into(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod account;
 mod agents;
 mod calls;
 mod conversations;
+mod numbers;
 mod webhooks;
 
 use serde_json::Value;
@@ -17,6 +18,7 @@ pub(super) fn operations() -> Vec<Operation> {
         agents::operations(),
         calls::operations(),
         conversations::operations(),
+        numbers::operations(),
         webhooks::operations(),
     ]
     .into_iter()
@@ -30,6 +32,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         account::schemas(),
         agents::schemas(),
         conversations::schemas(),
+        numbers::schemas(),
         webhooks::schemas(),
     ]
     .into_iter()

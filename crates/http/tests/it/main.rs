@@ -11,5 +11,6 @@ mod conversations;
 mod edge;
 mod limits;
 mod lists;
+mod numbers;
 mod stream;
 mod webhooks;

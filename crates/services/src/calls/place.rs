@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
-    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Price,
-    RequestId, Runtime, Timestamp,
+    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164,
+    Metadata, Price, RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::{
@@ -159,7 +159,7 @@ impl Calls {
         let (price, reserve) = self.price(caller, &config);
         self.check_wallet(caller, reserve).await?;
         check_hours(&config, at)?;
-        let from = self.calling_number()?;
+        let from = self.calling_number(account, agent.id).await?;
         if self.0.carrier.is_down() {
             return Err(PlaceCallError::UpstreamUnreachable);
         }
@@ -310,10 +310,14 @@ impl Calls {
         }
     }
 
-    fn calling_number(&self) -> Result<E164, PlaceCallError> {
-        self.0
-            .carrier
-            .ours()
+    /// The agent's number, else the account's oldest, else the simulated network's (decisions 6.4 and 6.6).
+    async fn calling_number(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+    ) -> Result<E164, PlaceCallError> {
+        let own = self.0.store.number_to_call_from(account, agent).await?;
+        own.or_else(|| self.0.carrier.ours())
             .ok_or_else(|| PlaceCallError::Conflict {
                 message: "the account has no phone number to call from: import one first"
                     .to_owned(),

@@ -6,14 +6,16 @@ use std::time::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
-use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{
+    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp,
+};
 
 use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, api_keys, conversations, deliveries, resends, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, conversations, deliveries, resends, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
@@ -109,6 +111,21 @@ pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<
         .await
         .optional()?;
     Ok(())
+}
+
+/// The status of an agent of the account; its archiving waits for the transaction's end, and one under way is waited for.
+pub(crate) async fn hold_agent(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+) -> Result<Option<AgentStatus>, StoreError> {
+    Ok(agents::table
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .select(agents::status)
+        .for_share()
+        .first(conn)
+        .await
+        .optional()?)
 }
 
 /// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.

@@ -11,4 +11,5 @@ pub(crate) mod endpoints;
 pub(crate) mod events;
 pub(crate) mod idempotency;
 pub(crate) mod nodes;
+pub(crate) mod numbers;
 pub(crate) mod wallets;

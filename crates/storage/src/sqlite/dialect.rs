@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{
+    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp,
+};
 
 use super::Conn;
 use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, api_keys, attempts, deliveries, resends, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, attempts, deliveries, resends, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
@@ -87,6 +89,20 @@ pub(crate) async fn try_lock_account(
 /// Keeps two transactions of one account apart; the one writer does.
 pub(crate) async fn lock_account(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
     Ok(())
+}
+
+/// The status of an agent of the account, for the duration of the transaction.
+pub(crate) async fn hold_agent(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+) -> Result<Option<AgentStatus>, StoreError> {
+    Ok(agents::table
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .select(agents::status)
+        .first(conn)
+        .await
+        .optional()?)
 }
 
 /// Makes the endpoint's deletion or disabling wait for the transaction's end; the one writer does.

@@ -95,8 +95,12 @@ impl Store {
         change: AgentChange,
     ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
         write!(self, |conn| {
+            let (at, next) = (change.at, change.status.map(|(_, next)| next));
             if !queries::agents::change(conn, account, id, change).await? {
                 return Ok(Verdict::Rollback(None));
+            }
+            if next == Some(AgentStatus::Archived) {
+                queries::numbers::unassign(conn, account, id, at).await?;
             }
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(None));

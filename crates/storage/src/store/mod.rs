@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod calls;
+pub(crate) mod numbers;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use offhook_domain::{
     AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
-    LedgerId, MemberId, NodeId, RequestId, Timestamp,
+    LedgerId, MemberId, NodeId, PhoneNumberId, RequestId, Timestamp,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -285,6 +286,8 @@ minted! {
     AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
     RequestId
 }
+
+minted! { PhoneNumberId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

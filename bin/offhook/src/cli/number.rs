@@ -1,0 +1,46 @@
+//! `offhook number …`
+
+use clap::Subcommand;
+use offhook_domain::{AccountId, E164, NumberProvider};
+
+use super::JsonArgs;
+use crate::settings::Settings;
+use crate::{output, parts};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NumberCommand {
+    /// Give a number to an account, which calls from it from then on.
+    Add {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        /// The number in E.164 form, such as +5215512345678.
+        #[arg(long, value_name = "N")]
+        phone_number: E164,
+        /// Words to recognise it by.
+        #[arg(long, default_value = "")]
+        label: String,
+        /// Who carries its calls: simulator, sip or twilio.
+        #[arg(long, default_value = "simulator")]
+        provider: NumberProvider,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
+}
+
+impl NumberCommand {
+    pub(super) async fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        let services = parts::administration(settings).await?;
+        let Self::Add {
+            account,
+            phone_number,
+            label,
+            provider,
+            print,
+        } = self;
+        let numbers = services.numbers();
+        let number = numbers.add(account, phone_number, &label, provider).await?;
+        let words = format!("number {} of account {account}", number.id);
+        output::print(print.json, &output::number(&number), &words)
+    }
+}

@@ -1,0 +1,75 @@
+//! `/v1/phone-numbers` (decision 6.6).
+
+use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId};
+
+use crate::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
+use crate::body::Optional;
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::number::{NumberBody, NumberDeleted};
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/phone-numbers").get(list).post(create),
+        at("/v1/phone-numbers/{id}")
+            .get(get)
+            .patch(update)
+            .delete(delete),
+    ]
+}
+
+/// Only of this agent.
+pub(crate) struct OfAgent(Option<AgentId>);
+
+impl FromQuery for OfAgent {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        query.id("agent_id").map(Self)
+    }
+}
+
+/// `GET /v1/phone-numbers`
+async fn list(ask: Ask<PhoneNumbersRead, (), Listing<OfAgent>>) -> Reply {
+    let page = ask.query.page_request(PhoneNumberId::from_uuid);
+    let agent = ask.query.filters.0;
+    let numbers = ask.services().numbers();
+    let numbers = numbers.list(ask.account(), agent, page).await?;
+    ask.query.answer(
+        &numbers,
+        |number| (number.created_at, number.id.uuid()),
+        NumberBody::from,
+    )
+}
+
+/// `POST /v1/phone-numbers`
+async fn create(ask: Ask<PhoneNumbersWrite, (), (), Json>) -> Reply {
+    let numbers = ask.services().numbers();
+    let number = numbers.create(ask.account(), &ask.body).await?;
+    reply::created(&NumberBody::from(&number))
+}
+
+/// `GET /v1/phone-numbers/{id}`
+async fn get(ask: Ask<PhoneNumbersRead, PhoneNumberId>) -> Reply {
+    let number = ask.services().numbers().get(ask.account(), ask.id).await?;
+    reply::ok(&NumberBody::from(&number))
+}
+
+/// `PATCH /v1/phone-numbers/{id}`
+async fn update(ask: Ask<PhoneNumbersWrite, PhoneNumberId, (), Optional>) -> Reply {
+    let numbers = ask.services().numbers();
+    let number = numbers.update(ask.account(), ask.id, &ask.body.0).await?;
+    reply::ok(&NumberBody::from(&number))
+}
+
+/// `DELETE /v1/phone-numbers/{id}`
+async fn delete(ask: Ask<PhoneNumbersWrite, PhoneNumberId>) -> Reply {
+    let numbers = ask.services().numbers();
+    numbers.delete(ask.account(), ask.id).await?;
+    reply::ok(&NumberDeleted {
+        id: ask.id,
+        deleted: true,
+    })
+}

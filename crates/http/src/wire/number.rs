@@ -1,0 +1,38 @@
+//! Phone numbers (decision 6.6).
+
+use offhook_domain::{AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
+use offhook_services::store::PhoneNumber;
+use serde::Serialize;
+
+/// A number.
+#[derive(Serialize)]
+pub(crate) struct NumberBody<'a> {
+    id: PhoneNumberId,
+    phone_number: &'a E164,
+    label: &'a str,
+    provider: NumberProvider,
+    agent_id: Option<AgentId>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> From<&'a PhoneNumber> for NumberBody<'a> {
+    fn from(number: &'a PhoneNumber) -> Self {
+        Self {
+            id: number.id,
+            phone_number: &number.phone_number,
+            label: &number.label,
+            provider: number.provider,
+            agent_id: number.agent_id,
+            created_at: number.created_at,
+            updated_at: number.updated_at,
+        }
+    }
+}
+
+/// What DELETE answers (decision 1.14).
+#[derive(Serialize)]
+pub(crate) struct NumberDeleted {
+    pub(crate) id: PhoneNumberId,
+    pub(crate) deleted: bool,
+}

@@ -1,0 +1,220 @@
+//! Phone numbers (decision 6.6).
+
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{AccountId, AgentId, E164, E164Error, NumberProvider, PhoneNumberId};
+use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
+
+use crate::{Page, PageRequest, Shared};
+
+/// The longest label.
+const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
+
+/// Said alike of a number that the carrier does not list and of one that another account has (decision 6.6).
+const NOT_LISTED: &str = "`phone_number`: the simulated network does not list this number for the account; choose \
+    another one of +15005550000 to +15005559999";
+
+/// Why a phone number operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum NumberError {
+    /// No such number of the account.
+    #[error("no such phone number")]
+    NotFound,
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The state of the number, the agent or the account forbids it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Phone numbers.
+#[derive(Clone)]
+pub struct Numbers(Arc<Shared>);
+
+impl Numbers {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of the account's numbers, newest first; with `agent` only that agent's.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        agent: Option<AgentId>,
+        page: PageRequest<PhoneNumberId>,
+    ) -> Result<Page<PhoneNumber>, StoreError> {
+        let limit = i64::from(page.limit);
+        let rows = self
+            .0
+            .store
+            .numbers(account, agent, page.after, limit)
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// [`NumberError::NotFound`] if the account has no such number.
+    pub async fn get(
+        &self,
+        account: AccountId,
+        id: PhoneNumberId,
+    ) -> Result<PhoneNumber, NumberError> {
+        self.0
+            .store
+            .number(account, id)
+            .await?
+            .ok_or(NumberError::NotFound)
+    }
+
+    /// Takes a number of the simulated network: `{phone_number, label?, agent_id?}`.
+    ///
+    /// # Errors
+    /// [`NumberError::Invalid`] for a bad body, [`NumberError::Conflict`] for a number that the simulated network does
+    /// not list or another account has, or an archived agent.
+    pub async fn create(
+        &self,
+        account: AccountId,
+        body: &Json,
+    ) -> Result<PhoneNumber, NumberError> {
+        let mut fields = Fields::of(body, "")?;
+        let number: E164 = fields
+            .required_string("phone_number", 1..=64)?
+            .parse()
+            .map_err(|error: E164Error| fields.fault("phone_number", error.to_string()))?;
+        let label = fields.optional_string("label", LABEL)?.unwrap_or_default();
+        let agent_id = fields
+            .optional_string("agent_id", 0..=64)?
+            .map(|text| agent_id(&fields, text))
+            .transpose()?;
+        fields.finish()?;
+        if !self.0.carrier.gives(&number) {
+            return Err(NumberError::Conflict(NOT_LISTED.to_owned()));
+        }
+        let at = self.0.clock.now();
+        let number = PhoneNumber {
+            id: mint(at),
+            account_id: account,
+            phone_number: number,
+            label: label.to_owned(),
+            provider: NumberProvider::Simulator,
+            agent_id,
+            created_at: at,
+            updated_at: at,
+        };
+        written(self.0.store.add_number(number, false).await?)
+    }
+
+    /// Gives a number to an account: the operator's way.
+    ///
+    /// # Errors
+    /// [`NumberError::NotFound`] without such an account, [`NumberError::Conflict`] if an account has the number,
+    /// [`NumberError::Invalid`] for a label that is too long.
+    pub async fn add(
+        &self,
+        account: AccountId,
+        phone_number: E164,
+        label: &str,
+        provider: NumberProvider,
+    ) -> Result<PhoneNumber, NumberError> {
+        if label.chars().count() > *LABEL.end() {
+            return Err(FieldError::new("label", "longer than 120 characters").into());
+        }
+        if self.0.store.account(account).await?.is_none() {
+            return Err(NumberError::Conflict(format!(
+                "there is no account {account}"
+            )));
+        }
+        let at = self.0.clock.now();
+        let number = PhoneNumber {
+            id: mint(at),
+            account_id: account,
+            phone_number,
+            label: label.to_owned(),
+            provider,
+            agent_id: None,
+            created_at: at,
+            updated_at: at,
+        };
+        match self.0.store.add_number(number, true).await? {
+            NumberWrite::Taken => Err(NumberError::Conflict(
+                "another account has this number".to_owned(),
+            )),
+            other => written(other),
+        }
+    }
+
+    /// Changes a number: `{label?, agent_id?}`; a null `agent_id` takes it from its agent.
+    ///
+    /// # Errors
+    /// [`NumberError::Invalid`] for a bad body, [`NumberError::Conflict`] for an archived agent,
+    /// [`NumberError::NotFound`] if the account has no such number.
+    pub async fn update(
+        &self,
+        account: AccountId,
+        id: PhoneNumberId,
+        body: &Json,
+    ) -> Result<PhoneNumber, NumberError> {
+        let mut fields = Fields::of(body, "")?;
+        let mut change = NumberChange::default();
+        if matches!(body.get("label"), Some(Json::Null)) {
+            return Err(fields.fault("label", "must not be null").into());
+        }
+        change.label = fields.optional_string("label", LABEL)?.map(str::to_owned);
+        if matches!(body.get("agent_id"), Some(Json::Null)) {
+            fields.take("agent_id");
+            change.agent = Some(None);
+        } else if let Some(text) = fields.optional_string("agent_id", 0..=64)? {
+            change.agent = Some(Some(agent_id(&fields, text)?));
+        }
+        fields.finish()?;
+        if change.label.is_none() && change.agent.is_none() {
+            return self.get(account, id).await;
+        }
+        let at = self.0.clock.now();
+        written(self.0.store.change_number(account, id, change, at).await?)
+    }
+
+    /// Gives a number back.
+    ///
+    /// # Errors
+    /// [`NumberError::NotFound`] if the account has no such number.
+    pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<(), NumberError> {
+        if self.0.store.delete_number(account, id).await? {
+            Ok(())
+        } else {
+            Err(NumberError::NotFound)
+        }
+    }
+}
+
+fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {
+    text.parse()
+        .map_err(|_| fields.fault("agent_id", "must be a UUID"))
+}
+
+fn written(write: NumberWrite) -> Result<PhoneNumber, NumberError> {
+    match write {
+        NumberWrite::Done(number) => Ok(number),
+        NumberWrite::Absent => Err(NumberError::NotFound),
+        NumberWrite::AlreadyOurs => Err(NumberError::Conflict(
+            "`phone_number`: the account has this number already".to_owned(),
+        )),
+        NumberWrite::Taken => Err(NumberError::Conflict(NOT_LISTED.to_owned())),
+        NumberWrite::NoSuchAgent => {
+            Err(FieldError::new("agent_id", "no agent of this account has this id").into())
+        }
+        NumberWrite::AgentArchived => Err(NumberError::Conflict(
+            "`agent_id`: the agent is archived; make it `paused` or `active` first, or choose another".to_owned(),
+        )),
+    }
+}

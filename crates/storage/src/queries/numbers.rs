@@ -1,0 +1,189 @@
+//! Phone numbers.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, E164, PhoneNumberId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::phone_numbers as numbers;
+use crate::sql::V;
+use crate::{NumberChange, PageKey, PhoneNumber, StoreError};
+
+/// Writes a number; `false` if an account has it already.
+pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool, StoreError> {
+    let inserted = diesel::insert_into(numbers::table)
+        .values((
+            numbers::id.eq(V(number.id)),
+            numbers::account_id.eq(V(number.account_id)),
+            numbers::phone_number.eq(V(number.phone_number)),
+            numbers::label.eq(number.label),
+            numbers::provider.eq(V(number.provider)),
+            numbers::agent_id.eq(number.agent_id),
+            numbers::created_at.eq(V(number.created_at)),
+            numbers::updated_at.eq(V(number.updated_at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(inserted > 0)
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: PhoneNumberId,
+) -> Result<Option<PhoneNumber>, StoreError> {
+    Ok(numbers::table
+        .filter(
+            numbers::id
+                .eq(V(id))
+                .and(numbers::account_id.eq(V(account))),
+        )
+        .select(PhoneNumber::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Whether the account itself has this number.
+pub(crate) async fn has(
+    conn: &mut Conn,
+    account: AccountId,
+    number: &E164,
+) -> Result<bool, StoreError> {
+    let found: Option<PhoneNumberId> = numbers::table
+        .filter(numbers::phone_number.eq(V(number.clone())))
+        .filter(numbers::account_id.eq(V(account)))
+        .select(numbers::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: Option<AgentId>,
+    after: Option<PageKey<PhoneNumberId>>,
+    limit: i64,
+) -> Result<Vec<PhoneNumber>, StoreError> {
+    let mut query = numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .order((numbers::created_at.desc(), numbers::id.desc()))
+        .limit(limit + 1)
+        .select(PhoneNumber::as_select())
+        .into_boxed::<Db>();
+    if let Some(agent) = agent {
+        query = query.filter(numbers::agent_id.eq(V(agent)));
+    }
+    if let Some((at, id)) = after {
+        query = query
+            .filter(numbers::created_at.le(V(at)))
+            .filter(numbers::created_at.lt(V(at)).or(numbers::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Applies a change; `false` if the account has no such number.
+pub(crate) async fn change(
+    conn: &mut Conn,
+    account: AccountId,
+    id: PhoneNumberId,
+    change: NumberChange,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = diesel::update(numbers::table)
+        .filter(
+            numbers::id
+                .eq(V(id))
+                .and(numbers::account_id.eq(V(account))),
+        )
+        .set((
+            change.label.map(|label| numbers::label.eq(label)),
+            change.agent.map(|agent| numbers::agent_id.eq(agent)),
+            numbers::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(changed > 0)
+}
+
+pub(crate) async fn delete(
+    conn: &mut Conn,
+    account: AccountId,
+    id: PhoneNumberId,
+) -> Result<bool, StoreError> {
+    let deleted = diesel::delete(numbers::table)
+        .filter(
+            numbers::id
+                .eq(V(id))
+                .and(numbers::account_id.eq(V(account))),
+        )
+        .execute(conn)
+        .await?;
+    Ok(deleted > 0)
+}
+
+/// Takes an agent's numbers from it: for its archiving (decision 6.2).
+pub(crate) async fn unassign(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: AgentId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(numbers::table)
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(numbers::agent_id.eq(V(agent)))
+        .set((
+            numbers::agent_id.eq(None::<AgentId>),
+            numbers::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The numbers of these agents, each agent's oldest first.
+pub(crate) async fn of_agents(
+    conn: &mut Conn,
+    account: AccountId,
+    agents: &[AgentId],
+) -> Result<Vec<PhoneNumber>, StoreError> {
+    if agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(numbers::agent_id.eq_any(agents.iter().copied().map(V)))
+        .order((numbers::created_at, numbers::id))
+        .select(PhoneNumber::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// What a call of this agent is placed from: the agent's oldest number, else the account's (decision 6.4).
+pub(crate) async fn to_call_from(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: AgentId,
+) -> Result<Option<E164>, StoreError> {
+    let own: Option<E164> = numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(numbers::agent_id.eq(V(agent)))
+        .order((numbers::created_at, numbers::id))
+        .select(numbers::phone_number)
+        .first(conn)
+        .await
+        .optional()?;
+    if own.is_some() {
+        return Ok(own);
+    }
+    Ok(numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .order((numbers::created_at, numbers::id))
+        .select(numbers::phone_number)
+        .first(conn)
+        .await
+        .optional()?)
+}
