@@ -47,13 +47,10 @@ impl Services {
         if open == 0 {
             return Ok((false, 0));
         }
-        let now = self.shared.clock.now();
-        let endpoints = store.due_endpoints().await?;
+        let endpoints = store.due_endpoints(self.shared.clock.steady()).await?;
         let due = endpoints
             .iter()
-            .flat_map(|endpoint| [endpoint.first, endpoint.retry])
-            .flatten()
-            .any(|due| due <= now);
+            .any(|endpoint| endpoint.first || endpoint.retry.is_some_and(|wait| wait.is_zero()));
         Ok((due, open))
     }
 }
