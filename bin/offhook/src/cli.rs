@@ -153,8 +153,12 @@ async fn migrate(settings: &Settings, json: bool) -> anyhow::Result<()> {
     }
     let applied = offhook_storage::Store::migrate(&parts::store_config(settings)?).await?;
     let words = match applied.as_slice() {
-        [] => "the database is up to date".to_owned(),
-        names => format!("applied {}", names.join(", ")),
+        [] => "the database was up to date: nothing to apply".to_owned(),
+        [one] => format!("the database is up to date now: applied migration {one}"),
+        all => format!(
+            "the database is up to date now: applied migrations {}",
+            all.join(", ")
+        ),
     };
     output::print(json, &serde_json::json!({ "applied": applied }), &words)
 }

@@ -44,7 +44,10 @@ struct Failed<'a> {
 }
 
 fn event<D: Serialize>(kind: EventType, at: Timestamp, data: D) -> NewEvent {
-    let id: EventId = mint(at);
+    event_with(mint(at), kind, at, data)
+}
+
+fn event_with<D: Serialize>(id: EventId, kind: EventType, at: Timestamp, data: D) -> NewEvent {
     let envelope = Envelope {
         id,
         r#type: kind.as_str(),
@@ -111,6 +114,15 @@ pub(crate) fn ended(
 
 /// A test event of this type, with the handle that marks it (decision 6.4).
 pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
+    test_with(mint(at), kind, at)
+}
+
+/// What a test event of this type looks like: the same at each call.
+pub(crate) fn example(kind: EventType, at: Timestamp) -> NewEvent {
+    test_with(EventId::mint(at, [kind as u8; 10]), kind, at)
+}
+
+fn test_with(id: EventId, kind: EventType, at: Timestamp) -> NewEvent {
     let agent = "00000000-0000-7000-8000-000000000000";
     match kind {
         EventType::CallInitiated => {
@@ -122,7 +134,7 @@ pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
                 to: "+15005550100",
                 metadata: &metadata,
             };
-            event(kind, at, data)
+            event_with(id, kind, at, data)
         }
         EventType::CallCompleted => {
             let data = Completed {
@@ -135,7 +147,7 @@ pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
                 started_at: at.minus(std::time::Duration::from_secs(45)),
                 ended_at: at,
             };
-            event(kind, at, data)
+            event_with(id, kind, at, data)
         }
         EventType::CallFailed => {
             let data = Failed {
@@ -144,7 +156,7 @@ pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
                 status: "failed",
                 reason: FailureReason::NoAnswer.as_str(),
             };
-            event(kind, at, data)
+            event_with(id, kind, at, data)
         }
     }
 }

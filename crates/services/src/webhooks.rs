@@ -57,8 +57,8 @@ pub struct Webhooks(Arc<Shared>);
 /// An example of each event type's envelope, for `GET /v1/webhooks/events`.
 #[must_use]
 pub fn event_example(kind: EventType) -> Vec<u8> {
-    // 2026-01-01T12:00:00Z, and random bytes of zero are not needed: an example's id is its own.
-    events::test(kind, Timestamp::from_micros(1_767_268_800_000_000)).body
+    // 2026-01-01T12:00:00Z
+    events::example(kind, Timestamp::from_micros(1_767_268_800_000_000)).body
 }
 
 impl Webhooks {
@@ -181,6 +181,10 @@ impl Webhooks {
             );
         }
         fields.finish()?;
+        let view = self.get(account, id).await?;
+        if !changes(&change, &view.endpoint) {
+            return Ok(view);
+        }
         let at = self.0.clock.now();
         self.0
             .store
@@ -361,6 +365,13 @@ impl Webhooks {
         SigningSecret::generate(&SystemRandom::new())
             .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))
     }
+}
+
+/// Whether a change says anything new: what changes nothing does not move `updated_at`.
+fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
+    change.url.as_ref().is_some_and(|url| *url != now.url)
+        || (change.description.as_ref()).is_some_and(|text| *text != now.description)
+        || change.status.is_some_and(|status| status != now.status)
 }
 
 fn disabled() -> WebhookError {

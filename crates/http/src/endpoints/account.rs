@@ -13,7 +13,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// Who asks; the only operation of a `free` account (decision 3.4).
 async fn me(ask: Ask<AnyKey>) -> Reply {
-    let live_calls = ask.services().store().live_calls(ask.account()).await?;
+    let live_calls = ask.services().calls().live(ask.account()).await?;
     let remaining = ask.exchange.account.get().map(|bucket| bucket.remaining);
     reply::ok(&MeBody::new(&ask.caller, remaining, live_calls))
 }

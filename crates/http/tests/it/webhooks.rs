@@ -60,6 +60,18 @@ async fn an_endpoint_shows_its_secret_once() {
         (&changed["description"], &changed["status"]),
         (&json!("orders"), &json!("disabled"))
     );
+    app.clock.advance(Duration::from_secs(1));
+    for nothing in [
+        json!({}),
+        json!({"description": "orders", "status": "disabled"}),
+    ] {
+        let same = app.request("PATCH", &target).json(nothing).send().await;
+        assert_eq!(
+            same.assert(200),
+            changed,
+            "what changes nothing moves nothing"
+        );
+    }
     let cleared = json!({"description": null, "status": "enabled"});
     let cleared = app
         .request("PATCH", &target)
@@ -68,6 +80,7 @@ async fn an_endpoint_shows_its_secret_once() {
         .await
         .assert(200);
     assert_eq!(cleared["description"], json!(null));
+    assert_ne!(cleared["updated_at"], changed["updated_at"]);
     let null = app
         .request("PATCH", &target)
         .json(r#"{"url":null}"#)
@@ -126,6 +139,8 @@ async fn the_event_catalog_is_a_list_with_examples() {
         );
         assert_eq!(item["example"]["type"], kind);
     }
+    let again = app.get("/v1/webhooks/events").send().await.assert(200);
+    assert_eq!(again, list, "the examples are constant");
     let first = app
         .get("/v1/webhooks/events?limit=2")
         .send()

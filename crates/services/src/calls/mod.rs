@@ -68,6 +68,14 @@ impl Calls {
         Self(shared)
     }
 
+    /// How many calls of an account are dialing, ringing, talking or closing (decision 6.1).
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn live(&self, account: AccountId) -> Result<i64, StoreError> {
+        self.0.store.live_calls(account).await
+    }
+
     /// Ends a call: a queued one in this transaction (`cancelled`), a dialing or live one by asking its owner, on
     /// whatever node, who obeys within 500 ms. Returns the call's status as a read by id says it.
     ///

@@ -98,15 +98,22 @@ impl Dialer {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut full_look = Instant::now();
+        let mut is_away = false;
         while !stop.is_cancelled() {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.shared.wakes.dialer.notified() => {}
                 _ = look.tick() => {}
             }
-            if let Err(error) = self.claim().await {
-                tracing::warn!(%error, "queued calls could not be claimed");
-                tokio::time::sleep(LOOK_EVERY).await;
+            match self.claim().await {
+                Ok(()) => is_away = false,
+                Err(error) => {
+                    // Said once an outage, not at every look.
+                    if !std::mem::replace(&mut is_away, true) {
+                        tracing::warn!(%error, "queued calls cannot be claimed: they wait for the database");
+                    }
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
             }
             if full_look.elapsed() >= SWEEP_EVERY {
                 full_look = Instant::now();

@@ -25,7 +25,7 @@ use crate::{MasterKey, StoreError, migrate};
 pub const LEASE: Duration = Duration::from_secs(45);
 
 /// Where the data is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum StoreConfig {
     /// An SQLite file.
     Sqlite {
@@ -41,6 +41,23 @@ pub enum StoreConfig {
         /// Connections at most.
         connections: usize,
     },
+}
+
+/// The URL is not shown: it holds a password.
+impl std::fmt::Debug for StoreConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite { file, readers } => f
+                .debug_struct("Sqlite")
+                .field("file", file)
+                .field("readers", readers)
+                .finish(),
+            Self::Postgres { connections, .. } => f
+                .debug_struct("Postgres")
+                .field("connections", connections)
+                .finish_non_exhaustive(),
+        }
+    }
 }
 
 impl StoreConfig {
@@ -295,4 +312,15 @@ pub fn mint<Id: Mint>(at: Timestamp) -> Id {
     // The system's generator does not fail once it has been seeded; were it to, ids would still differ in time.
     let _ = SystemRandom::new().fill(&mut random);
     Id::from_parts(at, random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_in_a_log_does_not_show_the_password() {
+        let config = StoreConfig::from_url("postgres://u:hunter2@h/d").unwrap();
+        assert_eq!(format!("{config:?}"), "Postgres { connections: 16, .. }");
+    }
 }
