@@ -6,9 +6,11 @@ use std::time::Duration;
 use diesel_async::AsyncPgConnection;
 use percent_encoding::percent_decode_str;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -128,11 +130,7 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
                 format!("the system's trusted roots cannot be read ({error}): name a file in `sslrootcert`")
             })?)
         }
-        Trust::File(path) => {
-            return Ok(builder
-                .with_root_certificates(roots(path)?)
-                .with_no_client_auth());
-        }
+        Trust::File(path) => Arc::new(Known::read(path, provider)?),
     };
     Ok(builder
         .dangerous()
@@ -140,21 +138,79 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, String> {
         .with_no_client_auth())
 }
 
-fn roots(path: &str) -> Result<RootCertStore, String> {
-    let wrong = |error: String| format!("`sslrootcert` ({path}) {error}");
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(path)
-        .map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong(format!("is no PEM file: {error}")))?;
-        roots
-            .add(certificate)
-            .map_err(|error| wrong(format!("holds a certificate that cannot be used: {error}")))?;
+/// Takes what leads to a root of a file, and a certificate that is in the file itself: a server with a certificate that
+/// it signed itself is told by it, as libpq has it. Either must be for the server's name.
+#[derive(Debug)]
+struct Known {
+    listed: Vec<CertificateDer<'static>>,
+    roots: Arc<WebPkiServerVerifier>,
+}
+
+impl Known {
+    fn read(path: &str, provider: Arc<CryptoProvider>) -> Result<Self, String> {
+        let wrong = |error: String| format!("`sslrootcert` ({path}) {error}");
+        let listed: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
+            .map_err(|error| wrong(format!("cannot be read: {error}")))?
+            .collect();
+        let listed = listed.map_err(|error| wrong(format!("is no PEM file: {error}")))?;
+        if listed.is_empty() {
+            return Err(wrong("holds no certificate".to_owned()));
+        }
+        let unfit =
+            |error: String| wrong(format!("holds a certificate that cannot be used: {error}"));
+        let mut roots = RootCertStore::empty();
+        for certificate in &listed {
+            roots
+                .add(certificate.clone())
+                .map_err(|error| unfit(error.to_string()))?;
+        }
+        let roots = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| unfit(error.to_string()))?;
+        Ok(Self { listed, roots })
     }
-    if roots.is_empty() {
-        return Err(wrong("holds no certificate".to_owned()));
+}
+
+impl ServerCertVerifier for Known {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.listed.iter().any(|listed| listed == certificate) {
+            verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.roots
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
     }
-    Ok(roots)
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.roots
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.roots
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.roots.supported_verify_schemes()
+    }
 }
 
 /// Takes every certificate. The handshake still proves that the server has its key.
@@ -279,16 +335,23 @@ mod tests {
     }
 
     fn certificate() -> Certificate {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        certificate_for("localhost", rcgen::IsCa::NoCa)
+    }
+
+    fn certificate_for(name: &str, is_ca: rcgen::IsCa) -> Certificate {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let made = params.self_signed(&key).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("root one.pem");
-        std::fs::write(&file, made.cert.pem()).unwrap();
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        std::fs::write(&file, made.pem()).unwrap();
+        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
+            .with_single_cert(vec![made.der().clone()], private)
             .unwrap();
         Certificate {
             config,
@@ -345,6 +408,25 @@ mod tests {
         }
         let (_, said) = open(None, "?sslmode=require").await;
         assert!(said.contains("server does not support TLS"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_signed_for_itself_is_known_by_its_certificate_and_name() {
+        // What `openssl req -x509` makes is a root and a server's certificate in one.
+        let is_root = || rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        for (name, expected) in [
+            ("localhost", Opening::Encrypted),
+            ("db.example.com", Opening::BrokenOff),
+        ] {
+            let one = certificate_for(name, is_root());
+            let file = one.file.to_str().unwrap();
+            let query = format!("?sslmode=verify-full&sslrootcert={file}");
+            assert_eq!(
+                open(Some(one.config.clone()), &query).await.0,
+                expected,
+                "{name}"
+            );
+        }
     }
 
     #[test]
