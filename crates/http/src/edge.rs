@@ -19,6 +19,7 @@ use offhook_services::store::mint;
 use serde::Serialize;
 use tracing::Instrument;
 
+use crate::connection::Answering;
 use crate::{ApiError, HttpState};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -56,6 +57,7 @@ pub(crate) async fn edge(
     let Some(state) = req.app_data::<web::Data<HttpState>>().cloned() else {
         return Err(ApiError::internal("the application has no state").into());
     };
+    let _answering = Answering::begin(&req);
     let exchange = Rc::new(Exchange::begin(&state, &req));
     // What is answered here needs no span, and in a flood no line: a refusal must cost next to nothing.
     if exchange.origin.is_some() && is_preflight(&req) {

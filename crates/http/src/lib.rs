@@ -7,6 +7,7 @@
 
 mod ask;
 mod body;
+mod connection;
 mod cursor;
 mod edge;
 mod endpoints;

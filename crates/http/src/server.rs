@@ -1,18 +1,29 @@
 //! The composition that the binary and the tests share, and the server around it.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use actix_http::{HttpService, Protocol};
+use actix_server::GracefulShutdownSignal;
+use actix_service::{IntoServiceFactory as _, ServiceFactoryExt as _, fn_service, map_config};
+use actix_tls::accept::TlsError;
+use actix_tls::accept::rustls_0_23::{Acceptor, TlsStream};
 use actix_web::body::BoxBody;
-use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::dev::{AppConfig, Server, ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
-use actix_web::{App, Error, HttpServer, web};
+use actix_web::rt::net::TcpStream;
+use actix_web::{App, Error, web};
+use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::connection::Connection;
 use crate::edge::edge;
 use crate::{HttpState, routes};
 
 /// How long a connection waits for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// How long a client may take to read the end of an answer and close.
+const DISCONNECT: Duration = Duration::from_secs(1);
 
 /// How long a graceful stop waits for requests that have begun.
 const STOP_SECONDS: u64 = 30;
@@ -41,7 +52,17 @@ pub fn app(
 /// # Errors
 /// The operating system's, if the socket cannot be used.
 pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io::Result<Server> {
-    run(listener, None, state, workers)
+    let head_timeout = state.config.head_timeout;
+    let server = builder(workers);
+    let stopping = server.graceful_shutdown_signal();
+    let server = server.listen("http", listener, move || {
+        fn_service(move |io: TcpStream| async move {
+            let peer = io.peer_addr().ok();
+            Ok((Connection::new(io, head_timeout), Protocol::Http1, peer))
+        })
+        .and_then(http(state.clone(), stopping.clone()))
+    })?;
+    Ok(server.run())
 }
 
 /// As [`serve`], with HTTPS.
@@ -50,32 +71,64 @@ pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io
 /// As [`serve`].
 pub fn serve_https(
     listener: TcpListener,
-    tls: rustls::ServerConfig,
+    mut tls: rustls::ServerConfig,
     state: HttpState,
     workers: usize,
 ) -> std::io::Result<Server> {
-    run(listener, Some(tls), state, workers)
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let head_timeout = state.config.head_timeout;
+    let server = builder(workers);
+    let stopping = server.graceful_shutdown_signal();
+    let server = server.listen("https", listener, move || {
+        let mut acceptor = Acceptor::new(tls.clone());
+        acceptor.set_handshake_timeout(head_timeout);
+        acceptor
+            .map_err(TlsError::into_service_error)
+            .map(move |io: TlsStream<TcpStream>| {
+                let peer = io.get_ref().0.peer_addr().ok();
+                (Connection::new(io, head_timeout), Protocol::Http1, peer)
+            })
+            .and_then(http(state.clone(), stopping.clone()).map_err(TlsError::Service))
+    })?;
+    Ok(server.run())
 }
 
-fn run(
-    listener: TcpListener,
-    tls: Option<rustls::ServerConfig>,
-    state: HttpState,
-    workers: usize,
-) -> std::io::Result<Server> {
-    let head_timeout = state.config.head_timeout;
-    let server = HttpServer::new(move || app(state.clone()))
+fn builder(workers: usize) -> actix_server::ServerBuilder {
+    Server::build()
         .workers(workers)
-        .client_request_timeout(head_timeout)
-        .tls_handshake_timeout(head_timeout)
+        .shutdown_timeout(STOP_SECONDS)
+        .disable_signals()
+}
+
+/// HTTP/1.1 on connections that are there.
+fn http<S>(
+    state: HttpState,
+    stopping: GracefulShutdownSignal,
+) -> impl ServiceFactory<
+    (Connection<S>, Protocol, Option<SocketAddr>),
+    Config = (),
+    Response = (),
+    Error = actix_http::error::DispatchError,
+    InitError = (),
+>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let app = app(state.clone())
+        .into_factory()
+        .map_err(|error: Error| error.error_response());
+    HttpService::build()
+        .graceful_shutdown_signal(move || {
+            let stopping = stopping.clone();
+            async move { stopping.notified().await }
+        })
+        .keep_alive(KEEP_ALIVE)
+        .client_request_timeout(state.config.head_timeout)
+        .client_disconnect_timeout(DISCONNECT)
         // A client that is gone is noticed at once, and its event stream makes room for another.
         .h1_allow_half_closed(false)
-        .keep_alive(KEEP_ALIVE)
-        .shutdown_timeout(STOP_SECONDS)
-        .disable_signals();
-    let server = match tls {
-        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
-        None => server.listen(listener)?,
-    };
-    Ok(server.run())
+        .on_connect_ext(|connection: &Connection<S>, data| {
+            data.insert(connection.turn().clone());
+        })
+        .finish(map_config(app, |()| AppConfig::default()))
 }

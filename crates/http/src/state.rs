@@ -16,7 +16,7 @@ use crate::streams::StreamSlots;
 pub struct HttpConfig {
     /// Origins that browsers may call /v1 from (`http.cors_origins`, decision 1.11); `*` is any. Empty: no CORS.
     pub cors_origins: Vec<String>,
-    /// How long the first head of a connection may take; then it is closed after a bare 408 (decision 1.7).
+    /// How long each head of a connection may take; then it is closed after a bare 408 (decision 1.7).
     pub head_timeout: Duration,
     /// How often an open stream checks its key again: 10 s (decision 1.14), less in tests.
     pub stream_key_check: Duration,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use actix_web::{HttpServer, web};
 use offhook_http::HttpConfig;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::app::{Setup, TestApp};
 use crate::client::{Request, exchange, must};
@@ -81,6 +83,57 @@ async fn a_head_that_does_not_come_in_time_gets_a_bare_408() {
     .await;
     let answer = exchange(app.address, b"GET /v1/me HTTP/1.1\r\nHost: te").await;
     assert!(answer.starts_with(b"HTTP/1.1 408"), "{answer:?}");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_none() {
+    let limit = Duration::from_millis(200);
+    let app = TestApp::with(Setup {
+        config: HttpConfig {
+            head_timeout: limit,
+            ..HttpConfig::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let whole = b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
+    let mut socket = TcpStream::connect(app.address).await.unwrap();
+    let mut answer = vec![0; 4096];
+    for _ in 0..3 {
+        socket.write_all(whole).await.unwrap();
+        let read = socket.read(&mut answer).await.unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 200"), "{answer:?}");
+        // Quiet for longer than a head may take.
+        tokio::time::sleep(limit * 3).await;
+    }
+    socket.write_all(&whole[..20]).await.unwrap();
+    let began = std::time::Instant::now();
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest));
+    ended.await.unwrap().unwrap();
+    assert!(rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
+    assert!(began.elapsed() >= limit / 2);
+
+    // A byte now and then buys no time.
+    let mut socket = TcpStream::connect(app.address).await.unwrap();
+    socket.write_all(whole).await.unwrap();
+    let read = socket.read(&mut answer).await.unwrap();
+    assert!(answer[..read].starts_with(b"HTTP/1.1 200"), "{answer:?}");
+    let began = std::time::Instant::now();
+    for byte in b"GET /healthz HTTP/1.1\r\nx: "
+        .iter()
+        .chain(std::iter::repeat(&b'y'))
+    {
+        if socket.write_all(&[*byte]).await.is_err() {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "it goes on and on"
+        );
+        tokio::time::sleep(limit / 10).await;
+    }
     app.close().await;
 }
 

@@ -1,0 +1,161 @@
+//! A connection on which every head has a deadline (decision 1.7).
+//!
+//! The HTTP library bounds the first head of a connection alone: with half a second one a client could hold its place
+//! for ever.
+
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::dev::ServiceRequest;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// What a client gets whose head did not come in time.
+const TIMED_OUT: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// Where a connection is between one request and the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has come since the last answer.
+    #[default]
+    Quiet,
+    /// A head has begun.
+    Head,
+    /// A request is being answered; its body is bounded elsewhere.
+    Request,
+}
+
+/// A connection's stage, as the connection and the edge tell each other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Turn(Rc<Cell<Stage>>);
+
+/// A request that is being answered; dropping it ends its turn.
+pub(crate) struct Answering(Option<Turn>);
+
+impl Answering {
+    /// The head of this request is whole.
+    pub(crate) fn begin(req: &ServiceRequest) -> Self {
+        let turn = req.conn_data::<Turn>().cloned();
+        if let Some(turn) = &turn {
+            turn.0.set(Stage::Request);
+        }
+        Self(turn)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        if let Some(turn) = &self.0 {
+            turn.0.set(Stage::Quiet);
+        }
+    }
+}
+
+/// A connection that breaks off when a head takes longer than its limit.
+pub(crate) struct Connection<S> {
+    io: S,
+    turn: Turn,
+    limit: Duration,
+    /// Of the head that has begun.
+    deadline: Option<Instant>,
+    /// One for all heads: it may ring too early, and is then wound again.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Connection<S> {
+    pub(crate) fn new(io: S, limit: Duration) -> Self {
+        Self {
+            io,
+            turn: Turn::default(),
+            limit,
+            deadline: None,
+            alarm: None,
+        }
+    }
+
+    pub(crate) fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// Whether the head that has begun is late; if not, the task is woken when it is.
+    fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
+        let now = Instant::now();
+        let deadline = *self.deadline.get_or_insert(now + self.limit);
+        if now >= deadline {
+            return true;
+        }
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        while alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= deadline {
+                return true;
+            }
+            alarm.as_mut().reset(deadline);
+        }
+        false
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Connection<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.io).poll_read(cx, buf);
+        let stage = self.turn.0.get();
+        if stage != Stage::Head {
+            self.deadline = None;
+        }
+        match polled {
+            Poll::Ready(Ok(())) if stage == Stage::Quiet && buf.filled().len() > before => {
+                self.turn.0.set(Stage::Head);
+            }
+            Poll::Pending if stage == Stage::Head && self.is_late(cx) => {
+                // As far as it goes at once: whoever sends slowly may read slowly too.
+                let _ = Pin::new(&mut self.io).poll_write(cx, TIMED_OUT);
+                let _ = Pin::new(&mut self.io).poll_flush(cx);
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            _ => {}
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}
