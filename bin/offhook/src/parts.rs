@@ -145,6 +145,8 @@ pub(crate) fn dispatcher(settings: &Settings, services: &Services) -> anyhow::Re
         services.wakes().dispatcher.clone(),
     );
     Ok(Dispatcher::new(DispatchConfig {
+        changes: services.wakes().endpoint_changes.clone(),
+        auto_disable: settings.webhooks.auto_disable,
         retry_offsets: settings.webhooks.retry_offsets.to_vec(),
         ..DispatchConfig::new(services.store().clone(), clock, sender, wake)
     }))

@@ -116,6 +116,8 @@ pub(crate) struct WebhookSettings {
     pub(crate) allow_private_targets: bool,
     /// What is waited after the first, second and third failed attempt.
     pub(crate) retry_offsets: [Duration; 3],
+    /// Whether endpoints that fail for too long are disabled (decision 7.7).
+    pub(crate) auto_disable: bool,
 }
 
 /// `calls`.

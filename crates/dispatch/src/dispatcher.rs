@@ -1,6 +1,6 @@
 //! The loop that claims due deliveries, has them sent, and records what came of them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::lanes::{Lanes, Plan};
+use crate::lanes::{Lanes, Plan, Seen};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use crate::sender::Sender;
@@ -24,6 +24,12 @@ pub const RETRY_OFFSETS: [Duration; 3] = [
     Duration::from_secs(30 * 60),
     Duration::from_secs(2 * 60 * 60),
 ];
+
+/// An endpoint without a success for so long may be disabled (decision 7.7).
+pub const DISABLED_AFTER: Duration = Duration::from_secs(72 * 60 * 60);
+
+/// So many deliveries that were given up since its last success are needed for that.
+pub const DISABLED_AT: i32 = 20;
 
 /// The most attempts that one process has under way, unless it is told otherwise.
 pub const MAX_IN_FLIGHT: usize = 512;
@@ -53,6 +59,11 @@ pub struct DispatchConfig {
     pub sender: Sender,
     /// `notify_one` says that there is something new to deliver.
     pub wake: Arc<Notify>,
+    /// How often this process has changed an endpoint: whoever changes one counts it up, so that what was claimed before
+    /// is looked at again before it is sent.
+    pub changes: Arc<AtomicU64>,
+    /// Whether an endpoint that fails for [`DISABLED_AFTER`] with [`DISABLED_AT`] exhausted deliveries is disabled.
+    pub auto_disable: bool,
     /// The waits after the 1st, 2nd, … failure; there is one attempt more than there are waits.
     pub retry_offsets: Vec<Duration>,
     /// Whether each wait is up to a tenth longer. Off in tests.
@@ -69,6 +80,8 @@ impl DispatchConfig {
             clock,
             sender,
             wake,
+            changes: Arc::default(),
+            auto_disable: false,
             retry_offsets: RETRY_OFFSETS.to_vec(),
             jitter: true,
             max_in_flight: MAX_IN_FLIGHT,
@@ -90,6 +103,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sender: Sender,
     pub(crate) schedule: Schedule,
+    changes: Arc<AtomicU64>,
+    pub(crate) auto_disable: bool,
     lanes: Mutex<Lanes>,
     /// There is room for another claim.
     pub(crate) refill: Notify,
@@ -105,6 +120,24 @@ impl Shared {
     pub(crate) fn lanes(&self) -> MutexGuard<'_, Lanes> {
         // The lanes' counts are whole after every call; a panic elsewhere does not spoil them.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often this process has changed an endpoint.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
+
+    /// An endpoint has been changed here.
+    pub(crate) fn count_change(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// What the database says from now on is as fresh as this.
+    pub(crate) fn seeing(&self) -> Seen {
+        Seen {
+            at: Instant::now(),
+            changes: self.changes(),
+        }
     }
 }
 
@@ -128,6 +161,8 @@ impl Dispatcher {
                 offsets: config.retry_offsets,
                 jitter: config.jitter,
             },
+            changes: config.changes,
+            auto_disable: config.auto_disable,
             lanes: Mutex::new(Lanes::new(config.max_in_flight)),
             refill: Notify::new(),
             unblocked: Notify::new(),
@@ -233,7 +268,7 @@ impl Delivery {
     async fn claim(&mut self, plan: &Plan) {
         failpoints::hit(failpoints::DELIVER_BEFORE_CLAIM);
         // From the moment at which the claim is asked for: its lease begins later.
-        let asked = Instant::now();
+        let asked = self.shared.seeing();
         let offsets = self.shared.schedule.offsets.clone();
         let times = (self.shared.clock.now(), self.shared.clock.steady());
         let claimed = self

@@ -9,11 +9,11 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use offhook_domain::{AccountId, EndpointId};
-use offhook_storage::{ClaimedAttempt, DueEndpoint};
+use offhook_domain::{AccountId, AttemptId, EndpointId};
+use offhook_storage::{ClaimedAttempt, ClaimedWork, DueEndpoint, Rechecked};
 use tokio::time::Instant;
 
 use lane::Lane;
@@ -62,10 +62,31 @@ impl Kind {
     }
 }
 
+/// Claimed work that was looked at so long ago is looked at again before it is begun: its endpoint may have been changed
+/// by another process.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// When claimed work was last seen to be in force.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// Before the database was asked.
+    pub(crate) at: Instant,
+    /// How often this process had changed an endpoint by then.
+    pub(crate) changes: u64,
+}
+
+impl Seen {
+    /// Whether it still holds, with so many changes by now.
+    pub(crate) fn is_fresh(self, now: Instant, changes: u64) -> bool {
+        self.changes == changes && now.saturating_duration_since(self.at) < FRESH
+    }
+}
+
 /// An attempt that has a slot, until [`Lanes::ended`] or [`Lanes::broken`].
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) attempt: ClaimedAttempt,
+    pub(crate) seen: Seen,
     pub(crate) slot: Slot,
 }
 
@@ -136,7 +157,7 @@ pub(crate) struct Lanes {
     queued: usize,
     /// Lanes with something queued, in the order of their turns.
     ready: VecDeque<EndpointId>,
-    /// Queued for longer than [`PATIENCE`].
+    /// Queued for longer than [`PATIENCE`], or not to be sent any more.
     returned: Vec<ClaimedAttempt>,
 }
 
@@ -239,11 +260,59 @@ impl Lanes {
                 self.accounts.entry(slot.account).or_default().add(&slot);
                 return Some(Started {
                     attempt: job.attempt,
+                    seen: job.seen,
                     slot,
                 });
             }
         }
         None
+    }
+
+    /// What is claimed for the endpoint and not begun.
+    pub(crate) fn waiting(&self, endpoint: EndpointId) -> Vec<ClaimedWork> {
+        let lane = self.lanes.get(&endpoint);
+        let supplies = lane
+            .into_iter()
+            .flat_map(|lane| Kind::ALL.map(|kind| lane.supply(kind)));
+        let jobs = supplies.flat_map(|supply| &supply.queue);
+        jobs.map(|job| ClaimedWork::from(&job.attempt)).collect()
+    }
+
+    /// Takes in what of the `asked` work may still be sent, and how; the rest is to be given back.
+    pub(crate) fn rechecked(
+        &mut self,
+        endpoint: EndpointId,
+        asked: &[ClaimedWork],
+        rechecked: &Rechecked,
+        seen: Seen,
+    ) {
+        let Some(lane) = self.lanes.get_mut(&endpoint) else {
+            return;
+        };
+        let asked: HashSet<AttemptId> = asked.iter().map(|one| one.attempt_id).collect();
+        let in_force: HashSet<AttemptId> = rechecked.in_force.iter().copied().collect();
+        for kind in Kind::ALL {
+            let queue = std::mem::take(&mut lane.supply_mut(kind).queue);
+            for mut job in queue {
+                let id = job.attempt.attempt_id;
+                if asked.contains(&id) && !in_force.contains(&id) {
+                    self.returned.push(job.attempt);
+                    self.queued -= 1;
+                    continue;
+                }
+                if asked.contains(&id) {
+                    job.attempt.url.clone_from(&rechecked.url);
+                    job.attempt.secrets.clone_from(&rechecked.secrets);
+                    job.seen = seen;
+                }
+                lane.supply_mut(kind).queue.push_back(job);
+            }
+        }
+    }
+
+    /// An attempt that was not begun after all is to be given back.
+    pub(crate) fn give_back(&mut self, attempt: ClaimedAttempt) {
+        self.returned.push(attempt);
     }
 
     /// Takes a slot back from an attempt that has ended. `true` if it is time to plan: more could be claimed, or a

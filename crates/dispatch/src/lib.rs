@@ -11,4 +11,6 @@ mod schedule;
 pub mod sender;
 mod worker;
 
-pub use dispatcher::{DispatchConfig, Dispatcher, MAX_IN_FLIGHT, RETRY_OFFSETS};
+pub use dispatcher::{
+    DISABLED_AFTER, DISABLED_AT, DispatchConfig, Dispatcher, MAX_IN_FLIGHT, RETRY_OFFSETS,
+};

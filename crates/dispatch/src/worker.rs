@@ -8,12 +8,12 @@ use bytes::Bytes;
 use offhook_domain::EventType;
 use offhook_failpoints as failpoints;
 use offhook_signing::{SigningSecret, sign};
-use offhook_storage::{AttemptReport, ClaimedAttempt};
+use offhook_storage::{AttemptReport, ClaimedAttempt, ClaimedWork};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use crate::dispatcher::Shared;
-use crate::lanes::{Slot, Started};
+use crate::lanes::{Seen, Slot, Started};
 use crate::sender::{AttemptResult, Shipment};
 
 /// The word for an attempt that could not be signed, and so was not sent.
@@ -38,10 +38,27 @@ impl Worker {
     /// Makes `started`, and then whatever its slot can be used for.
     pub(crate) async fn run(self, started: Started) {
         let mut next = Some(started);
-        while let Some(Started { attempt, slot }) = next.take() {
+        while let Some(Started {
+            attempt,
+            slot,
+            seen,
+        }) = next.take()
+        {
             let held = HeldSlot {
                 shared: &self.shared,
                 slot: Some(slot),
+            };
+            let attempt = match self.still_due(attempt, seen).await {
+                Ok(attempt) => attempt,
+                Err(attempt) => {
+                    drop(held);
+                    let mut lanes = self.shared.lanes();
+                    lanes.give_back(attempt);
+                    if !self.shared.stop.is_cancelled() {
+                        next = lanes.next(Some(slot.endpoint), Instant::now());
+                    }
+                    continue;
+                }
             };
             let finished = self.attempt(attempt).await;
             let success = finished.report.success;
@@ -62,6 +79,37 @@ impl Worker {
                 self.shared.refill.notify_one();
             }
         }
+    }
+
+    /// Looks whether the attempt may still be made, if it was claimed some time ago: its endpoint may have been disabled
+    /// or changed since. One look is for everything that waits for the endpoint. `Err` if it must not be made, or if
+    /// nobody can tell.
+    async fn still_due(
+        &self,
+        mut attempt: ClaimedAttempt,
+        seen: Seen,
+    ) -> Result<ClaimedAttempt, ClaimedAttempt> {
+        if seen.is_fresh(Instant::now(), self.shared.changes()) {
+            return Ok(attempt);
+        }
+        let (endpoint, seeing) = (attempt.endpoint_id, self.shared.seeing());
+        let mut asked = self.shared.lanes().waiting(endpoint);
+        let others = asked.len();
+        asked.push(ClaimedWork::from(&attempt));
+        let now = self.shared.clock.now();
+        let store = &self.shared.store;
+        let Ok(rechecked) = store.recheck_claims(endpoint, asked.clone(), now).await else {
+            return Err(attempt);
+        };
+        asked.truncate(others);
+        let mut lanes = self.shared.lanes();
+        lanes.rechecked(endpoint, &asked, &rechecked, seeing);
+        if !rechecked.in_force.contains(&attempt.attempt_id) {
+            return Err(attempt);
+        }
+        attempt.url = rechecked.url;
+        attempt.secrets = rechecked.secrets;
+        Ok(attempt)
     }
 
     async fn attempt(&self, attempt: ClaimedAttempt) -> Finished {

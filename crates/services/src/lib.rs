@@ -20,6 +20,7 @@ mod webhooks;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 
 use offhook_domain::{Clock, NodeId, Plans};
 use offhook_egress::Policy;
@@ -73,6 +74,8 @@ pub struct Wakes {
     pub dialer: Arc<Notify>,
     /// A delivery has become due.
     pub dispatcher: Arc<Notify>,
+    /// How often this process has changed a webhook endpoint: what the dispatcher has claimed before is looked at again.
+    pub endpoint_changes: Arc<AtomicU64>,
 }
 
 pub(crate) struct Shared {

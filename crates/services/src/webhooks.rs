@@ -1,6 +1,7 @@
 //! Webhook endpoints and their deliveries (decisions 6.8 and §7).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offhook_domain::json::{FieldError, Fields, Json};
@@ -186,11 +187,15 @@ impl Webhooks {
             return Ok(view);
         }
         let at = self.0.clock.now();
-        self.0
-            .store
-            .change_endpoint(account, id, change, at)
-            .await?
-            .ok_or(WebhookError::NotFound)
+        let changed = self.0.store.change_endpoint(account, id, change, at).await;
+        self.count_change();
+        changed?.ok_or(WebhookError::NotFound)
+    }
+
+    /// Whatever was claimed for an endpoint before is looked at again before it is sent, also if nobody knows whether the
+    /// change was made.
+    fn count_change(&self) {
+        self.0.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Deletes an endpoint and cancels what is due.
@@ -199,8 +204,9 @@ impl Webhooks {
     /// [`WebhookError::NotFound`] if the account has no such endpoint.
     pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<(), WebhookError> {
         let at = self.0.clock.now();
-        let deleted = self.0.store.delete_endpoint(account, id, at).await?;
-        if deleted {
+        let deleted = self.0.store.delete_endpoint(account, id, at).await;
+        self.count_change();
+        if deleted? {
             Ok(())
         } else {
             Err(WebhookError::NotFound)
@@ -230,8 +236,9 @@ impl Webhooks {
             .0
             .store
             .rotate_secret(account, id, sealed, overlap, now)
-            .await?;
-        let view = view.ok_or(WebhookError::NotFound)?;
+            .await;
+        self.count_change();
+        let view = view?.ok_or(WebhookError::NotFound)?;
         Ok(Registered {
             view,
             secret: secret.expose().to_owned(),

@@ -100,7 +100,6 @@ fn tls(given: &mut Given) -> Result<Option<TlsSettings>, SettingsError> {
 }
 
 fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
-    given.read("webhooks.auto_disable", auto_disable)?;
     Ok(WebhookSettings {
         allow_private_targets: given
             .read("webhooks.allow_private_targets", Raw::bool)?
@@ -108,6 +107,9 @@ fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
         retry_offsets: given
             .read("webhooks.retry_offsets", offsets)?
             .unwrap_or(offhook_dispatch::RETRY_OFFSETS),
+        auto_disable: given
+            .read("webhooks.auto_disable", Raw::bool)?
+            .unwrap_or(false),
     })
 }
 
@@ -226,13 +228,6 @@ fn log_format(raw: Raw) -> Result<LogFormat, String> {
         "json" => Ok(LogFormat::Json),
         _ => Err("must be pretty or json".to_owned()),
     }
-}
-
-fn auto_disable(raw: Raw) -> Result<(), String> {
-    if raw.bool()? {
-        return Err("cannot be true, as that is not available yet: remove it".to_owned());
-    }
-    Ok(())
 }
 
 fn carrier(raw: Raw) -> Result<(), String> {

@@ -142,7 +142,7 @@ fn a_file_holds_every_section() {
         credits_per_month = "none"
         [webhooks]
         retry_offsets = ["5m", "30m", "2h"]
-        auto_disable = false
+        auto_disable = true
         [simulator]
         speed = 20
         url = "http://127.0.0.1:8090"
@@ -250,10 +250,6 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
         (
             "setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value",
             variable("OFFHOOK_DATA_DIR", ""),
-        ),
-        (
-            "setting `webhooks.auto_disable` (in DIR/offhook.toml) cannot be true, as that is not available yet: remove it",
-            file("webhooks.auto_disable = true"),
         ),
         (
             "setting `calls.carrier` (in DIR/offhook.toml) names a carrier that is not available yet: use simulator",

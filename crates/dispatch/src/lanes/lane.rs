@@ -7,7 +7,7 @@ use offhook_domain::AccountId;
 use offhook_storage::ClaimedAttempt;
 use tokio::time::Instant;
 
-use super::{Kind, PATIENCE, Running};
+use super::{Kind, PATIENCE, Running, Seen};
 
 /// The attempts that an endpoint may have under way until it has shown that it can take more (platform.md W6).
 const SMALLEST_WINDOW: usize = 8;
@@ -38,6 +38,7 @@ enum Health {
 pub(super) struct Job {
     pub(super) attempt: ClaimedAttempt,
     pub(super) claimed: Instant,
+    pub(super) seen: Seen,
 }
 
 /// The attempts of one kind that an endpoint has.

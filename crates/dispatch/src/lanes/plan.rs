@@ -7,7 +7,7 @@ use offhook_storage::{ClaimSlots, ClaimedAttempt};
 use tokio::time::Instant;
 
 use super::lane::{Job, Lane};
-use super::{ACCOUNT_WINDOW, Kind, Lanes, Running};
+use super::{ACCOUNT_WINDOW, Kind, Lanes, Running, Seen};
 
 /// The most attempts that one claim asks for: it is one short transaction.
 const CLAIM_AT_MOST: usize = 512;
@@ -110,8 +110,9 @@ impl Lanes {
         }
     }
 
-    /// Takes in what a claim brought.
-    pub(crate) fn claimed(&mut self, plan: &Plan, attempts: Vec<ClaimedAttempt>, at: Instant) {
+    /// Takes in what a claim brought that was asked for when `seen` says.
+    pub(crate) fn claimed(&mut self, plan: &Plan, attempts: Vec<ClaimedAttempt>, seen: Seen) {
+        let at = seen.at;
         let mut got: HashMap<(EndpointId, Kind), usize> = HashMap::new();
         for attempt in attempts {
             let (endpoint, kind) = (attempt.endpoint_id, Kind::of(&attempt));
@@ -122,6 +123,7 @@ impl Lanes {
             lane.supply_mut(kind).queue.push_back(Job {
                 attempt,
                 claimed: at,
+                seen,
             });
             let was_ready = std::mem::replace(&mut lane.is_ready, true);
             if !was_ready {

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EndpointId, EventType, Timestamp};
-use offhook_storage::{ClaimedAttempt, DueEndpoint, mint};
+use offhook_storage::{ClaimedAttempt, DueEndpoint, Rechecked, mint};
 use tokio::time::Instant;
 
-use super::{ACCOUNT_WINDOW, Lanes, PATIENCE, Started};
+use super::{ACCOUNT_WINDOW, FRESH, Lanes, PATIENCE, Seen, Started};
 
 const NOW: Timestamp = Timestamp::from_micros(1_777_000_000_000_000);
 const QUICK: Duration = Duration::from_millis(5);
@@ -52,7 +52,11 @@ impl Rig {
                 (0..count).map(move |_| attempt(slots.endpoint, account, number))
             });
             let claimed = claimed.collect();
-            self.lanes.claimed(&plan, claimed, self.at);
+            let seen = Seen {
+                at: self.at,
+                changes: 0,
+            };
+            self.lanes.claimed(&plan, claimed, seen);
         }
     }
 
@@ -197,6 +201,44 @@ fn a_thousand_dead_endpoints_leave_a_quarter_of_the_process_to_the_healthy() {
     rig.end(&dead, false);
     let next = rig.begin();
     assert!(next.iter().any(|s| !first.contains(&s.slot.endpoint)));
+}
+
+#[test]
+fn what_was_seen_half_a_second_ago_or_before_a_change_is_looked_at_again() {
+    let (at, changes) = (Instant::now(), 3);
+    let seen = Seen { at, changes };
+    assert!(seen.is_fresh(at, changes));
+    assert!(!seen.is_fresh(at, changes + 1));
+    assert!(!seen.is_fresh(at + FRESH, changes));
+}
+
+#[test]
+fn what_a_second_look_finds_gone_is_given_back_and_the_rest_goes_where_it_says() {
+    let mut rig = Rig::new(512);
+    let endpoint = rig.endpoint(mint(NOW), 1);
+    rig.prove(endpoint, 1);
+    rig.begin();
+    let asked = rig.lanes.waiting(endpoint);
+    assert_eq!(asked.len(), rig.lanes.queued);
+    let rechecked = Rechecked {
+        url: "https://new.example.com/".to_owned(),
+        secrets: vec!["whsec_new".to_owned()],
+        in_force: vec![asked[1].attempt_id],
+    };
+    let seen = Seen {
+        at: rig.at,
+        changes: 1,
+    };
+    rig.lanes.rechecked(endpoint, &asked, &rechecked, seen);
+    assert_eq!(rig.lanes.waiting(endpoint), [asked[1]]);
+    assert_eq!(rig.lanes.queued, 1);
+    let gone = rig.lanes.take_returned(rig.at, false);
+    assert_eq!(gone.len(), asked.len() - 1);
+    let kept = rig.lanes.take_returned(rig.at, true);
+    assert_eq!(
+        (&*kept[0].url, &*kept[0].secrets[0]),
+        ("https://new.example.com/", "whsec_new")
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Webhook delivery.
 
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod connections;
 #[cfg(test)]
 mod dispatcher;

@@ -1,7 +1,7 @@
 //! An account with endpoints and events, and dispatchers to start and stop.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -12,8 +12,9 @@ use offhook_domain::{
 };
 use offhook_signing::SigningSecret;
 use offhook_storage::{
-    Account, Agent, ApiKey, DeliveryFilter, DeliveryState, DeliveryStory, Endpoint, EndpointStatus,
-    NewAgent, NewApiKey, NewCall, NewEvent, Placed, Resent, Settlement, Store, mint,
+    Account, Agent, ApiKey, DeliveryFilter, DeliveryState, DeliveryStory, Endpoint, EndpointChange,
+    EndpointStatus, NewAgent, NewApiKey, NewCall, NewEvent, Placed, Resent, Settlement, Store,
+    mint,
 };
 use offhook_testkit::{Given, ManualClock, TestDatabase};
 use tokio::sync::Notify;
@@ -31,6 +32,7 @@ pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) account: AccountId,
     wake: Arc<Notify>,
+    changes: Arc<AtomicU64>,
     agent: AgentId,
     key: KeyId,
     lease_clock: AtomicI64,
@@ -43,6 +45,7 @@ impl Given for World {
             clock: ManualClock::default(),
             account: mint(ManualClock::START),
             wake: Arc::default(),
+            changes: Arc::default(),
             agent: mint(ManualClock::START),
             key: mint(ManualClock::START),
             lease_clock: AtomicI64::new(0),
@@ -210,6 +213,37 @@ impl World {
         page[0].id
     }
 
+    /// Changes an endpoint as the service does, and says so.
+    pub(crate) async fn set_status(&self, endpoint: EndpointId, status: EndpointStatus) {
+        let change = EndpointChange {
+            status: Some(status),
+            ..EndpointChange::default()
+        };
+        let now = self.clock.now();
+        let changed = self
+            .store
+            .change_endpoint(self.account, endpoint, change, now);
+        assert!(changed.await.unwrap().is_some());
+        self.count_change();
+    }
+
+    pub(crate) fn count_change(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Waits until the endpoint is disabled; says why it was.
+    pub(crate) async fn until_disabled(&self, endpoint: EndpointId) -> Option<String> {
+        let mut look = tokio::time::interval(Duration::from_millis(5));
+        loop {
+            look.tick().await;
+            let view = self.store.endpoint(self.account, endpoint).await;
+            let endpoint = view.unwrap().unwrap().endpoint;
+            if endpoint.status == EndpointStatus::Disabled {
+                return endpoint.disabled_reason;
+            }
+        }
+    }
+
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
@@ -253,6 +287,7 @@ impl World {
     pub(crate) fn config(&self) -> DispatchConfig {
         DispatchConfig {
             jitter: false,
+            changes: self.changes.clone(),
             ..DispatchConfig::new(
                 self.store.clone(),
                 Arc::new(self.clock.clone()),

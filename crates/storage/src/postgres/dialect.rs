@@ -1,6 +1,6 @@
 //! The few statements that differ, for PostgreSQL.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -15,13 +15,13 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, conversations, deliveries, resends, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, conversations, deliveries, resends, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
 use crate::{
-    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState,
-    EndpointStatus, StoreError,
+    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -140,17 +140,24 @@ pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<(),
     Ok(())
 }
 
+/// The endpoints that deliveries are written for: those that receive events, and those that failed too long to.
 /// Read with a lock that an endpoint's deletion or disabling waits for, so that no delivery is written behind it.
-pub(crate) async fn enabled_endpoints(
+pub(crate) async fn endpoints_to_store_for(
     conn: &mut Conn,
     account: AccountId,
-) -> Result<Vec<EndpointId>, StoreError> {
+) -> Result<Vec<(EndpointId, EndpointStatus)>, StoreError> {
     Ok(endpoints::table
         .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
-        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .filter(
+            endpoints::status
+                .eq(V(EndpointStatus::Enabled))
+                .or(endpoints::disabled_reason
+                    .eq(DISABLED_AS_FAILING)
+                    .assume_not_null()),
+        )
         .order((endpoints::created_at, endpoints::id))
-        .select(endpoints::id)
+        .select((endpoints::id, endpoints::status))
         .for_share()
         .load(conn)
         .await?)
@@ -217,10 +224,10 @@ pub(crate) async fn insert_deliveries(
                 deliveries::event_id.eq(V(row.event)),
                 deliveries::event_type.eq(V(row.kind)),
                 deliveries::waits_for.eq(row.waits_for),
-                deliveries::state.eq(V(DeliveryState::Pending)),
+                deliveries::state.eq(V(row.state)),
                 deliveries::attempts_count.eq(0),
                 deliveries::abandoned_count.eq(0),
-                deliveries::next_attempt_at.eq(V(row.at)),
+                deliveries::next_attempt_at.eq(row.due()),
                 deliveries::created_at.eq(V(row.at)),
             )
         })
@@ -392,12 +399,18 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
 
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two
 /// statements, however many there are. The next attempt is due by the database's clock, so long after `steady` as is left
-/// of its wait.
+/// of its wait. Returns the deliveries that were given up.
 pub(crate) async fn finish(
     conn: &mut Conn,
     reports: &[AttemptReport],
     (steady, offset): (Timestamp, i64),
-) -> Result<(), StoreError> {
+) -> Result<HashSet<DeliveryId>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Moved {
+        #[diesel(sql_type = Nullable<sql::Uuid>)]
+        exhausted: Option<DeliveryId>,
+    }
+
     let outcome = |report: &AttemptReport| {
         if report.success {
             AttemptOutcome::Succeeded
@@ -426,10 +439,10 @@ pub(crate) async fn finish(
     // In id order, so that two processes never wait for each other.
     scheduled.sort_by_key(|report| report.delivery_id);
     if scheduled.is_empty() {
-        return Ok(());
+        return Ok(HashSet::new());
     }
     // A failure does not bring back what was cancelled or received meanwhile.
-    diesel::sql_query(
+    let moved: Vec<Moved> = diesel::sql_query(
         "UPDATE deliveries d SET \
            state = CASE WHEN r.success THEN 'delivered' \
              WHEN d.state NOT IN ('pending', 'retrying') THEN d.state \
@@ -438,7 +451,8 @@ pub(crate) async fn finish(
              THEN clock_timestamp() + ($6 + r.wait) * INTERVAL '1 microsecond' END, \
            attempts_count = r.number, abandoned_count = 0, claim_id = NULL, lease_expires_at = NULL \
          FROM UNNEST($1, $2, $3, $4, $5) AS r(id, claim, success, number, wait) \
-         WHERE d.id = r.id AND d.claim_id = r.claim",
+         WHERE d.id = r.id AND d.claim_id = r.claim \
+         RETURNING CASE WHEN d.state = 'exhausted' THEN d.id END AS exhausted",
     )
     .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.delivery_id))
     .bind::<Array<sql::Uuid>, _>(column(&scheduled, |r| r.claim_id))
@@ -446,13 +460,37 @@ pub(crate) async fn finish(
     .bind::<Array<Integer>, _>(column(&scheduled, |r| r.number))
     .bind::<Array<Nullable<BigInt>>, _>(column(&scheduled, |r| r.wait_left(steady)))
     .bind::<BigInt, _>(offset)
-    .execute(conn)
+    .get_results(conn)
     .await?;
-    Ok(())
+    Ok(moved.into_iter().filter_map(|row| row.exhausted).collect())
 }
 
 fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
     reports.iter().map(value).collect()
+}
+
+/// The health of these endpoints, as far as it may change: of all that fail, and of those received from that failed
+/// before. In id order and for the duration of the transaction.
+pub(crate) async fn lock_health(
+    conn: &mut Conn,
+    received: Vec<V<EndpointId>>,
+    failed: Vec<V<EndpointId>>,
+) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>, StoreError> {
+    Ok(health::table
+        .filter(
+            health::endpoint_id.eq_any(failed).or(health::endpoint_id
+                .eq_any(received)
+                .and(health::first_failure_at.is_not_null())),
+        )
+        .order(health::endpoint_id)
+        .select((
+            health::endpoint_id,
+            health::first_failure_at,
+            health::exhausted_count,
+        ))
+        .for_no_key_update()
+        .load(conn)
+        .await?)
 }
 
 /// The row of an Idempotency-Key with the database's clock, in one look.

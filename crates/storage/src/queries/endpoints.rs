@@ -7,12 +7,14 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
 use super::super::{Conn, Db, dialect};
+use super::health;
 use crate::schema::{
     deliveries, resends, webhook_endpoints as endpoints, webhook_secrets as secrets,
 };
 use crate::sql::V;
 use crate::{
-    DeliveryState, Endpoint, EndpointChange, EndpointStatus, EndpointView, PageKey, StoreError,
+    DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, DeliveryState, Endpoint, EndpointChange,
+    EndpointStatus, EndpointView, PageKey, StoreError,
 };
 
 /// A sealed secret; its row id is the associated data.
@@ -178,7 +180,7 @@ pub(crate) async fn change(
             status.map(|status| endpoints::status.eq(V(status))),
             status.map(|status| {
                 endpoints::disabled_reason
-                    .eq((status == EndpointStatus::Disabled).then(|| "customer".to_owned()))
+                    .eq((status == EndpointStatus::Disabled).then_some(DISABLED_BY_CUSTOMER))
             }),
             endpoints::updated_at.eq(V(at)),
         ))
@@ -187,7 +189,36 @@ pub(crate) async fn change(
     if changed > 0 && status == Some(EndpointStatus::Disabled) {
         cancel_open(conn, id).await?;
     }
+    if changed > 0 && status == Some(EndpointStatus::Enabled) {
+        health::reset(conn, id).await?;
+    }
     Ok(changed > 0)
+}
+
+/// Disables an endpoint that has failed since `since` with so many deliveries given up, and cancels what is due; `false`
+/// if it has not, or is disabled or gone already.
+pub(crate) async fn disable_failing(
+    conn: &mut Conn,
+    id: EndpointId,
+    (since, exhausted): (Timestamp, i32),
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let disabled = diesel::update(endpoints::table.find(V(id)))
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .set((
+            endpoints::status.eq(V(EndpointStatus::Disabled)),
+            endpoints::disabled_reason.eq(DISABLED_AS_FAILING),
+            endpoints::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    // The endpoint is this transaction's by now: it cannot be enabled in between.
+    if disabled == 0 || !health::has_failed(conn, id, since, exhausted).await? {
+        return Ok(false);
+    }
+    cancel_open(conn, id).await?;
+    Ok(true)
 }
 
 pub(crate) async fn delete(

@@ -10,7 +10,7 @@ use super::super::Conn;
 use super::super::dialect;
 use crate::schema::{deliveries, events};
 use crate::sql::V;
-use crate::{DeliveryState, NewEvent, StoreError};
+use crate::{DeliveryState, EndpointStatus, NewEvent, StoreError};
 
 /// A delivery row to be.
 pub(crate) struct NewDelivery {
@@ -20,7 +20,16 @@ pub(crate) struct NewDelivery {
     pub(crate) event: offhook_domain::EventId,
     pub(crate) kind: EventType,
     pub(crate) waits_for: Option<DeliveryId>,
+    /// `pending`, or `cancelled` if its endpoint receives nothing for now.
+    pub(crate) state: DeliveryState,
     pub(crate) at: Timestamp,
+}
+
+impl NewDelivery {
+    /// When it is due, if it is.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        (self.state == DeliveryState::Pending).then_some(self.at)
+    }
 }
 
 /// Writes the event with its deliveries; returns the endpoints that have something to do.
@@ -34,9 +43,9 @@ pub(crate) async fn emit(
     let kind = event.kind;
     let id = event.id;
     insert_event(conn, account, Some(conversation), event, at).await?;
-    let targets = dialect::enabled_endpoints(conn, account).await?;
+    let targets = dialect::endpoints_to_store_for(conn, account).await?;
     if targets.is_empty() {
-        return Ok(targets);
+        return Ok(Vec::new());
     }
     let earlier = match kind {
         EventType::CallInitiated => Vec::new(),
@@ -44,7 +53,7 @@ pub(crate) async fn emit(
     };
     let rows = targets
         .iter()
-        .map(|&endpoint| NewDelivery {
+        .map(|&(endpoint, status)| NewDelivery {
             id: crate::store::mint(at),
             account,
             endpoint,
@@ -54,11 +63,18 @@ pub(crate) async fn emit(
                 .iter()
                 .find(|(of, _)| *of == endpoint)
                 .map(|(_, d)| *d),
+            state: match status {
+                EndpointStatus::Enabled => DeliveryState::Pending,
+                EndpointStatus::Disabled => DeliveryState::Cancelled,
+            },
             at,
         })
         .collect();
     dialect::insert_deliveries(conn, rows).await?;
-    Ok(targets)
+    let enabled = targets
+        .into_iter()
+        .filter(|(_, status)| *status == EndpointStatus::Enabled);
+    Ok(enabled.map(|(endpoint, _)| endpoint).collect())
 }
 
 /// Writes the event alone.

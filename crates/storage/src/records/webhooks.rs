@@ -84,6 +84,24 @@ words! {
     }
 }
 
+/// [`Endpoint::disabled_reason`] of one that the customer disabled: nothing is stored for it.
+pub const DISABLED_BY_CUSTOMER: &str = "customer";
+
+/// [`Endpoint::disabled_reason`] of one that failed for too long: its deliveries are stored as cancelled, so that they can
+/// be recovered (decision 7.7).
+pub const DISABLED_AS_FAILING: &str = "failing";
+
+/// An endpoint that has received nothing since its first failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailingEndpoint {
+    /// The endpoint.
+    pub id: EndpointId,
+    /// Its first failure since its last success.
+    pub first_failure_at: Timestamp,
+    /// The deliveries that were given up since.
+    pub exhausted_count: i32,
+}
+
 /// A webhook endpoint.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = schema::webhook_endpoints)]
@@ -248,6 +266,41 @@ pub struct ClaimedAttempt {
     pub url: String,
     /// Every secret that signs, the newest last.
     pub secrets: Vec<String>,
+}
+
+/// What names a claimed attempt that has not been begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimedWork {
+    /// The fence.
+    pub claim_id: ClaimId,
+    /// The attempt's id.
+    pub attempt_id: AttemptId,
+    /// The delivery.
+    pub delivery_id: DeliveryId,
+    /// Whether it was asked for by hand.
+    pub by_hand: bool,
+}
+
+impl From<&ClaimedAttempt> for ClaimedWork {
+    fn from(attempt: &ClaimedAttempt) -> Self {
+        Self {
+            claim_id: attempt.claim_id,
+            attempt_id: attempt.attempt_id,
+            delivery_id: attempt.delivery_id,
+            by_hand: attempt.number == 0,
+        }
+    }
+}
+
+/// What claimed work of one endpoint may still be sent, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Rechecked {
+    /// Where to send it.
+    pub url: String,
+    /// Every secret that signs, the newest last.
+    pub secrets: Vec<String>,
+    /// The attempts that may be begun; none if the endpoint receives nothing any more.
+    pub in_force: Vec<AttemptId>,
 }
 
 /// What became of an attempt, and what its delivery does next.

@@ -1,5 +1,6 @@
 //! The few statements that differ, for SQLite.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,13 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, attempts, deliveries, resends, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, attempts, deliveries, resends, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
 use crate::{
-    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState,
-    EndpointStatus, StoreError,
+    Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -110,16 +111,23 @@ pub(crate) async fn hold_endpoint(_conn: &mut Conn, _id: EndpointId) -> Result<(
     Ok(())
 }
 
-pub(crate) async fn enabled_endpoints(
+/// The endpoints that deliveries are written for: those that receive events, and those that failed too long to.
+pub(crate) async fn endpoints_to_store_for(
     conn: &mut Conn,
     account: AccountId,
-) -> Result<Vec<EndpointId>, StoreError> {
+) -> Result<Vec<(EndpointId, EndpointStatus)>, StoreError> {
     Ok(endpoints::table
         .filter(endpoints::account_id.eq(V(account)))
         .filter(endpoints::deleted_at.is_null())
-        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .filter(
+            endpoints::status
+                .eq(V(EndpointStatus::Enabled))
+                .or(endpoints::disabled_reason
+                    .eq(DISABLED_AS_FAILING)
+                    .assume_not_null()),
+        )
         .order((endpoints::created_at, endpoints::id))
-        .select(endpoints::id)
+        .select((endpoints::id, endpoints::status))
         .load(conn)
         .await?)
 }
@@ -161,10 +169,10 @@ pub(crate) async fn insert_deliveries(
                 deliveries::event_id.eq(V(row.event)),
                 deliveries::event_type.eq(V(row.kind)),
                 deliveries::waits_for.eq(row.waits_for),
-                deliveries::state.eq(V(DeliveryState::Pending)),
+                deliveries::state.eq(V(row.state)),
                 deliveries::attempts_count.eq(0),
                 deliveries::abandoned_count.eq(0),
-                deliveries::next_attempt_at.eq(V(row.at)),
+                deliveries::next_attempt_at.eq(row.due()),
                 deliveries::created_at.eq(V(row.at)),
             ))
             .execute(conn)
@@ -288,12 +296,14 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String, StoreError> {
     })
 }
 
-/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force.
+/// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force. Returns the
+/// deliveries that were given up.
 pub(crate) async fn finish(
     conn: &mut Conn,
     reports: &[AttemptReport],
     (steady, _): (Timestamp, i64),
-) -> Result<(), StoreError> {
+) -> Result<HashSet<DeliveryId>, StoreError> {
+    let mut exhausted = HashSet::new();
     for report in reports {
         let outcome = if report.success {
             AttemptOutcome::Succeeded
@@ -338,18 +348,44 @@ pub(crate) async fn finish(
         let open =
             deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
         // A failure does not bring back what was cancelled or received meanwhile.
-        diesel::update(deliveries::table)
+        let changed = diesel::update(deliveries::table)
             .filter(mine.and(open.or(report.success.into_sql::<diesel::sql_types::Bool>())))
             .set(moved)
             .execute(conn)
             .await?;
+        if changed > 0 && state == DeliveryState::Exhausted {
+            exhausted.insert(report.delivery_id);
+        }
         diesel::update(deliveries::table)
             .filter(mine)
             .set(recorded)
             .execute(conn)
             .await?;
     }
-    Ok(())
+    Ok(exhausted)
+}
+
+/// The health of these endpoints, as far as it may change: of all that fail, and of those received from that failed
+/// before.
+pub(crate) async fn lock_health(
+    conn: &mut Conn,
+    received: Vec<V<EndpointId>>,
+    failed: Vec<V<EndpointId>>,
+) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>, StoreError> {
+    Ok(health::table
+        .filter(
+            health::endpoint_id.eq_any(failed).or(health::endpoint_id
+                .eq_any(received)
+                .and(health::first_failure_at.is_not_null())),
+        )
+        .order(health::endpoint_id)
+        .select((
+            health::endpoint_id,
+            health::first_failure_at,
+            health::exhausted_count,
+        ))
+        .load(conn)
+        .await?)
 }
 
 /// The row of an Idempotency-Key with the process's clock.

@@ -7,9 +7,9 @@ use offhook_domain::{AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, Even
 
 use super::{LEASE, mint, read, write};
 use crate::{
-    AttemptReport, ClaimSlots, ClaimedAttempt, Delivery, DeliveryFilter, DeliveryStory,
-    DueEndpoint, Endpoint, EndpointChange, EndpointStatus, EndpointView, NewEvent, PageKey, Store,
-    StoreError, Verdict,
+    AttemptReport, ClaimSlots, ClaimedAttempt, ClaimedWork, Delivery, DeliveryFilter,
+    DeliveryState, DeliveryStory, DueEndpoint, Endpoint, EndpointChange, EndpointStatus,
+    EndpointView, FailingEndpoint, NewEvent, PageKey, Rechecked, Store, StoreError, Verdict,
 };
 
 /// What became of a request for one more attempt.
@@ -198,6 +198,7 @@ impl Store {
                 event: event_id,
                 kind,
                 waits_for: None,
+                state: DeliveryState::Pending,
                 at,
             };
             dialect::insert_deliveries(conn, vec![row]).await?;
@@ -350,6 +351,50 @@ impl Store {
             let (claimed, sealed) = queries::dispatch::claim(conn, &slots, &offsets, times).await?;
             Ok(Verdict::Commit((claimed, sealed)))
         })?;
+        let secrets = self.unseal(sealed);
+        for attempt in &mut claimed {
+            attempt.secrets = secrets
+                .get(&attempt.endpoint_id)
+                .cloned()
+                .unwrap_or_default();
+        }
+        Ok(claimed)
+    }
+
+    /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
+    /// claim.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn recheck_claims(
+        &self,
+        endpoint: EndpointId,
+        work: Vec<ClaimedWork>,
+        now: Timestamp,
+    ) -> Result<Rechecked, StoreError> {
+        let (receiving, in_force) = read!(self, |conn| {
+            let receiving = queries::rechecks::receiving(conn, endpoint, now).await?;
+            let in_force = match &receiving {
+                Some(_) => queries::rechecks::in_force(conn, work).await?,
+                None => Vec::new(),
+            };
+            Ok((receiving, in_force))
+        })?;
+        let Some((url, sealed)) = receiving else {
+            return Ok(Rechecked::default());
+        };
+        Ok(Rechecked {
+            url,
+            secrets: self.unseal(sealed).remove(&endpoint).unwrap_or_default(),
+            in_force: in_force.into_iter().map(|one| one.attempt_id).collect(),
+        })
+    }
+
+    /// Each endpoint's secrets, the newest last.
+    fn unseal(
+        &self,
+        sealed: Vec<(EndpointId, uuid::Uuid, Vec<u8>)>,
+    ) -> HashMap<EndpointId, Vec<String>> {
         let mut secrets: HashMap<EndpointId, Vec<String>> = HashMap::new();
         for (endpoint, row, sealed) in sealed {
             match self.master_key.open(&sealed, &row) {
@@ -358,13 +403,7 @@ impl Store {
                 Err(error) => tracing::error!(%endpoint, %error, "a signing secret cannot be read"),
             }
         }
-        for attempt in &mut claimed {
-            attempt.secrets = secrets
-                .get(&attempt.endpoint_id)
-                .cloned()
-                .unwrap_or_default();
-        }
-        Ok(claimed)
+        secrets
     }
 
     /// Gives claimed work back that has not been begun.
@@ -381,7 +420,8 @@ impl Store {
         })
     }
 
-    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends.
+    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
+    /// the endpoints that have failed.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -389,15 +429,39 @@ impl Store {
         &self,
         reports: Vec<AttemptReport>,
         steady: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<FailingEndpoint>, StoreError> {
         let clock = (steady, self.offset());
         write!(self, |conn| {
             // Deliveries before their attempts, as claiming and cancelling do.
             let ids = reports.iter().map(|report| report.delivery_id).collect();
             dialect::lock_deliveries(conn, ids).await?;
-            dialect::finish(conn, &reports, clock).await?;
+            let exhausted = dialect::finish(conn, &reports, clock).await?;
             queries::dispatch::finish_resends(conn, &reports).await?;
-            Ok(Verdict::Commit(()))
+            let failing = queries::health::note(conn, &reports, &exhausted).await?;
+            Ok(Verdict::Commit(failing))
+        })
+    }
+
+    /// Disables an endpoint that has received nothing since `since` and of which `exhausted` deliveries or more were given
+    /// up since, and cancels what is due; `false` if that is not so, or no more (decision 7.7).
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn disable_failing_endpoint(
+        &self,
+        id: EndpointId,
+        since: Timestamp,
+        exhausted: i32,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let limits = (since, exhausted);
+            Ok(
+                match queries::endpoints::disable_failing(conn, id, limits, at).await? {
+                    true => Verdict::Commit(true),
+                    false => Verdict::Rollback(false),
+                },
+            )
         })
     }
 

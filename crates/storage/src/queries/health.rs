@@ -1,0 +1,149 @@
+//! How endpoints fare: since when they fail, and how many deliveries were given up (decision 7.7, platform.md W12).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{DeliveryId, EndpointId, Timestamp};
+
+use super::super::{Conn, dialect};
+use crate::schema::webhook_endpoint_health as health;
+use crate::sql::V;
+use crate::{AttemptReport, FailingEndpoint, StoreError};
+
+/// What is known of an endpoint: its first failure since its last success, and the deliveries given up since.
+type Known = (Option<Timestamp>, i32);
+
+/// What a batch of results says of an endpoint.
+#[derive(Default)]
+struct Tally {
+    /// Whether anything was received.
+    received: bool,
+    /// The first failure behind the last success.
+    failed_at: Option<Timestamp>,
+    /// Deliveries given up behind the last success.
+    exhausted: i32,
+}
+
+/// Takes in a batch of results; returns the endpoints that fail. Rows are written only where they change, and in the
+/// order of their ids.
+pub(crate) async fn note(
+    conn: &mut Conn,
+    reports: &[AttemptReport],
+    exhausted: &HashSet<DeliveryId>,
+) -> Result<Vec<FailingEndpoint>, StoreError> {
+    let tallies = tally(reports, exhausted);
+    let ids = |fails: bool| {
+        let some = tallies
+            .iter()
+            .filter(move |(_, t)| t.failed_at.is_some() == fails);
+        some.map(|(id, _)| V(*id)).collect::<Vec<_>>()
+    };
+    let rows: Vec<(EndpointId, Option<Timestamp>, i32)> =
+        dialect::lock_health(conn, ids(false), ids(true)).await?;
+    let known: HashMap<EndpointId, Known> = rows
+        .into_iter()
+        .map(|(id, first, count)| (id, (first, count)))
+        .collect();
+    let mut failing = Vec::new();
+    for (id, tally) in tallies {
+        let row = known.get(&id).copied();
+        let (first, count) = match (tally.received, row) {
+            (false, Some(known)) => known,
+            _ => (None, 0),
+        };
+        let next = (first.or(tally.failed_at), count + tally.exhausted);
+        if next != row.unwrap_or((None, 0)) {
+            write(conn, id, row, next).await?;
+        }
+        if let (Some(first_failure_at), Some(_)) = (next.0, tally.failed_at) {
+            failing.push(FailingEndpoint {
+                id,
+                first_failure_at,
+                exhausted_count: next.1,
+            });
+        }
+    }
+    Ok(failing)
+}
+
+fn tally(
+    reports: &[AttemptReport],
+    exhausted: &HashSet<DeliveryId>,
+) -> BTreeMap<EndpointId, Tally> {
+    let mut tallies: BTreeMap<EndpointId, Tally> = BTreeMap::new();
+    for report in reports {
+        let tally = tallies.entry(report.endpoint_id).or_default();
+        if report.success {
+            *tally = Tally {
+                received: true,
+                ..Tally::default()
+            };
+        } else {
+            tally.failed_at.get_or_insert(report.at);
+            let given_up = report.number > 0 && exhausted.contains(&report.delivery_id);
+            tally.exhausted += i32::from(given_up);
+        }
+    }
+    tallies
+}
+
+async fn write(
+    conn: &mut Conn,
+    id: EndpointId,
+    row: Option<Known>,
+    (first, count): Known,
+) -> Result<(), StoreError> {
+    if row.is_some() {
+        diesel::update(health::table.find(V(id)))
+            .set((
+                health::first_failure_at.eq(first),
+                health::exhausted_count.eq(count),
+            ))
+            .execute(conn)
+            .await?;
+        return Ok(());
+    }
+    diesel::insert_into(health::table)
+        .values((
+            health::endpoint_id.eq(V(id)),
+            health::first_failure_at.eq(first),
+            health::exhausted_count.eq(count),
+        ))
+        // Another process has noted the first failure in the meantime.
+        .on_conflict(health::endpoint_id)
+        .do_update()
+        .set(health::exhausted_count.eq(health::exhausted_count + count))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Forgets an endpoint's failures.
+pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    diesel::update(health::table.find(V(id)))
+        .set((
+            health::first_failure_at.eq(None::<Timestamp>),
+            health::exhausted_count.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether the endpoint has failed since `since` or longer, with so many deliveries given up.
+pub(crate) async fn has_failed(
+    conn: &mut Conn,
+    id: EndpointId,
+    since: Timestamp,
+    exhausted: i32,
+) -> Result<bool, StoreError> {
+    let found: i64 = health::table
+        .filter(health::endpoint_id.eq(V(id)))
+        .filter(health::first_failure_at.le(V(since)))
+        .filter(health::exhausted_count.ge(exhausted))
+        .count()
+        .get_result(conn)
+        .await?;
+    Ok(found > 0)
+}
