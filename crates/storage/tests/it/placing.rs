@@ -266,10 +266,10 @@ mod only_postgres {
             "UPDATE idempotency_keys SET expires_at = clock_timestamp() - interval '1 s'; \
              CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
              $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$; \
-             CREATE TRIGGER wait BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION wait(); \
-             BEGIN; SELECT pg_advisory_xact_lock(1)",
+             CREATE TRIGGER wait BEFORE INSERT ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION wait()",
         )
         .await;
+        raw.run("BEGIN; SELECT pg_advisory_xact_lock(1)").await;
         other
             .run("BEGIN; SELECT 1 FROM idempotency_keys FOR UPDATE")
             .await;
