@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_tests::{Account, Options, Receiver, Server, both, eventually};
+use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually};
 use serde_json::json;
 
 /// A stop without calls waits for nothing; the rest is a busy machine's.
@@ -124,5 +124,21 @@ both! {
         server.signal("TERM").await;
         assert!(server.ended_within(QUICK).await.success());
         assert!(!server.data_dir().join("listen").exists());
+    }
+}
+
+/// The log beside the database is a copy of nothing by then: the file alone is the whole of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clean_stop_leaves_the_database_in_one_file() {
+    let mut server = Server::start(Options::on(Database::Sqlite)).await;
+    let account = server.account("pro").await;
+    let agent = account.agent().await;
+    let handle = account.call(&agent, "+5215512345678").await;
+    account.ended(&handle).await;
+    assert!(server.data_dir().join("offhook.db-wal").exists());
+    assert!(server.stop().await.success());
+    assert!(server.data_dir().join("offhook.db").exists());
+    for left in ["offhook.db-wal", "offhook.db-shm"] {
+        assert!(!server.data_dir().join(left).exists(), "{left}");
     }
 }

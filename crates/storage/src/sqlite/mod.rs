@@ -2,12 +2,15 @@
 //!
 //! Work runs to its end on these threads whatever happens to the task that asked for it, so a client that resets its
 //! connection cancels nothing. Writes that wait together share one transaction and so one fsync: each runs in a
-//! savepoint, and all are answered after the COMMIT.
+//! savepoint, and all are answered after the COMMIT. Whoever drops the last handle waits for the threads to end, so that
+//! a clean stop leaves one file and no log beside it.
 
 use std::path::Path;
-use std::thread;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use diesel::{Connection, SqliteConnection};
 use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
 use futures_util::FutureExt;
@@ -25,6 +28,16 @@ pub(crate) type Db = diesel::sqlite::Sqlite;
 
 /// Writes that share one commit at most.
 const BATCH: usize = 64;
+
+/// After so many writes the log is copied into the file as soon as nobody writes, so that no commit has to do it. SQLite
+/// does it by itself in the commit that finds [`LOG_PAGES`] there.
+const WORTH_A_CHECKPOINT: usize = 64;
+
+/// The log is copied at this size whoever waits: 32 MiB.
+const LOG_PAGES: u32 = 8_192;
+
+/// Nobody has written for so long.
+const IDLE: Duration = Duration::from_millis(20);
 
 /// Runs statements on the thread that asks: the threads of this module are there to be blocked.
 pub(crate) struct Inline;
@@ -48,9 +61,31 @@ impl SpawnBlocking for Inline {
 
 /// The embedded database.
 #[derive(Clone)]
-pub(crate) struct Sqlite {
-    writer: Sender<Box<dyn WriteJob>>,
-    readers: Sender<ReadJob>,
+pub(crate) struct Sqlite(Arc<Threads>);
+
+/// The threads and the ways to them. Dropping it ends them, and waits for that.
+struct Threads {
+    writer: Option<Sender<Box<dyn WriteJob>>>,
+    readers: Option<Sender<ReadJob>>,
+    writing: Option<JoinHandle<()>>,
+    reading: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // The writer goes last: it takes the log away.
+        self.readers = None;
+        self.reading.drain(..).for_each(join);
+        self.writer = None;
+        self.writing.take().into_iter().for_each(join);
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    // A thread that drops the last handle itself ends by itself.
+    if thread.thread().id() != thread::current().id() {
+        let _ = thread.join();
+    }
 }
 
 type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
@@ -106,21 +141,24 @@ impl Sqlite {
         let (read_sender, read_jobs) = crossbeam_channel::unbounded();
         let file = file.to_owned();
         let conn = connect(&file, Role::Writer)?;
-        spawn("store-writer", {
+        let writing = spawn("store-writer", {
             let file = file.clone();
             move || write_loop(&file, conn, &write_jobs)
         })?;
+        let mut reading = Vec::with_capacity(readers.max(1));
         for number in 0..readers.max(1) {
             let conn = connect(&file, Role::Reader)?;
             let (file, jobs) = (file.clone(), read_jobs.clone());
-            spawn(&format!("store-reader-{number}"), move || {
+            reading.push(spawn(&format!("store-reader-{number}"), move || {
                 read_loop(&file, conn, &jobs)
-            })?;
+            })?);
         }
-        Ok(Self {
-            writer,
-            readers: read_sender,
-        })
+        Ok(Self(Arc::new(Threads {
+            writer: Some(writer),
+            readers: Some(read_sender),
+            writing: Some(writing),
+            reading,
+        })))
     }
 
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -132,7 +170,8 @@ impl Sqlite {
         let job: ReadJob = Box::new(move |conn| {
             let _ = answer.send(at_once(work(conn)));
         });
-        self.readers.send(job).map_err(|_| closed())?;
+        let readers = self.0.readers.as_ref().ok_or_else(closed)?;
+        readers.send(job).map_err(|_| closed())?;
         result.await.unwrap_or_else(|_| Err(panicked()))
     }
 
@@ -149,7 +188,8 @@ impl Sqlite {
             result: None,
             answer,
         };
-        self.writer.send(Box::new(job)).map_err(|_| closed())?;
+        let writer = self.0.writer.as_ref().ok_or_else(closed)?;
+        writer.send(Box::new(job)).map_err(|_| closed())?;
         result.await.unwrap_or_else(|_| Err(panicked()))
     }
 }
@@ -171,11 +211,10 @@ fn panicked() -> StoreError {
     StoreError::Internal("a unit of work panicked".into())
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(run)
-        .map(drop)
         .map_err(|error| StoreError::Internal(format!("no thread for the database: {error}")))
 }
 
@@ -201,7 +240,11 @@ fn connect(file: &Path, role: Role) -> Result<Conn, StoreError> {
             "PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA cache_size = -4096;"
         }
     };
-    diesel::connection::SimpleConnection::batch_execute(&mut conn, pragmas)?;
+    use diesel::connection::SimpleConnection as _;
+    conn.batch_execute(pragmas)?;
+    if matches!(role, Role::Writer) {
+        conn.batch_execute(&format!("PRAGMA wal_autocheckpoint = {LOG_PAGES}"))?;
+    }
     Ok(Conn::with_runtime(conn, Inline))
 }
 
@@ -215,7 +258,13 @@ fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<ReadJob>) {
 }
 
 fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
-    while let Ok(first) = jobs.recv() {
+    let mut unchecked = 0;
+    while let Some(next) = next_job(jobs, unchecked >= WORTH_A_CHECKPOINT) {
+        let Some(first) = next else {
+            unchecked = 0;
+            checkpoint(&mut conn, "PRAGMA wal_checkpoint(PASSIVE)");
+            continue;
+        };
         let mut batch = Vec::with_capacity(1);
         let work = std::panic::AssertUnwindSafe(|| run_batch(&mut conn, first, jobs, &mut batch));
         let outcome = std::panic::catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
@@ -223,6 +272,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
             // Whatever is open must not leak into the next batch.
             reopen(file, Role::Writer, &mut conn);
         }
+        unchecked += batch.len();
         let mut outcome = outcome.map_err(Some);
         for job in batch {
             job.finish(match &mut outcome {
@@ -232,6 +282,29 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
                     .unwrap_or_else(|| StoreError::Unavailable("the shared commit failed".into()))),
             });
         }
+    }
+    checkpoint(&mut conn, "PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+/// The next write, or `Some(None)` if there is none for now and the time can be used; `None` once there will be none.
+fn next_job(
+    jobs: &Receiver<Box<dyn WriteJob>>,
+    has_use_for_time: bool,
+) -> Option<Option<Box<dyn WriteJob>>> {
+    if !has_use_for_time {
+        return jobs.recv().ok().map(Some);
+    }
+    match jobs.recv_timeout(IDLE) {
+        Ok(job) => Some(Some(job)),
+        Err(RecvTimeoutError::Timeout) => Some(None),
+        Err(RecvTimeoutError::Disconnected) => None,
+    }
+}
+
+/// Copies the log into the file; what cannot be copied now is later.
+fn checkpoint(conn: &mut Conn, how: &'static str) {
+    if let Err(error) = execute(conn, how) {
+        tracing::warn!(%error, "the embedded database's log could not be copied");
     }
 }
 

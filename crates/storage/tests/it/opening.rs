@@ -73,6 +73,25 @@ mod only_sqlite {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn whoever_leaves_last_leaves_one_file() {
+        let database = TestDatabase::sqlite();
+        let files = || {
+            let files = std::fs::read_dir(database.directory().unwrap()).unwrap();
+            let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let store = database.open().await;
+        let other = store.clone();
+        store.ping().await.unwrap();
+        drop(store);
+        assert!(files().contains(&"offhook.db-wal".into()));
+        other.ping().await.unwrap();
+        drop(other);
+        assert_eq!(files(), ["offhook.db"]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn a_directory_that_is_not_there_is_an_outage() {
         let database = TestDatabase::sqlite();
         let file = database.directory().unwrap().join("missing/offhook.db");
