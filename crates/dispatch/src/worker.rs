@@ -16,8 +16,9 @@ use crate::dispatcher::Shared;
 use crate::lanes::{Seen, Slot, Started};
 use crate::sender::{AttemptResult, Shipment};
 
-/// The word for an attempt that could not be signed, and so was not sent.
+/// The words for an attempt that could not be signed, or whose event is kept no more, and so was not sent.
 const NO_SECRET: &str = "no_secret";
+const NO_BODY: &str = "no_body";
 
 /// What came of an attempt, on its way to the database.
 #[derive(Debug)]
@@ -120,7 +121,8 @@ impl Worker {
             .iter()
             .filter_map(|s| s.parse().ok())
             .collect();
-        let result = if secrets.is_empty() {
+        let has_body = !body.is_empty();
+        let result = if secrets.is_empty() || !has_body {
             None
         } else {
             let signature = sign(&secrets, began.unix_seconds(), &body);
@@ -151,7 +153,10 @@ impl Worker {
                 result.error.map(|error| error.as_str().to_owned()),
                 result.response_snippet,
             ),
-            None => (None, 0, Some(NO_SECRET.to_owned()), None),
+            None => {
+                let word = if has_body { NO_SECRET } else { NO_BODY };
+                (None, 0, Some(word.to_owned()), None)
+            }
         };
         tracing::debug!(
             delivery = %attempt.delivery_id,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use offhook_storage::StoreError;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Keys, Shared};
@@ -11,10 +12,17 @@ use crate::{Keys, Shared};
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// How often it is looked for deliveries whose time is over.
+const RETENTION_EVERY: Duration = Duration::from_secs(60);
+
+/// Transactions of such a look at most, so that nothing else waits for long.
+const BATCHES: usize = 100;
+
 /// Keeps house until `stop`, and once more then.
 pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToken) {
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looked_at: Option<Instant> = None;
     loop {
         let stopping = tokio::select! {
             () = stop.cancelled() => true,
@@ -29,5 +37,24 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
         if let Err(error) = shared.store.purge_keys(shared.clock.now()).await {
             tracing::warn!(%error, "expired Idempotency-Keys could not be deleted");
         }
+        if looked_at.is_none_or(|at| at.elapsed() >= RETENTION_EVERY) {
+            looked_at = Some(Instant::now());
+            if let Err(error) = end_deliveries(&shared, &stop).await {
+                tracing::warn!(%error, "old deliveries could not be deleted");
+            }
+        }
     }
+}
+
+/// Deletes deliveries, and takes the payloads of events away, whose time is over (platform.md W15).
+async fn end_deliveries(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    for _ in 0..BATCHES {
+        let has_more = shared.store.delete_old_deliveries(now).await?
+            | shared.store.clear_old_bodies(now).await?;
+        if !has_more || stop.is_cancelled() {
+            break;
+        }
+    }
+    Ok(())
 }

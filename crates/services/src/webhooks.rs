@@ -9,7 +9,7 @@ use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 use offhook_egress::TargetUrl;
 use offhook_signing::SigningSecret;
 use offhook_storage::{
-    Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange, EndpointStatus,
+    BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange, EndpointStatus,
     EndpointView, Recovered, Resent, StoreError, mint,
 };
 use ring::rand::SystemRandom;
@@ -19,8 +19,8 @@ use crate::{Page, PageRequest, Shared, events};
 /// Endpoints of an account at most (decision 1.14).
 const ENDPOINTS_AT_MOST: i64 = 20;
 
-/// How far back `recover` reaches (platform.md W13).
-const RECOVER_AT_MOST: Duration = Duration::from_secs(14 * 86_400);
+/// How far back `recover` reaches (platform.md W13): as far as there are payloads.
+const RECOVER_AT_MOST: Duration = BODIES_KEPT;
 
 /// The longest description.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
@@ -272,6 +272,10 @@ impl Webhooks {
             }
             Resent::Absent => Err(WebhookError::NotFound),
             Resent::EndpointDisabled => Err(disabled()),
+            Resent::BodyGone => Err(WebhookError::Conflict(
+                "the delivery is more than 14 days old and its payload is kept no more: read the call instead"
+                    .to_owned(),
+            )),
         }
     }
 
@@ -313,8 +317,8 @@ impl Webhooks {
     /// Asks for one more attempt of a delivery.
     ///
     /// # Errors
-    /// [`WebhookError::Conflict`] if its endpoint is disabled or gone, [`WebhookError::NotFound`] if the account has
-    /// no such delivery.
+    /// [`WebhookError::Conflict`] if its endpoint is disabled or gone, or its payload is kept no more,
+    /// [`WebhookError::NotFound`] if the account has no such delivery.
     pub async fn redeliver(
         &self,
         account: AccountId,

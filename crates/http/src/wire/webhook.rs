@@ -88,7 +88,7 @@ impl From<&Delivery> for DeliveryBody {
 pub(crate) struct DeliveryStoryBody<'a> {
     #[serde(flatten)]
     delivery: DeliveryBody,
-    payload: &'a RawValue,
+    payload: Option<&'a RawValue>,
     attempts: Vec<AttemptBody<'a>>,
 }
 
@@ -119,11 +119,15 @@ impl<'a> TryFrom<&'a DeliveryStory> for DeliveryStoryBody<'a> {
     type Error = ApiError;
 
     fn try_from(story: &'a DeliveryStory) -> Result<Self, ApiError> {
-        let text = std::str::from_utf8(&story.payload)
-            .map_err(|_| ApiError::internal("a stored event is not UTF-8"))?;
+        let text = story
+            .payload
+            .as_deref()
+            .map(std::str::from_utf8)
+            .transpose();
+        let text = text.map_err(|_| ApiError::internal("a stored event is not UTF-8"))?;
         Ok(Self {
             delivery: DeliveryBody::from(&story.delivery),
-            payload: raw(text)?,
+            payload: text.map(raw).transpose()?,
             attempts: story.attempts.iter().map(AttemptBody::from).collect(),
         })
     }

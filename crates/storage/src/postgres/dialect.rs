@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, Timestamp,
+    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, Timestamp,
 };
 
 use super::Conn;
@@ -15,7 +15,7 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, conversations, deliveries, resends, webhook_endpoint_health as health, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, conversations, deliveries, resends, service_settings, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
@@ -520,4 +520,41 @@ pub(crate) async fn find_key(
     .await?;
     let now = Timestamp::from_micros(now.micros().saturating_add(offset));
     Ok((Some(row), now))
+}
+
+/// The oldest deliveries before `first_kept` that are at their end, as far as no other transaction has them.
+pub(crate) async fn old_deliveries(
+    conn: &mut Conn,
+    first_kept: DeliveryId,
+    most: i64,
+) -> Result<Vec<(DeliveryId, EventId)>, StoreError> {
+    Ok(deliveries::table
+        .filter(deliveries::id.lt(V(first_kept)))
+        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
+            "deliveries.state NOT IN ('pending', 'retrying') \
+             AND NOT EXISTS (SELECT 1 FROM resends r WHERE r.delivery_id = deliveries.id)",
+        ))
+        .order(deliveries::id)
+        .limit(most)
+        .select((deliveries::id, deliveries::event_id))
+        .for_update()
+        .skip_locked()
+        .load(conn)
+        .await?)
+}
+
+/// A setting of the whole service, for the duration of the transaction; `None` if there is none, or another
+/// transaction has it.
+pub(crate) async fn lock_setting(
+    conn: &mut Conn,
+    name: &str,
+) -> Result<Option<String>, StoreError> {
+    Ok(service_settings::table
+        .find(name)
+        .select(service_settings::value)
+        .for_no_key_update()
+        .skip_locked()
+        .first(conn)
+        .await
+        .optional()?)
 }

@@ -82,7 +82,7 @@ pub(crate) async fn story(
     }
     Ok(story.map(|(delivery, payload)| DeliveryStory {
         delivery,
-        payload,
+        payload: (!payload.is_empty()).then_some(payload),
         attempts,
     }))
 }
@@ -119,6 +119,9 @@ pub(crate) async fn recover(
         .filter(
             deliveries::state.eq_any([DeliveryState::Exhausted, DeliveryState::Cancelled].map(V)),
         )
+        .filter(sql::<Bool>(
+            "EXISTS (SELECT 1 FROM events e WHERE e.id = deliveries.event_id AND length(e.body) > 0)",
+        ))
         .order(deliveries::id)
         .limit(RECOVERED_AT_MOST)
         .select((

@@ -113,8 +113,8 @@ pub(crate) async fn due(
     let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
     let mut retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
     let mut all: Vec<DueEndpoint> = firsts
-        .into_iter()
-        .map(|(endpoint, _)| DueEndpoint {
+        .into_keys()
+        .map(|endpoint| DueEndpoint {
             endpoint,
             first: true,
             retry: retries.remove(&endpoint).map(|due| due.since(now)),

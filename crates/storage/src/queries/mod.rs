@@ -14,4 +14,5 @@ pub(crate) mod idempotency;
 pub(crate) mod nodes;
 pub(crate) mod numbers;
 pub(crate) mod rechecks;
+pub(crate) mod retention;
 pub(crate) mod wallets;

@@ -211,8 +211,8 @@ pub struct Attempt {
 pub struct DeliveryStory {
     /// The delivery.
     pub delivery: Delivery,
-    /// The exact bytes that are sent.
-    pub payload: Vec<u8>,
+    /// The exact bytes that are sent; `None` once they have been taken away.
+    pub payload: Option<Vec<u8>>,
     /// Every attempt, the oldest first.
     pub attempts: Vec<Attempt>,
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod calls;
 pub(crate) mod numbers;
+pub(crate) mod retention;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;

@@ -21,6 +21,8 @@ pub enum Resent {
     Absent,
     /// Its endpoint is disabled or gone.
     EndpointDisabled,
+    /// What it carried has been taken away.
+    BodyGone,
 }
 
 /// What became of a request to send again what an endpoint has missed.
@@ -260,6 +262,9 @@ impl Store {
                 Some(EndpointStatus::Disabled) | None => {
                     return Ok(Verdict::Rollback(Resent::EndpointDisabled));
                 }
+            }
+            if story.payload.is_none() {
+                return Ok(Verdict::Rollback(Resent::BodyGone));
             }
             queries::deliveries::resend(conn, &story.delivery, at).await?;
             Ok(Verdict::Commit(Resent::Asked(story.delivery)))

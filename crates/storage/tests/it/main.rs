@@ -26,6 +26,8 @@ mod raw;
 #[cfg(test)]
 mod resilience;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod shop;

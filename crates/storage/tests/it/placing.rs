@@ -48,7 +48,7 @@ contract! {
         assert_eq!(deliveries[0].kind, EventType::CallInitiated);
         assert_eq!(deliveries[0].endpoint_id, endpoint);
         let story = store.delivery(shop.account, deliveries[0].id).await.unwrap().unwrap();
-        assert_eq!(story.payload, br#"{"type":"call.initiated"}"#);
+        assert_eq!(story.payload.as_deref(), Some(&br#"{"type":"call.initiated"}"#[..]));
         assert_eq!(store.queue_length().await.unwrap(), 1);
     }
 

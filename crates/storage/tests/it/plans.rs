@@ -10,7 +10,8 @@ use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_inst
 use diesel::prelude::*;
 use offhook_domain::{CallState, Channel, ConversationStatus, EventType};
 use offhook_storage::{
-    AgentFilter, ClaimSlots, ConversationFilter, DeliveryFilter, DeliveryState, mint,
+    AgentFilter, ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, DeliveryFilter,
+    DeliveryState, mint,
 };
 use offhook_testkit::TestDatabase;
 
@@ -181,10 +182,19 @@ async fn work(shop: &Shop) {
         retries: 8,
         resends: 8,
     }];
-    store
+    let claimed = store
         .claim_deliveries(slots, vec![], (after(60), after(60)))
         .await
         .unwrap();
+    let claimed: Vec<ClaimedWork> = claimed.iter().map(ClaimedWork::from).collect();
+    assert!(!claimed.is_empty());
+    store
+        .recheck_claims(endpoint, claimed, after(60))
+        .await
+        .unwrap();
+    let later = T0.plus(DELIVERIES_KEPT).plus(DELIVERIES_KEPT);
+    store.delete_old_deliveries(later).await.unwrap();
+    store.clear_old_bodies(later).await.unwrap();
     store.transcript(shop.account, id, None, 10).await.unwrap();
     let change = offhook_storage::EndpointChange {
         status: Some(offhook_storage::EndpointStatus::Disabled),

@@ -172,7 +172,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("response_snippet", nullable(string())),
     ];
     let story = vec![
-        ("payload", reference("Event")),
+        ("payload", nullable(reference("Event"))),
         ("attempts", array(object(&attempt))),
     ];
     let event = [
