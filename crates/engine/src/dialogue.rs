@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use crate::latencies::Latencies;
 use crate::persona::Persona;
-use crate::ports::{Message, Models, Purpose, Role};
+use crate::ports::{Message, Models, Purpose, Role, ToolCall, ToolDefinition};
 use crate::reply::{Ask, Reply};
 
 /// Messages of the history that a model is shown; older ones are left out.
 const SHOWN_MESSAGES: usize = 200;
+
+/// How often tools are used to answer one turn of the customer; then the model must answer in words (decision 6.2 and
+/// voice design 5.4).
+const TOOL_STEPS: usize = 3;
 
 /// One conversation between an agent and a customer.
 pub struct Dialogue {
     persona: Arc<Persona>,
     models: Arc<dyn Models>,
     latencies: Latencies,
+    tools: Arc<[ToolDefinition]>,
     history: Vec<Message>,
 }
 
@@ -27,8 +32,16 @@ impl Dialogue {
             persona,
             models,
             latencies,
+            tools: Arc::default(),
             history: Vec::new(),
         }
+    }
+
+    /// The same conversation, in which the models may use these tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Arc<[ToolDefinition]>) -> Self {
+        self.tools = tools;
+        self
     }
 
     /// Who the agent is.
@@ -47,19 +60,33 @@ impl Dialogue {
         self.note(Role::Assistant, text);
     }
 
-    /// Whether the customer spoke last.
+    /// The agent said this, perhaps nothing, and used tools, which answered.
+    pub fn used_tools(&mut self, said: &str, calls: Vec<ToolCall>, answers: &[String]) {
+        let messages: Vec<Message> = calls
+            .iter()
+            .zip(answers)
+            .map(|(call, answer)| Message::answering(call, answer.as_str()))
+            .collect();
+        self.history.push(Message::calling(said.trim(), calls));
+        self.history.extend(messages);
+    }
+
+    /// Whether it is the agent's turn: the customer spoke last, or a tool answered.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
         self.history
             .last()
-            .is_some_and(|last| last.role == Role::User)
+            .is_some_and(|last| matches!(last.role, Role::User | Role::Tool))
     }
 
     /// Asks the models for the agent's next words.
     #[must_use]
     pub fn reply(&self) -> Reply {
         let from = self.history.len().saturating_sub(SHOWN_MESSAGES);
-        let shown = &self.history[from..];
+        // An answer without the call that it belongs to is more than some services bear.
+        let orphans = self.history[from..].iter();
+        let orphans = orphans.take_while(|message| message.role == Role::Tool);
+        let shown = &self.history[from + orphans.count()..];
         let mut messages = Vec::with_capacity(shown.len() + 1);
         messages.push(Message::new(Role::System, self.prompt()));
         messages.extend_from_slice(shown);
@@ -69,6 +96,8 @@ impl Dialogue {
             messages,
             temperature: self.persona.llm.temperature,
             purpose: Purpose::Reply,
+            tools: Arc::clone(&self.tools),
+            may_call: !self.tools.is_empty() && self.tool_steps() < TOOL_STEPS,
         };
         Reply::new(&self.persona.llm, ask)
     }
@@ -77,6 +106,16 @@ impl Dialogue {
     #[must_use]
     pub fn into_transcript(self) -> Vec<Message> {
         self.history
+    }
+
+    /// How often tools were used since the customer spoke last.
+    fn tool_steps(&self) -> usize {
+        self.history
+            .iter()
+            .rev()
+            .take_while(|message| message.role != Role::User)
+            .filter(|message| !message.calls.is_empty())
+            .count()
     }
 
     fn prompt(&self) -> String {

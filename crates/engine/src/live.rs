@@ -1,6 +1,7 @@
 //! The live part of a call: who has the floor, and what happens next. One task, one place of decision.
 
 mod agent;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use agent::AgentTurn;
+use tools::ToolStep;
 
 use crate::control::{EndRequest, EndRequests};
 use crate::dialogue::Dialogue;
 use crate::persona::Voicemail;
 use crate::phrases::phrases;
-use crate::ports::{LegEvent, Line, Spoken};
-use crate::reply::{NoReply, Reply};
+use crate::ports::{LegEvent, Line, Spoken, ToolOutcome, Tools};
+use crate::reply::{NoReply, Piece, Reply};
 use crate::session::{
     Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, Turn, TurnRole, at, at_speed,
 };
@@ -43,8 +45,12 @@ pub(crate) async fn hold(
     let answered_at = answered.at;
     let clock = Arc::clone(&session.clock);
     let leg = answered.leg;
+    let tools = Arc::clone(&session.tools);
+    let dialogue = Dialogue::new(session.persona.clone(), session.models, session.latencies)
+        .with_tools(tools.definitions());
     let mut live = Live {
         line: &*leg.line,
+        tools: &*tools,
         events: leg.events,
         speed: leg.speed,
         sink,
@@ -52,7 +58,7 @@ pub(crate) async fn hold(
         requests,
         granted: None,
         ends_at: answered.since + session.persona.max_duration,
-        dialogue: Dialogue::new(session.persona, session.models, session.latencies),
+        dialogue,
         machine: answered.machine,
         agent: None,
         customer_since: None,
@@ -80,6 +86,7 @@ pub(crate) async fn hold(
 
 struct Live<'a> {
     line: &'a dyn Line,
+    tools: &'a dyn Tools,
     events: mpsc::Receiver<LegEvent>,
     speed: f64,
     sink: &'a dyn CallSink,
@@ -109,7 +116,8 @@ enum Step {
     Requested(EndRequest),
     Event(Option<LegEvent>),
     Spoken(Spoken),
-    Sentence(Option<Result<String, NoReply>>),
+    Written(Option<Result<Piece, NoReply>>),
+    Answered(Vec<ToolOutcome>),
     Timer(Timer),
 }
 
@@ -130,7 +138,8 @@ impl<'a> Live<'a> {
                 Step::Requested(request) => self.obey(request).await,
                 Step::Event(event) => self.observe(event).await,
                 Step::Spoken(spoken) => self.spoken(&spoken).await,
-                Step::Sentence(sentence) => self.sentence(sentence).await,
+                Step::Written(piece) => self.written(piece).await,
+                Step::Answered(outcomes) => self.tools_answered(outcomes).await,
                 Step::Timer(timer) => self.due(timer).await,
             };
             if let Err(over) = done {
@@ -149,21 +158,23 @@ impl<'a> Live<'a> {
             granted,
             ..
         } = self;
-        let (reply, speaking) = match agent {
+        let (reply, speaking, working) = match agent {
             Some(turn) => (
                 turn.reply
                     .as_mut()
                     .filter(|_| turn.queue.len() < SENTENCES_AHEAD),
                 turn.speaking.as_mut(),
+                turn.step.as_mut().and_then(|step| step.running.as_mut()),
             ),
-            None => (None, None),
+            None => (None, None, None),
         };
         tokio::select! {
             biased;
             request = requests.beyond(*granted) => Step::Requested(request),
             event = events.recv() => Step::Event(event),
             spoken = or_never(speaking) => Step::Spoken(spoken),
-            sentence = or_never(reply.map(Reply::next)) => Step::Sentence(sentence),
+            outcomes = or_never(working) => Step::Answered(outcomes),
+            piece = or_never(reply.map(Reply::next)) => Step::Written(piece),
             () = at(Some(instant)) => Step::Timer(timer),
         }
     }
@@ -239,7 +250,7 @@ impl<'a> Live<'a> {
     async fn customer_started(&mut self) -> Result<(), Over> {
         self.customer_since = Some(self.clock.now());
         if self.yields() {
-            self.cut().await?;
+            self.interrupt().await?;
         }
         let utterance_lost_at = Some(self.after(LONGEST_UTTERANCE));
         if self.machine {
@@ -259,7 +270,7 @@ impl<'a> Live<'a> {
         let text = text.trim();
         if !text.is_empty() {
             if self.yields() {
-                self.cut().await?;
+                self.interrupt().await?;
             }
             self.record(Turn {
                 role: TurnRole::User,
@@ -297,17 +308,24 @@ impl<'a> Live<'a> {
         if !spoken.complete {
             turn.reply = None;
             turn.queue.clear();
-            return self.finish(true).await;
+            turn.interrupted = true;
+            if turn.step.is_none() {
+                return self.finish(true).await;
+            }
         }
         self.go_on().await
     }
 
-    async fn sentence(&mut self, sentence: Option<Result<String, NoReply>>) -> Result<(), Over> {
+    async fn written(&mut self, piece: Option<Result<Piece, NoReply>>) -> Result<(), Over> {
         let Some(turn) = self.agent.as_mut() else {
             return Ok(());
         };
-        match sentence {
-            Some(Ok(text)) => turn.queue.push_back(text),
+        match piece {
+            Some(Ok(Piece::Sentence(text))) => turn.queue.push_back(text),
+            Some(Ok(Piece::Calls(calls))) => {
+                turn.reply = None;
+                turn.step = Some(ToolStep::begin(self.tools, calls, self.clock.now()));
+            }
             Some(Err(NoReply)) => {
                 self.agent = None;
                 let apology = phrases(&self.dialogue.persona().language).apology;
@@ -372,8 +390,12 @@ impl<'a> Live<'a> {
 
     /// Says the call's last words, which nothing interrupts.
     fn part(&mut self, words: &str, outcome: CallOutcome) {
-        self.ends_at = self.ends_at.min(Instant::now() + FAREWELL_LIMIT);
+        self.limit_farewell();
         self.begin(AgentTurn::new(None, Some(words), Some(outcome)));
+    }
+
+    fn limit_farewell(&mut self) {
+        self.ends_at = self.ends_at.min(Instant::now() + FAREWELL_LIMIT);
     }
 
     /// The floor is the customer's, unless there is something to answer.

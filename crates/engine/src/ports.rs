@@ -1,4 +1,7 @@
-//! The ports: what the engine asks of language models and of carriers. Adapters live in `providers` and `carriers`.
+//! The ports: what the engine asks of language models, of tools and of carriers. Adapters live in `providers` and
+//! `carriers`; who starts a session brings the tools.
+
+mod tools;
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +10,8 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 use tokio::sync::mpsc;
+
+pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 
 /// A model that writes text, piece by piece.
 pub trait LanguageModel: Send + Sync {
@@ -40,6 +45,10 @@ pub struct ModelRequest {
     pub temperature: f64,
     /// What the text is for.
     pub purpose: Purpose,
+    /// The tools that the conversation's messages may speak of.
+    pub tools: Arc<[ToolDefinition]>,
+    /// Whether the answer may call them: if not, it is to be words.
+    pub may_call: bool,
 }
 
 /// What a model's text is for.
@@ -58,6 +67,10 @@ pub struct Message {
     pub role: Role,
     /// What it says.
     pub content: Arc<str>,
+    /// The tools that the assistant called with it.
+    pub calls: Arc<[ToolCall]>,
+    /// The call that a tool's message answers.
+    pub answers: Option<Arc<str>>,
 }
 
 impl Message {
@@ -66,6 +79,24 @@ impl Message {
         Self {
             role,
             content: content.into(),
+            calls: Arc::default(),
+            answers: None,
+        }
+    }
+
+    /// The assistant says something, perhaps nothing, and calls tools.
+    pub fn calling(content: impl Into<Arc<str>>, calls: impl Into<Arc<[ToolCall]>>) -> Self {
+        Self {
+            calls: calls.into(),
+            ..Self::new(Role::Assistant, content)
+        }
+    }
+
+    /// What a tool answers to a call.
+    pub fn answering(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
+        Self {
+            answers: Some(call.id.as_str().into()),
+            ..Self::new(Role::Tool, content)
         }
     }
 }
@@ -73,7 +104,8 @@ impl Message {
 /// Without its text: a transcript has no place in a log.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}({} bytes)", self.role, self.content.len())
+        let (bytes, calls) = (self.content.len(), self.calls.len());
+        write!(f, "{:?}({bytes} bytes, {calls} calls)", self.role)
     }
 }
 
@@ -96,6 +128,10 @@ pub enum Role {
 pub enum ModelDelta {
     /// More text.
     Text(String),
+    /// A tool call goes on being written: a sign of life, and nothing else.
+    Working,
+    /// A whole tool call. Calls come after the text, in the model's order.
+    Call(ToolCall),
     /// The model is done.
     Finish,
 }
@@ -240,8 +276,31 @@ pub trait Line: Send + Sync {
     /// Falls silent at once; the `say` under way resolves with what was heard.
     fn stop_speaking(&self);
 
+    /// Hands the customer over to another number. Once it has succeeded the line is the agent's no more.
+    ///
+    /// # Errors
+    /// [`LineError`] if the customer is still on this line.
+    async fn transfer(&self, to: &E164) -> Result<(), LineError>;
+
+    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for half a second's pause.
+    ///
+    /// # Errors
+    /// [`LineError`] if they were not sent.
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError>;
+
     /// Ends the call. Ending it twice is the same as once.
     async fn hang_up(&self);
+}
+
+/// Why a line did not do what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// The call is over.
+    #[error("the call is over")]
+    Gone,
+    /// The carrier would not, or could not be reached.
+    #[error("the carrier refused")]
+    Refused,
 }
 
 /// What became of a text that was to be said.

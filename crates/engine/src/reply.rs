@@ -9,7 +9,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::latencies::Latencies;
 use crate::persona::{ModelChoice, Routing};
-use crate::ports::{Message, ModelDelta, ModelError, ModelRequest, Models, Purpose};
+use crate::ports::{
+    Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, ToolCall, ToolDefinition,
+};
 use crate::segments::Segments;
 
 /// How long a model may take to its first token, and from one token to the next (voice design 5.4).
@@ -17,6 +19,18 @@ const TOKEN_LIMIT: Duration = Duration::from_secs(6);
 
 /// A reply beyond this is cut: nobody listens to it.
 const MAX_REPLY_BYTES: usize = 16 * 1024;
+
+/// Tool calls of one reply at most; what goes beyond is left out.
+const MAX_CALLS: usize = 8;
+
+/// A part of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// The next sentence.
+    Sentence(String),
+    /// The tools that the model wants to use, after all that it said.
+    Calls(Vec<ToolCall>),
+}
 
 /// No candidate wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +43,7 @@ pub struct Reply {
     candidates: std::vec::IntoIter<Candidate>,
     writing: Option<Writing>,
     segments: Segments,
+    calls: Vec<ToolCall>,
     bytes: usize,
     done: bool,
 }
@@ -40,6 +55,8 @@ pub(crate) struct Ask {
     pub(crate) messages: Vec<Message>,
     pub(crate) temperature: f64,
     pub(crate) purpose: Purpose,
+    pub(crate) tools: Arc<[ToolDefinition]>,
+    pub(crate) may_call: bool,
 }
 
 struct Candidate {
@@ -71,23 +88,24 @@ impl Reply {
             candidates,
             writing: None,
             segments: Segments::default(),
+            calls: Vec::new(),
             bytes: 0,
             done: false,
         }
     }
 
-    /// The next sentence; `None` when the text is complete. Safe to cancel.
+    /// The next sentence, at last the tool calls, if there are any; `None` when the reply is complete. Safe to cancel.
     ///
     /// # Errors
-    /// [`NoReply`] if no candidate wrote anything. One that breaks off after its first sentence ends the text there:
-    /// what was said cannot be taken back.
-    pub async fn next(&mut self) -> Option<Result<String, NoReply>> {
+    /// [`NoReply`] if no candidate wrote anything. One that breaks off after its first sentence ends the reply there,
+    /// without calls: what was said cannot be taken back.
+    pub async fn next(&mut self) -> Option<Result<Piece, NoReply>> {
         loop {
             if let Some(segment) = self.segments.next() {
-                return Some(Ok(segment));
+                return Some(Ok(Piece::Sentence(segment)));
             }
             if self.done {
-                return self.segments.rest().map(Ok);
+                return self.last().map(Ok);
             }
             let Some(writing) = self.writing.as_mut() else {
                 if self.ask_the_next() {
@@ -104,30 +122,52 @@ impl Reply {
         }
     }
 
+    fn last(&mut self) -> Option<Piece> {
+        if let Some(rest) = self.segments.rest() {
+            return Some(Piece::Sentence(rest));
+        }
+        let calls = std::mem::take(&mut self.calls);
+        (!calls.is_empty()).then_some(Piece::Calls(calls))
+    }
+
     fn take(&mut self, delta: Result<ModelDelta, ModelError>) {
-        let Some(writing) = self.writing.as_mut() else {
-            return;
-        };
+        self.note_life(&delta);
         match delta {
             Ok(ModelDelta::Text(text)) => {
-                let now = Instant::now();
-                if !writing.begun {
-                    writing.begun = true;
-                    self.ask
-                        .latencies
-                        .record(&writing.key, now - writing.asked_at);
-                }
-                writing.deadline = now + TOKEN_LIMIT;
                 self.bytes += text.len();
                 self.segments.push(&text);
                 if self.bytes > MAX_REPLY_BYTES {
                     self.finish();
                 }
             }
-            Ok(ModelDelta::Finish) if self.bytes > 0 => self.finish(),
+            Ok(ModelDelta::Working) => {}
+            // A call against the request's word is no call.
+            Ok(ModelDelta::Call(call)) => {
+                if self.ask.may_call && self.calls.len() < MAX_CALLS {
+                    self.calls.push(call);
+                }
+            }
+            Ok(ModelDelta::Finish) if self.bytes > 0 || !self.calls.is_empty() => self.finish(),
             Ok(ModelDelta::Finish) => self.give_up(&ModelError::Protocol("it wrote nothing")),
             Err(error) => self.give_up(&error),
         }
+    }
+
+    /// Every delta is a sign of life; the first tells how fast the model is.
+    fn note_life(&mut self, delta: &Result<ModelDelta, ModelError>) {
+        let Some(writing) = self.writing.as_mut() else {
+            return;
+        };
+        if matches!(delta, Ok(ModelDelta::Finish) | Err(_)) {
+            return;
+        }
+        let now = Instant::now();
+        if !writing.begun {
+            writing.begun = true;
+            let took = now - writing.asked_at;
+            self.ask.latencies.record(&writing.key, took);
+        }
+        writing.deadline = now + TOKEN_LIMIT;
     }
 
     fn finish(&mut self) {
@@ -142,6 +182,7 @@ impl Reply {
         };
         tracing::warn!(%error, begun = writing.begun, "a model failed");
         self.ask.latencies.record(&writing.key, TOKEN_LIMIT);
+        self.calls.clear();
         if self.segments.is_untouched() {
             self.segments = Segments::default();
             self.bytes = 0;
@@ -167,6 +208,8 @@ impl Reply {
                             messages: self.ask.messages.clone(),
                             temperature: self.ask.temperature,
                             purpose: self.ask.purpose,
+                            tools: Arc::clone(&self.ask.tools),
+                            may_call: self.ask.may_call,
                         }),
                         asked_at,
                         deadline: asked_at + TOKEN_LIMIT,

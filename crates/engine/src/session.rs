@@ -11,7 +11,7 @@ use crate::control::{CallControl, EndRequest, EndRequests};
 use crate::latencies::Latencies;
 use crate::live;
 use crate::persona::Persona;
-use crate::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Message, Models};
+use crate::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Message, Models, Tools};
 
 /// How long a phone may ring (voice design 5.4), counted from the carrier's first word of it.
 const RING_LIMIT: Duration = Duration::from_secs(45);
@@ -43,6 +43,8 @@ pub struct Session {
     pub models: Arc<dyn Models>,
     /// What is known of the models' speed; one table for the whole process.
     pub latencies: Latencies,
+    /// What the agent may do besides speaking.
+    pub tools: Arc<dyn Tools>,
     /// What turns are stamped with.
     pub clock: Arc<dyn Clock>,
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::latencies::Latencies;
 use crate::persona::ModelChoice;
 use crate::ports::{Message, Models, Purpose, Role};
-use crate::reply::{Ask, Reply};
+use crate::reply::{Ask, Piece, Reply};
 
 /// How long a summary may take (decision 8.6).
 const LIMIT: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ pub async fn summarize(
         ],
         temperature: 0.0,
         purpose: Purpose::Summary,
+        tools: Arc::default(),
+        may_call: false,
     };
     let text = timeout(LIMIT, gather(Reply::new(choice, ask)))
         .await
@@ -51,11 +53,14 @@ pub async fn summarize(
 
 async fn gather(mut reply: Reply) -> Option<String> {
     let mut text = String::new();
-    while let Some(segment) = reply.next().await {
+    while let Some(piece) = reply.next().await {
+        let Piece::Sentence(sentence) = piece.ok()? else {
+            continue;
+        };
         if !text.is_empty() {
             text.push(' ');
         }
-        text.push_str(&segment.ok()?);
+        text.push_str(&sentence);
     }
     Some(text)
 }
@@ -69,6 +74,10 @@ fn lines(transcript: &[Message]) -> String {
             Role::User => "Customer",
             Role::System | Role::Tool => continue,
         };
+        if message.content.trim().is_empty() {
+            // The agent called a tool without a word.
+            continue;
+        }
         let words = message
             .content
             .split_whitespace()

@@ -7,13 +7,17 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_egress::{GuardedClient, TargetUrl};
-use offhook_engine::ports::{LanguageModel, Message, ModelDelta, ModelError, ModelRequest, Role};
+use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest};
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Method, Url};
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::sse::Events;
+use calls::Calls;
+use wire::{Chunk, RequestBody};
+
+mod calls;
+mod wire;
 
 /// The longest answer, framing included.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
@@ -96,7 +100,7 @@ impl ChatCompletions {
         let response = self
             .request()?
             .header(ACCEPT, "text/event-stream")
-            .json(&RequestBody::new(&request))
+            .json(&RequestBody::new(&request)?)
             .send()
             .await
             .map_err(|error| failure(&error))?;
@@ -135,6 +139,7 @@ struct Answer {
     body: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     events: Events,
     ready: VecDeque<ModelDelta>,
+    calls: Calls,
     bytes: usize,
     /// The model said that it is done.
     finished: bool,
@@ -150,6 +155,7 @@ impl Answer {
             body: response.bytes_stream().boxed(),
             events: Events::default(),
             ready: VecDeque::new(),
+            calls: Calls::default(),
             bytes: 0,
             finished: false,
             over: false,
@@ -205,10 +211,7 @@ impl Answer {
         match data.trim() {
             _ if self.finished => return Ok(()),
             "" => return Err(ModelError::Protocol("it broke off")),
-            "[DONE]" => {
-                self.finished = true;
-                return Ok(());
-            }
+            "[DONE]" => return self.finish(),
             _ => {}
         }
         let chunk: Chunk = serde_json::from_str(data)
@@ -222,91 +225,22 @@ impl Answer {
             for text in text.filter(|text| !text.is_empty()) {
                 self.ready.push_back(ModelDelta::Text(text));
             }
-            self.finished |= choice.finish_reason.is_some();
+            for part in delta.tool_calls.into_iter().flatten() {
+                self.calls.take(part)?;
+                self.ready.push_back(ModelDelta::Working);
+            }
+            if choice.finish_reason.is_some() {
+                self.finish()?;
+            }
         }
         Ok(())
     }
-}
 
-#[derive(Serialize)]
-struct RequestBody<'a> {
-    model: &'a str,
-    messages: Vec<MessageBody<'a>>,
-    temperature: f64,
-    stream: bool,
-}
-
-#[derive(Serialize)]
-struct MessageBody<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-impl<'a> RequestBody<'a> {
-    fn new(request: &'a ModelRequest) -> Self {
-        Self {
-            model: &request.model,
-            messages: request.messages.iter().map(MessageBody::from).collect(),
-            temperature: request.temperature,
-            stream: true,
-        }
-    }
-}
-
-impl<'a> From<&'a Message> for MessageBody<'a> {
-    fn from(message: &'a Message) -> Self {
-        let role = match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-        };
-        Self {
-            role,
-            content: &message.content,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Vec<Choice>,
-    error: Option<ErrorBody>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    #[serde(default)]
-    index: u32,
-    delta: Option<Delta>,
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-struct Delta {
-    content: Option<String>,
-    refusal: Option<String>,
-}
-
-/// An error inside a stream that began with 200: an object with a numeric `code` or `status`, or anything else.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ErrorBody {
-    Coded {
-        #[serde(alias = "status")]
-        code: u16,
-    },
-    Other(serde::de::IgnoredAny),
-}
-
-impl From<ErrorBody> for ModelError {
-    fn from(error: ErrorBody) -> Self {
-        match error {
-            ErrorBody::Coded { code } if (400..600).contains(&code) => Self::Refused(code),
-            ErrorBody::Coded { .. } | ErrorBody::Other(_) => {
-                Self::Protocol("it holds an error instead")
-            }
-        }
+    /// The model is done: what it called is complete now.
+    fn finish(&mut self) -> Result<(), ModelError> {
+        self.finished = true;
+        let calls = std::mem::take(&mut self.calls).whole()?;
+        self.ready.extend(calls.into_iter().map(ModelDelta::Call));
+        Ok(())
     }
 }

@@ -1,51 +1,94 @@
 //! A model that is no model: its answers are a pure function of the prompt and the history. For demonstrations and
 //! tests, in process and free.
 
+mod script;
+
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_engine::ports::{
-    LanguageModel, Message, ModelDelta, ModelError, ModelRequest, Purpose, Role,
+    LanguageModel, Message, ModelDelta, ModelError, ModelRequest, Purpose, Role, ToolCall,
 };
 
-/// What makes a line of the prompt a reply.
-const SAY: &str = "say:";
+use script::Script;
 
 /// The most of the caller's words that a reply takes up, in characters.
 const QUOTE_CHARS: usize = 60;
 
 /// The scripted model.
 ///
-/// Lines of the system prompt that begin with `say:` are its replies, in order, one for each time that the customer
-/// had the floor; the last one is repeated. Without such lines it answers in a friendly way and takes up what the
-/// caller said. A summary tells how many turns there were and what was said first and last.
+/// Lines of the system prompt that begin with one of these words are its script:
+///
+/// | line | meaning |
+/// |---|---|
+/// | `say: <words>` | a reply; there is one for each time that the customer had the floor, and the last one is repeated |
+/// | `call: <tool> <arguments>` | the reply above also calls this tool; the arguments are sent as they stand, `{}` if there are none |
+/// | `then: <words>` | what it says in the same turn once the tools have answered; further `call:` lines may follow |
+///
+/// A reply may be `call:` lines alone, after a bare `say:`. In its words `{result}` stands for what the tool answered
+/// last. Where tools have answered and no `then:` is left, it reads the answer out. Tools that it may not call (any
+/// more) it leaves alone.
+///
+/// Without a script it answers in a friendly way and takes up what the caller said. A summary tells how many turns
+/// there were and what was said first and last.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scripted;
 
 impl LanguageModel for Scripted {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>> {
-        let text = match request.purpose {
-            Purpose::Reply => reply(&request.messages),
-            Purpose::Summary => summary(&request.messages),
+        let (text, calls) = match request.purpose {
+            Purpose::Reply => reply(&request.messages, request.may_call),
+            Purpose::Summary => (summary(&request.messages), Vec::new()),
         };
         let pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
         let deltas = pieces.into_iter().map(ModelDelta::Text);
-        stream::iter(deltas.chain([ModelDelta::Finish]).map(Ok)).boxed()
+        let calls = calls.into_iter().map(ModelDelta::Call);
+        stream::iter(deltas.chain(calls).chain([ModelDelta::Finish]).map(Ok)).boxed()
     }
 }
 
-fn reply(messages: &[Message]) -> String {
-    let replies: Vec<&str> = messages
+fn reply(messages: &[Message], may_call: bool) -> (String, Vec<ToolCall>) {
+    let prompt = messages
         .iter()
         .filter(|message| message.role == Role::System)
-        .flat_map(|message| message.content.lines())
-        .filter_map(|line| line.trim().strip_prefix(SAY))
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+        .flat_map(|message| message.content.lines());
+    let script = Script::read(prompt);
     let turn = customer_turns(messages).saturating_sub(1);
-    match replies.get(turn).or(replies.last()) {
-        Some(line) => (*line).to_owned(),
-        None => friendly(last_words(messages), turn),
+    let (steps, answer) = since_the_customer(messages);
+    let scripted = script.reply(turn, steps);
+    let (text, calls) = match (scripted, answer) {
+        (Some(reply), _) => (reply.words(answer), reply.calls(messages.len())),
+        (None, Some(answer)) => (format!("It says: {}", sentence(answer)), Vec::new()),
+        (None, None) => (friendly(last_words(messages), turn), Vec::new()),
+    };
+    if may_call {
+        return (text, calls);
+    }
+    // Nothing but a call is no answer.
+    let text = if text.is_empty() {
+        "I have nothing to add.".to_owned()
+    } else {
+        text
+    };
+    (text, Vec::new())
+}
+
+/// How often tools were used since the customer spoke last, and what the last one answered.
+fn since_the_customer(messages: &[Message]) -> (usize, Option<&str>) {
+    let recent = || {
+        let newest_first = messages.iter().rev();
+        newest_first.take_while(|message| message.role != Role::User)
+    };
+    let steps = recent().filter(|message| !message.calls.is_empty()).count();
+    let answer = recent().find(|message| message.role == Role::Tool);
+    (steps, answer.map(|message| &*message.content))
+}
+
+fn sentence(text: &str) -> String {
+    let text = quote(text);
+    if text.is_empty() {
+        "nothing.".to_owned()
+    } else {
+        format!("{text}.")
     }
 }
 
@@ -138,6 +181,41 @@ mod tests {
         all.map(|(role, text)| Message::new(*role, *text)).collect()
     }
 
+    fn words(messages: &[Message]) -> String {
+        reply(messages, false).0
+    }
+
+    #[test]
+    fn tools_are_called_step_by_step_and_only_when_allowed() {
+        let prompt = "say: Let me see.\ncall: look {\"id\":7}\nthen: It is {result}.";
+        let mut all = messages(prompt, &[(Role::User, "Where is it?")]);
+        let (text, calls) = reply(&all, true);
+        assert_eq!(text, "Let me see.");
+        assert_eq!(
+            (calls[0].name.as_str(), calls[0].arguments.as_str()),
+            ("look", r#"{"id":7}"#)
+        );
+        assert_eq!(reply(&all, false), ("Let me see.".to_owned(), vec![]));
+        all.push(Message::calling("Let me see.", calls.clone()));
+        all.push(Message::answering(&calls[0], "here"));
+        assert_eq!(reply(&all, true), ("It is here.".to_owned(), vec![]));
+        let bare = messages("say:\ncall: look", &[(Role::User, "Well?")]);
+        assert_eq!(reply(&bare, true).0, "");
+        assert_eq!(reply(&bare, false).0, "I have nothing to add.");
+    }
+
+    #[test]
+    fn what_a_tool_answered_is_read_out_without_a_script_for_it() {
+        let mut all = messages("say: Well.\ncall: look", &[(Role::User, "Where is it?")]);
+        let calls = reply(&all, true).1;
+        all.push(Message::calling("", calls.clone()));
+        all.push(Message::answering(&calls[0], "in the drawer."));
+        assert_eq!(
+            reply(&all, true),
+            ("It says: in the drawer.".to_owned(), vec![])
+        );
+    }
+
     #[test]
     fn say_lines_are_the_replies_in_order_and_the_last_one_is_repeated() {
         use Role::{Assistant, User};
@@ -145,10 +223,10 @@ mod tests {
         let mut history = vec![(Assistant, "Hello.")];
         for expected in ["First.", "Second.", "Second."] {
             history.push((User, "Well"));
-            assert_eq!(reply(&messages(prompt, &history)), expected);
+            assert_eq!(words(&messages(prompt, &history)), expected);
             history.push((User, "and more"));
             assert_eq!(
-                reply(&messages(prompt, &history)),
+                words(&messages(prompt, &history)),
                 expected,
                 "the same turn"
             );
@@ -158,7 +236,7 @@ mod tests {
 
     #[test]
     fn without_say_lines_it_takes_up_what_the_caller_said() {
-        let said = |words| reply(&messages("You are Eva.", &[(Role::User, words)]));
+        let said = |text| words(&messages("You are Eva.", &[(Role::User, text)]));
         assert_eq!(
             said("I need a room for two."),
             "I understand, you said: I need a room for two. What would suit you best?"

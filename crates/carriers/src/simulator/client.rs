@@ -13,14 +13,18 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use offhook_domain::{CallHandle, E164, FailureReason};
-use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Line, Spoken};
+use offhook_engine::ports::{
+    Carrier, DialError, DialRequest, Leg, LegEvent, Line, LineError, Spoken,
+};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use crate::simulator::network::lock;
 use crate::simulator::numbers::{self, OURS};
-use crate::simulator::wire::{DialBody, EventLine, SPEED_HEADER, SayBody, StopBody, Told};
+use crate::simulator::wire::{
+    DialBody, DigitsBody, EventLine, SPEED_HEADER, SayBody, StopBody, Told, TransferBody,
+};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -263,6 +267,14 @@ impl RemoteLine {
     fn path(&self, action: &str) -> String {
         format!("/calls/{}/{action}", self.state.handle)
     }
+
+    async fn ask(&self, action: &str, body: &impl Serialize) -> Result<(), LineError> {
+        match self.remote.post(&self.path(action), body).await {
+            Ok(response) if response.status().is_success() => Ok(()),
+            Ok(response) if response.status() == StatusCode::GONE => Err(LineError::Gone),
+            Ok(_) | Err(_) => Err(LineError::Refused),
+        }
+    }
 }
 
 #[async_trait]
@@ -285,6 +297,19 @@ impl Line for RemoteLine {
         let id = self.state.said.load(Ordering::Relaxed);
         let (remote, path) = (Arc::clone(&self.remote), self.path("stop"));
         tokio::spawn(async move { remote.post(&path, &StopBody { id }).await.is_ok() });
+    }
+
+    async fn transfer(&self, to: &E164) -> Result<(), LineError> {
+        let to = to.to_string();
+        self.ask("transfer", &TransferBody { to }).await?;
+        // There is nothing left to hang up.
+        self.state.over.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        let digits = digits.to_owned();
+        self.ask("digits", &DigitsBody { digits }).await
     }
 
     async fn hang_up(&self) {

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164, NodeId};
-use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Line, Spoken};
+use offhook_engine::ports::{
+    Carrier, DialError, DialRequest, Leg, LegEvent, Line, LineError, Spoken,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::simulator::numbers::{self, Behaviour, OURS};
 use crate::simulator::pace::Pace;
 use crate::simulator::person::{Command, Person};
 
-/// Dials remembered, the oldest forgotten first.
-const REMEMBERED_DIALS: usize = 10_000;
+/// Dials remembered, and transfers, and digits; the oldest forgotten first.
+const REMEMBERED: usize = 10_000;
 
 /// Events that may wait for the session.
 const EVENTS_WAITING: usize = 8;
@@ -47,6 +49,18 @@ impl Simulator {
         lock(&self.0.dials).iter().cloned().collect()
     }
 
+    /// Who was handed over to which number so far, in order. Only the last 10,000 are remembered.
+    #[must_use]
+    pub fn transfers(&self) -> Vec<(CallHandle, E164)> {
+        lock(&self.0.transfers).iter().cloned().collect()
+    }
+
+    /// The tones sent so far, in order. Only the last 10,000 are remembered.
+    #[must_use]
+    pub fn digits(&self) -> Vec<(CallHandle, String)> {
+        lock(&self.0.digits).iter().cloned().collect()
+    }
+
     /// How many calls go on.
     #[must_use]
     pub fn live(&self) -> usize {
@@ -64,6 +78,8 @@ impl Carrier for Simulator {
         Ok(Leg {
             events,
             line: Box::new(LocalLine {
+                exchange: Arc::clone(&self.0),
+                handle: request.handle,
                 commands,
                 said: AtomicU64::new(0),
             }),
@@ -90,6 +106,8 @@ pub(crate) struct Exchange {
     pub(crate) pace: Pace,
     calls: Mutex<HashMap<CallHandle, mpsc::UnboundedSender<Command>>>,
     dials: Mutex<VecDeque<Dial>>,
+    transfers: Mutex<VecDeque<(CallHandle, E164)>>,
+    digits: Mutex<VecDeque<(CallHandle, String)>>,
 }
 
 impl Exchange {
@@ -98,6 +116,8 @@ impl Exchange {
             pace: Pace::new(speed),
             calls: Mutex::default(),
             dials: Mutex::default(),
+            transfers: Mutex::default(),
+            digits: Mutex::default(),
         })
     }
 
@@ -128,29 +148,67 @@ impl Exchange {
 
     /// Sends a command to a call. `false` if there is no such call.
     pub(crate) fn command(&self, handle: CallHandle, command: Command) -> bool {
-        let call = lock(&self.calls).get(&handle).cloned();
-        call.is_some_and(|call| call.send(command).is_ok())
+        self.call(handle)
+            .is_some_and(|call| call.send(command).is_ok())
     }
 
     pub(crate) fn live(&self) -> Vec<CallHandle> {
         lock(&self.calls).keys().copied().collect()
     }
 
+    /// Hands a call's person over to `to`.
+    pub(crate) fn transfer(
+        &self,
+        call: &mpsc::UnboundedSender<Command>,
+        handle: CallHandle,
+        to: E164,
+    ) -> Result<(), LineError> {
+        call.send(Command::Transfer).map_err(|_| LineError::Gone)?;
+        tracing::info!(call = %handle, "a simulated call was transferred");
+        remember(&self.transfers, (handle, to));
+        Ok(())
+    }
+
+    /// Sends tones to a call's person.
+    pub(crate) fn send_digits(
+        &self,
+        call: &mpsc::UnboundedSender<Command>,
+        handle: CallHandle,
+        digits: String,
+    ) -> Result<(), LineError> {
+        call.send(Command::Digits).map_err(|_| LineError::Gone)?;
+        tracing::info!(call = %handle, "a simulated call was sent digits");
+        remember(&self.digits, (handle, digits));
+        Ok(())
+    }
+
+    /// The way to a call's person, if the call goes on.
+    pub(crate) fn call(&self, handle: CallHandle) -> Option<mpsc::UnboundedSender<Command>> {
+        lock(&self.calls).get(&handle).cloned()
+    }
+
     fn remember(&self, request: &DialRequest) {
-        let mut dials = lock(&self.dials);
-        if dials.len() >= REMEMBERED_DIALS {
-            dials.pop_front();
-        }
-        dials.push_back(Dial {
+        let dial = Dial {
             handle: request.handle,
             to: request.to.clone(),
             node: request.node,
-        });
+        };
+        remember(&self.dials, dial);
     }
+}
+
+fn remember<T>(list: &Mutex<VecDeque<T>>, new: T) {
+    let mut list = lock(list);
+    if list.len() >= REMEMBERED {
+        list.pop_front();
+    }
+    list.push_back(new);
 }
 
 /// The line of a call in this process.
 struct LocalLine {
+    exchange: Arc<Exchange>,
+    handle: CallHandle,
     commands: mpsc::UnboundedSender<Command>,
     said: AtomicU64,
 }
@@ -173,6 +231,16 @@ impl Line for LocalLine {
     fn stop_speaking(&self) {
         let id = self.said.load(Ordering::Relaxed);
         let _ = self.commands.send(Command::Stop { id });
+    }
+
+    async fn transfer(&self, to: &E164) -> Result<(), LineError> {
+        self.exchange
+            .transfer(&self.commands, self.handle, to.clone())
+    }
+
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        self.exchange
+            .send_digits(&self.commands, self.handle, digits.to_owned())
     }
 
     async fn hang_up(&self) {

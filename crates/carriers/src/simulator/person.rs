@@ -58,6 +58,10 @@ pub(crate) enum Command {
     },
     /// Cuts every text up to this one short.
     Stop { id: u64 },
+    /// Sends tones, which the person only hears.
+    Digits,
+    /// Hands the person over to somebody else: this call is over.
+    Transfer,
     /// Ends the call.
     HangUp,
 }
@@ -300,7 +304,8 @@ impl Person {
                         return Ok(Happening::AgentYielded);
                     }
                 }
-                Some(Command::HangUp) | None => return Err(Gone),
+                Some(Command::Digits) => {}
+                Some(Command::Transfer | Command::HangUp) | None => return Err(Gone),
             }
         }
     }

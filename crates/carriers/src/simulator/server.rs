@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `POST /dial` | 200, the call's events as they happen, one JSON object a line; 421 for the number that cannot be connected |
 //! | `POST /calls/{handle}/say`, `…/stop`, `…/hangup` | 204, also for a call that is over |
+//! | `POST /calls/{handle}/transfer`, `…/digits` | 204; 410 for a call that is over |
 //! | `GET /calls` | 200, the handles of the calls that go on |
 //! | `GET /healthz` | 204 |
 //!
@@ -35,7 +36,9 @@ use tokio::sync::mpsc;
 use crate::simulator::network::{Exchange, lock};
 use crate::simulator::numbers::Behaviour;
 use crate::simulator::person::Command;
-use crate::simulator::wire::{DialBody, EventLine, SPEED_HEADER, SayBody, StopBody};
+use crate::simulator::wire::{
+    DialBody, DigitsBody, EventLine, SPEED_HEADER, SayBody, StopBody, TransferBody,
+};
 
 /// The largest request.
 const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -208,6 +211,7 @@ impl Network {
                 .await
                 .map(|body| Command::Stop { id: body.id }),
             "hangup" => Some(Command::HangUp),
+            "transfer" | "digits" => return self.ask_line(handle, action, request).await,
             _ => return empty(StatusCode::NOT_FOUND),
         };
         match command {
@@ -217,6 +221,31 @@ impl Network {
             }
             None => empty(StatusCode::BAD_REQUEST),
         }
+    }
+
+    /// What has to be told whether it was done.
+    async fn ask_line(
+        &self,
+        handle: CallHandle,
+        action: &str,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let Some(call) = self.exchange.call(handle) else {
+            return empty(StatusCode::GONE);
+        };
+        let done = if action == "transfer" {
+            let to = read::<TransferBody>(request).await;
+            to.and_then(|body| body.to.parse().ok())
+                .map(|to| self.exchange.transfer(&call, handle, to))
+        } else {
+            let digits = read::<DigitsBody>(request).await;
+            digits.map(|body| self.exchange.send_digits(&call, handle, body.digits))
+        };
+        empty(match done {
+            Some(Ok(())) => StatusCode::NO_CONTENT,
+            Some(Err(_)) => StatusCode::GONE,
+            None => StatusCode::BAD_REQUEST,
+        })
     }
 
     fn saying(&self, handle: CallHandle, body: SayBody) -> Command {

@@ -52,6 +52,18 @@ pub(crate) struct StopBody {
     pub(crate) id: u64,
 }
 
+/// The body of `POST /calls/{handle}/transfer`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TransferBody {
+    pub(crate) to: String,
+}
+
+/// The body of `POST /calls/{handle}/digits`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct DigitsBody {
+    pub(crate) digits: String,
+}
+
 /// A line of a call's events.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

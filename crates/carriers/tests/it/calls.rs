@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, ConversationId, E164, NodeId, Timestamp};
-use offhook_engine::ports::{Carrier, DialRequest, Models};
+use offhook_engine::ports::{Carrier, DialRequest, Models, NoTools};
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
     SessionEnd, Turn, TurnRole, Voicemail,
@@ -122,6 +122,7 @@ pub(crate) fn session(
         persona,
         models,
         latencies: Latencies::new(),
+        tools: Arc::new(NoTools),
         clock: Arc::new(TokioClock::new()),
     }
 }

@@ -16,7 +16,7 @@ use crate::calls::{FRIEND, TokioClock, call, handle, number, persona, request};
 
 const SPEED: f64 = 40.0;
 
-async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
+pub(crate) async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap_or_else(|error| panic!("{error}"));
@@ -35,7 +35,7 @@ async fn start(log: Option<&Path>) -> (String, JoinHandle<()>) {
     (format!("http://{address}"), server)
 }
 
-fn client(url: &str) -> RemoteSimulator {
+pub(crate) fn client(url: &str) -> RemoteSimulator {
     RemoteSimulator::new(url).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -61,7 +61,7 @@ async fn live(url: &str) -> String {
         .map_or(String::new(), |(_, body)| body.to_owned())
 }
 
-async fn until(url: &str, wanted: &str) {
+pub(crate) async fn until(url: &str, wanted: &str) {
     let waiting = async {
         while live(url).await != wanted {
             tokio::task::yield_now().await;
@@ -71,7 +71,7 @@ async fn until(url: &str, wanted: &str) {
     assert!(waited.is_ok(), "the live calls never became {wanted}");
 }
 
-const NONE_LIVE: &str = "{\"live\":[]}";
+pub(crate) const NONE_LIVE: &str = "{\"live\":[]}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_of_its_own_process_behaves_as_one_in_process() {

@@ -9,12 +9,13 @@ use offhook_domain::{CallOutcome, Timestamp};
 use tokio::time::timeout;
 
 use super::Live;
+use super::tools::ToolStep;
 use crate::ports::Spoken;
 use crate::reply::Reply;
 use crate::session::{Over, Turn, TurnRole, unless_lost};
 
 /// How long a line may take to say what was heard of a text that was cut.
-const CUT_LIMIT: Duration = Duration::from_secs(1);
+pub(super) const CUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// One turn of the agent, sentence by sentence.
 pub(super) struct AgentTurn<'a> {
@@ -24,6 +25,10 @@ pub(super) struct AgentTurn<'a> {
     pub(super) heard: String,
     pub(super) started_at: Option<Timestamp>,
     pub(super) duration_ms: u32,
+    /// Part of it was cut, though the turn goes on.
+    pub(super) interrupted: bool,
+    /// The tools that it uses, once the reply is written.
+    pub(super) step: Option<ToolStep<'a>>,
     /// With these words the call ends.
     pub(super) farewell: Option<CallOutcome>,
 }
@@ -41,8 +46,16 @@ impl AgentTurn<'_> {
             heard: String::new(),
             started_at: None,
             duration_ms: 0,
+            interrupted: false,
+            step: None,
             farewell,
         }
+    }
+
+    /// Whether its tools are at work.
+    fn works(&self) -> bool {
+        let step = self.step.as_ref();
+        step.is_some_and(|step| step.running.is_some())
     }
 
     pub(super) fn add(&mut self, spoken: &Spoken) {
@@ -76,17 +89,22 @@ impl<'a> Live<'a> {
         self.agent.as_ref().and_then(|turn| turn.farewell)
     }
 
-    /// The next sentence, or the end of the turn.
+    /// The next sentence, the end of the tools' step, or the end of the turn.
     pub(super) async fn go_on(&mut self) -> Result<(), Over> {
         self.speak_next();
-        let over = self
-            .agent
-            .as_ref()
-            .is_some_and(|turn| turn.speaking.is_none() && turn.reply.is_none());
-        if over {
-            self.finish(false).await
-        } else {
+        let Some(turn) = &self.agent else {
+            return Ok(());
+        };
+        if turn.speaking.is_some() || turn.reply.is_some() {
+            return Ok(());
+        }
+        let (uses_tools, working) = (turn.step.is_some(), turn.works());
+        if working {
             Ok(())
+        } else if uses_tools {
+            self.conclude().await
+        } else {
+            self.finish(false).await
         }
     }
 
@@ -128,28 +146,47 @@ impl<'a> Live<'a> {
 
     /// Writes the agent's turn down and listens, or ends the call if these were its last words.
     pub(super) async fn finish(&mut self, interrupted: bool) -> Result<(), Over> {
-        let Some(turn) = self.agent.take() else {
+        let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
         self.dialogue.said(&turn.heard);
-        if let (Some(started_at), false) = (turn.started_at, turn.heard.is_empty()) {
-            self.record(Turn {
-                role: TurnRole::Agent,
-                text: turn.heard,
-                started_at,
-                duration_ms: turn.duration_ms,
-                interrupted,
-            })
-            .await?;
+        let (step, farewell) = (turn.step.take(), turn.farewell);
+        self.record_speech(turn, interrupted).await?;
+        if let Some(step) = step {
+            self.abandon(step).await?;
         }
-        if let Some(outcome) = turn.farewell {
+        if let Some(outcome) = farewell {
             return Err(Over::Outcome(outcome));
         }
+        self.yield_floor();
+        Ok(())
+    }
+
+    /// Takes in what the customer said meanwhile, and listens.
+    pub(super) fn yield_floor(&mut self) {
         for text in std::mem::take(&mut self.overheard) {
             self.dialogue.heard(&text);
         }
         self.listen();
-        Ok(())
+    }
+
+    /// Writes down what was heard of a turn.
+    pub(super) async fn record_speech(
+        &mut self,
+        turn: AgentTurn<'_>,
+        interrupted: bool,
+    ) -> Result<(), Over> {
+        let (Some(started_at), false) = (turn.started_at, turn.heard.is_empty()) else {
+            return Ok(());
+        };
+        self.record(Turn {
+            role: TurnRole::Agent,
+            text: turn.heard,
+            started_at,
+            duration_ms: turn.duration_ms,
+            interrupted,
+        })
+        .await
     }
 
     pub(super) async fn record(&mut self, turn: Turn) -> Result<(), Over> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_engine::ports::{ModelError, Models, Role};
-use offhook_engine::{Dialogue, Latencies, NoReply, Routing};
+use offhook_engine::{Dialogue, Latencies, NoReply, Piece, Routing};
 use tokio::time::Instant;
 
 use crate::fakes::{Does, FakeModel, FakeModels, choice, persona};
@@ -29,8 +29,11 @@ fn dialogue(
 async fn reply(dialogue: &Dialogue) -> Result<String, NoReply> {
     let mut reply = dialogue.reply();
     let mut text = Vec::new();
-    while let Some(sentence) = reply.next().await {
-        text.push(sentence?);
+    while let Some(piece) = reply.next().await {
+        match piece? {
+            Piece::Sentence(sentence) => text.push(sentence),
+            Piece::Calls(calls) => text.push(format!("{calls:?}")),
+        }
     }
     Ok(text.join(" "))
 }
@@ -138,7 +141,7 @@ async fn a_dropped_reply_is_asked_for_anew() {
     assert!(unfinished.is_err());
     assert_eq!(
         first.next().await,
-        Some(Ok("Yes.".to_owned())),
+        Some(Ok(Piece::Sentence("Yes.".to_owned()))),
         "waiting may be resumed"
     );
     drop(first);

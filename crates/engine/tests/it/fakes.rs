@@ -1,7 +1,7 @@
 //! A phone network, models and a sink that do what a test says.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_domain::{CallHandle, Clock, ConversationId, E164, NodeId, Timestamp};
 use offhook_engine::ports::{
-    Carrier, DialError, DialRequest, LanguageModel, Leg, LegEvent, Line, ModelDelta, ModelError,
-    ModelRequest, Models, Spoken,
+    Carrier, DialError, DialRequest, LanguageModel, Leg, LegEvent, Line, LineError, ModelDelta,
+    ModelError, ModelRequest, Models, NoTools, Spoken, ToolCall, Tools,
 };
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
@@ -73,22 +73,28 @@ pub(crate) enum Does {
     Wait(Duration),
     Write(&'static str),
     Fail(ModelError),
+    Call(&'static str, &'static str),
     Finish,
 }
 
-/// A model that does the same each time, or numbers its answers if it has nothing to do.
+/// A model that does the same each time, or one thing after the other, the last one again and again.
 #[derive(Clone, Default)]
 pub(crate) struct FakeModel {
-    pub(crate) does: Vec<Does>,
+    pub(crate) does: Vec<Vec<Does>>,
     pub(crate) asked: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
 impl FakeModel {
     pub(crate) fn new(does: &[Does]) -> Self {
         Self {
-            does: does.to_vec(),
+            does: vec![does.to_vec()],
             asked: Arc::default(),
         }
+    }
+
+    pub(crate) fn then(mut self, does: &[Does]) -> Self {
+        self.does.push(does.to_vec());
+        self
     }
 
     pub(crate) fn says(text: &'static str) -> Self {
@@ -102,8 +108,10 @@ impl FakeModel {
 
 impl LanguageModel for FakeModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>> {
-        lock(&self.asked).push(request);
-        stream::iter(self.does.clone())
+        let mut asked = lock(&self.asked);
+        let does = self.does.get(asked.len()).or(self.does.last());
+        asked.push(request);
+        stream::iter(does.cloned().unwrap_or_default())
             .filter_map(|step| async move {
                 match step {
                     Does::Wait(wait) => {
@@ -112,6 +120,11 @@ impl LanguageModel for FakeModel {
                     }
                     Does::Write(text) => Some(Ok(ModelDelta::Text(text.to_owned()))),
                     Does::Fail(error) => Some(Err(error)),
+                    Does::Call(name, arguments) => Some(Ok(ModelDelta::Call(ToolCall {
+                        id: "c1".to_owned(),
+                        name: name.to_owned(),
+                        arguments: arguments.to_owned(),
+                    }))),
                     Does::Finish => Some(Ok(ModelDelta::Finish)),
                 }
             })
@@ -155,6 +168,9 @@ pub(crate) struct LineState {
     stop: Notify,
     pub(crate) hung_up: AtomicUsize,
     pub(crate) said: Mutex<Vec<(Duration, String)>>,
+    pub(crate) did: Mutex<Vec<String>>,
+    /// No customer can be handed over.
+    pub(crate) refuses: AtomicBool,
 }
 
 struct FakeLine {
@@ -182,6 +198,19 @@ impl Line for FakeLine {
 
     fn stop_speaking(&self) {
         self.state.stop.notify_waiters();
+    }
+
+    async fn transfer(&self, to: &E164) -> Result<(), LineError> {
+        if self.state.refuses.load(Ordering::Relaxed) {
+            return Err(LineError::Refused);
+        }
+        lock(&self.state.did).push(format!("transfer {to}"));
+        Ok(())
+    }
+
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        lock(&self.state.did).push(format!("digits {digits}"));
+        Ok(())
     }
 
     async fn hang_up(&self) {
@@ -256,6 +285,7 @@ pub(crate) struct Stage {
     pub(crate) persona: Persona,
     pub(crate) models: FakeModels,
     pub(crate) latencies: Latencies,
+    pub(crate) tools: Arc<dyn Tools>,
     pub(crate) speed: f64,
     pub(crate) dials: Vec<Result<(), DialError>>,
     pub(crate) steps_left: Option<usize>,
@@ -276,6 +306,7 @@ pub(crate) fn stage() -> Stage {
         persona: persona(),
         models: FakeModels::default().with("main", &FakeModel::says("I see. Go on.")),
         latencies: Latencies::new(),
+        tools: Arc::new(NoTools),
         speed: 1.0,
         dials: Vec::new(),
         steps_left: None,
@@ -321,6 +352,7 @@ impl Stage {
             persona: Arc::new(self.persona),
             models: Arc::new(self.models),
             latencies: self.latencies,
+            tools: self.tools,
             clock: Arc::new(TokioClock::new()),
         };
         (session, events, carrier)
@@ -381,6 +413,7 @@ impl OnStage {
             hung_up: self.carrier.line.hung_up.load(Ordering::Relaxed) > 0,
             turns: lock(&self.notes.turns).clone(),
             said: lock(&self.carrier.line.said).clone(),
+            did: lock(&self.carrier.line.did).clone(),
         }
     }
 }
@@ -392,6 +425,7 @@ pub(crate) struct End {
     pub(crate) hung_up: bool,
     pub(crate) turns: Vec<Turn>,
     pub(crate) said: Vec<(Duration, String)>,
+    pub(crate) did: Vec<String>,
 }
 
 impl End {

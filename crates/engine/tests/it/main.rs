@@ -5,3 +5,4 @@ mod fakes;
 mod load;
 mod session;
 mod summary;
+mod tools;

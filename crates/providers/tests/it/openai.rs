@@ -1,11 +1,14 @@
 //! The contract of the OpenAI-compatible adapter (voice design 2.3 and 5.6).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use offhook_egress::{GuardedClient, Policy};
-use offhook_engine::ports::{Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role};
+use offhook_engine::ports::{
+    Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role, ToolCall, ToolDefinition,
+};
 use offhook_providers::{ModelRegistry, ProviderSettings};
 use tokio::time::timeout;
 
@@ -58,6 +61,8 @@ fn ask(registry: &ModelRegistry, provider: &str, endpoint: Option<&str>) -> Delt
         ],
         temperature: 0.5,
         purpose: Purpose::Reply,
+        tools: Arc::default(),
+        may_call: false,
     })
 }
 
@@ -129,6 +134,106 @@ async fn a_text_arrives_piece_by_piece_and_the_connection_is_used_again() {
             "stream": true
         })
     );
+}
+
+#[tokio::test]
+async fn tools_are_told_of_and_called_in_parts() {
+    let part = |json: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{json}]}}}}]}}\n\n")
+    };
+    let acts = vec![
+        head(),
+        chunk(&piece("One moment.")),
+        chunk(&part(
+            r#"{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":""}}"#,
+        )),
+        chunk(&part(r#"{"index":0,"function":{"arguments":"{\"id\""}}"#)),
+        chunk(&part(
+            r#"{"index":0,"function":{"arguments":":7}"}},{"index":1,"id":"b","function":{"name":"ring"}}"#,
+        )),
+        chunk("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"),
+        chunk(DONE),
+        end(),
+    ];
+    let server = Server::start(acts).await.unwrap();
+    let model = registry(&server, None).find("local", "m", None).unwrap();
+    let earlier = ToolCall {
+        id: "x".to_owned(),
+        name: "look".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let request = |may_call| ModelRequest {
+        model: "m".to_owned(),
+        messages: vec![
+            Message::new(Role::User, "Where?"),
+            Message::calling("", vec![earlier.clone()]),
+            Message::answering(&earlier, "unknown"),
+        ],
+        temperature: 0.5,
+        purpose: Purpose::Reply,
+        tools: Arc::new([ToolDefinition {
+            name: "look".into(),
+            description: "Looks things up.".into(),
+            parameters: r#"{"type":"object"}"#.into(),
+        }]),
+        may_call,
+    };
+    let deltas: Vec<_> = model.stream(request(true)).collect().await;
+    let call = |id: &str, name: &str, arguments: &str| {
+        Ok(ModelDelta::Call(ToolCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        }))
+    };
+    let mut expected = vec![Ok(ModelDelta::Text("One moment.".to_owned()))];
+    expected.extend(vec![Ok(ModelDelta::Working); 4]);
+    expected.extend([
+        call("a", "look", "{\"id\":7}"),
+        call("b", "ring", "{}"),
+        Ok(ModelDelta::Finish),
+    ]);
+    assert_eq!(deltas, expected);
+
+    let _: Vec<_> = model.stream(request(false)).collect().await;
+    let bodies: Vec<serde_json::Value> = server
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap())
+        .collect();
+    let function = serde_json::json!({
+        "name": "look", "description": "Looks things up.", "parameters": {"type": "object"}
+    });
+    let called = serde_json::json!({
+        "id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}
+    });
+    assert_eq!(
+        bodies[0],
+        serde_json::json!({
+            "model": "m",
+            "messages": [
+                {"role": "user", "content": "Where?"},
+                {"role": "assistant", "content": null, "tool_calls": [called]},
+                {"role": "tool", "content": "unknown", "tool_call_id": "x"}
+            ],
+            "temperature": 0.5,
+            "stream": true,
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": "auto"
+        })
+    );
+    assert_eq!(bodies[1]["tool_choice"], "none");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_in_a_call_calls_nothing() {
+    let half = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\"}}]}}]}\n\n";
+    let server = Server::start(vec![head(), chunk(half), end()])
+        .await
+        .unwrap();
+    let deltas: Vec<_> = ask(&registry(&server, None), "local", None).collect().await;
+    let broken = Err(ModelError::Protocol("it broke off"));
+    assert_eq!(deltas, [Ok(ModelDelta::Working), broken]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
 };
-use offhook_engine::ports::{Carrier, DialRequest};
+use offhook_engine::ports::{Carrier, DialRequest, NoTools};
 use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
 };
@@ -75,6 +75,7 @@ async fn hold_fallibly(
         persona: persona.clone(),
         models: shared.models.clone(),
         latencies: shared.latencies.clone(),
+        tools: Arc::new(NoTools),
         clock: shared.clock.clone(),
     };
     let record = Record::new(shared.clone(), call.id, claim);

@@ -43,6 +43,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use offhook_domain::{ConversationId, NodeId, Timestamp};
+    use offhook_engine::ports::LineError;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -63,6 +64,14 @@ mod tests {
         }
 
         fn stop_speaking(&self) {}
+
+        async fn transfer(&self, _to: &offhook_domain::E164) -> Result<(), LineError> {
+            Err(LineError::Gone)
+        }
+
+        async fn send_digits(&self, _digits: &str) -> Result<(), LineError> {
+            Err(LineError::Gone)
+        }
 
         async fn hang_up(&self) {}
     }

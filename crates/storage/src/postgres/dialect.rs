@@ -7,7 +7,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, Timestamp,
+    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId,
+    Timestamp,
 };
 
 use super::Conn;
@@ -15,7 +16,8 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, conversations, deliveries, resends, service_settings, webhook_endpoint_health as health, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, conversations, deliveries, resends, service_settings,
+    webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;

@@ -8,7 +8,8 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, Timestamp,
+    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId,
+    Timestamp,
 };
 
 use super::Conn;
@@ -16,7 +17,8 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, attempts, deliveries, resends, service_settings, webhook_endpoint_health as health, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, attempts, deliveries, resends, service_settings,
+    webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;

@@ -1,0 +1,193 @@
+//! The tools that the agent uses within a turn: at work while it speaks, concluded once it has spoken.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use offhook_domain::{CallOutcome, TerminationReason, Timestamp};
+use tokio::time::{Instant, timeout};
+
+use super::Live;
+use super::agent::CUT_LIMIT;
+use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
+use crate::session::{Over, Turn, TurnRole};
+
+/// How long tools may be at work: ten seconds (voice design 5.4), and a moment for what surrounds a request.
+const TOOL_LIMIT: Duration = Duration::from_secs(11);
+
+/// How long the carrier may take to do what a tool asks of the line.
+const LINE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Characters of arguments and of an answer that the transcript keeps.
+const KEPT_CHARS: usize = 500;
+
+/// The tools of one reply.
+pub(super) struct ToolStep<'a> {
+    calls: Vec<ToolCall>,
+    since: Instant,
+    started_at: Timestamp,
+    pub(super) running: Option<BoxFuture<'a, Vec<ToolOutcome>>>,
+    outcomes: Vec<ToolOutcome>,
+    duration_ms: u32,
+}
+
+impl<'a> ToolStep<'a> {
+    /// Sets all of them to work at once.
+    pub(super) fn begin(tools: &'a dyn Tools, calls: Vec<ToolCall>, started_at: Timestamp) -> Self {
+        let asked = calls.clone();
+        let running = async move {
+            let all = asked.iter().map(|call| async move {
+                let outcome = timeout(TOOL_LIMIT, tools.call(call)).await;
+                outcome.unwrap_or_else(|_| ToolOutcome::Answer("The tool took too long.".into()))
+            });
+            join_all(all).await
+        };
+        Self {
+            calls,
+            since: Instant::now(),
+            started_at,
+            running: Some(running.boxed()),
+            outcomes: Vec::new(),
+            duration_ms: 0,
+        }
+    }
+
+    fn turn(&self, call: &ToolCall, answer: &str, interrupted: bool) -> Turn {
+        let (arguments, answer) = (shortened(&call.arguments), shortened(answer));
+        Turn {
+            role: TurnRole::Tool,
+            text: format!("{}({arguments}) → {answer}", shortened(&call.name)),
+            started_at: self.started_at,
+            duration_ms: self.duration_ms,
+            interrupted,
+        }
+    }
+}
+
+impl Live<'_> {
+    pub(super) async fn tools_answered(&mut self, outcomes: Vec<ToolOutcome>) -> Result<(), Over> {
+        let Some(turn) = self.agent.as_mut() else {
+            return Ok(());
+        };
+        let Some(step) = turn.step.as_mut() else {
+            return Ok(());
+        };
+        step.running = None;
+        step.duration_ms = u32::try_from(step.since.elapsed().as_millis()).unwrap_or(u32::MAX);
+        let is_last = outcomes.contains(&ToolOutcome::Act(ToolAction::EndCall));
+        step.outcomes = outcomes;
+        if is_last {
+            // What is being said now are the agent's last words, which nothing interrupts.
+            turn.farewell = Some(CallOutcome::Completed(TerminationReason::AgentHangup));
+            self.limit_farewell();
+        }
+        let is_quiet = self
+            .agent
+            .as_ref()
+            .is_some_and(|turn| turn.speaking.is_none());
+        if is_quiet { self.go_on().await } else { Ok(()) }
+    }
+
+    /// The customer takes the floor. Tools at work go on, for what they do is not undone by an interruption; what they
+    /// answer is told to the model together with what the customer says.
+    pub(super) async fn interrupt(&mut self) -> Result<(), Over> {
+        let Some(turn) = self.agent.as_mut().filter(|turn| turn.step.is_some()) else {
+            return self.cut().await;
+        };
+        turn.interrupted |= !turn.queue.is_empty();
+        turn.queue.clear();
+        if let Some(speaking) = turn.speaking.take() {
+            self.line.stop_speaking();
+            let spoken = timeout(CUT_LIMIT, speaking).await.unwrap_or_default();
+            turn.add(&spoken);
+            turn.interrupted |= !spoken.complete;
+        }
+        self.go_on().await
+    }
+
+    /// Does what the tools ask of the line, writes everything down, and lets the model go on.
+    pub(super) async fn conclude(&mut self) -> Result<(), Over> {
+        let Some(mut turn) = self.agent.take() else {
+            return Ok(());
+        };
+        let Some(step) = turn.step.take() else {
+            return Ok(());
+        };
+        let said = turn.heard.clone();
+        let interrupted = turn.interrupted;
+        self.record_speech(turn, interrupted).await?;
+        let (mut answers, mut over) = (Vec::new(), None);
+        for (call, outcome) in step.calls.iter().zip(&step.outcomes) {
+            let answer = match outcome {
+                ToolOutcome::Answer(text) => text.clone(),
+                ToolOutcome::Act(_) if over.is_some() => "Not done: the call is over.".to_owned(),
+                ToolOutcome::Act(action) => {
+                    let (answer, end) = self.act(action).await;
+                    over = end;
+                    answer
+                }
+            };
+            self.record(step.turn(call, &answer, false)).await?;
+            answers.push(answer);
+        }
+        self.dialogue.used_tools(&said, step.calls, &answers);
+        if let Some(reason) = over {
+            return Err(Over::Outcome(CallOutcome::Completed(reason)));
+        }
+        self.yield_floor();
+        Ok(())
+    }
+
+    async fn act(&mut self, action: &ToolAction) -> (String, Option<TerminationReason>) {
+        let line = self.line;
+        match action {
+            ToolAction::EndCall => ("Done.".to_owned(), Some(TerminationReason::AgentHangup)),
+            ToolAction::Transfer { name, to } => match self.unless_asked(line.transfer(to)).await {
+                Ok(()) => (
+                    format!("Transferred to {name}."),
+                    Some(TerminationReason::Transferred),
+                ),
+                Err(error) => (format!("The transfer failed: {error}."), None),
+            },
+            ToolAction::SendDigits(digits) => {
+                match self.unless_asked(line.send_digits(digits)).await {
+                    Ok(()) => ("The digits were sent.".to_owned(), None),
+                    Err(error) => (format!("The digits were not sent: {error}."), None),
+                }
+            }
+        }
+    }
+
+    /// Waits for the carrier, but neither long nor against a request to end the call.
+    async fn unless_asked(
+        &mut self,
+        doing: impl Future<Output = Result<(), LineError>>,
+    ) -> Result<(), LineError> {
+        tokio::select! {
+            biased;
+            _ = self.requests.beyond(self.granted) => Err(LineError::Refused),
+            done = timeout(LINE_LIMIT, doing) => done.unwrap_or(Err(LineError::Refused)),
+        }
+    }
+
+    /// Writes down the tools of a turn whose call ends before they are done.
+    pub(super) async fn abandon(&mut self, step: ToolStep<'_>) -> Result<(), Over> {
+        for (at, call) in step.calls.iter().enumerate() {
+            let turn = match step.outcomes.get(at) {
+                Some(ToolOutcome::Answer(text)) => step.turn(call, text, false),
+                Some(ToolOutcome::Act(_)) | None => {
+                    step.turn(call, "Not done: the call is over.", true)
+                }
+            };
+            self.record(turn).await?;
+        }
+        Ok(())
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(KEPT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,329 @@
+//! Tools in a conversation: when they run, what the model is told, and what they do to the line.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::CallOutcome::Completed;
+use offhook_domain::TerminationReason as Reason;
+use offhook_engine::EndRequest;
+use offhook_engine::ports::{
+    LegEvent, Role, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools,
+};
+use tokio::time::sleep;
+
+use crate::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, lock, stage};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A box in which every tool takes a second and does the same.
+struct Toolbox {
+    outcome: ToolOutcome,
+    takes: Duration,
+    called: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Tools for Toolbox {
+    fn definitions(&self) -> Arc<[ToolDefinition]> {
+        Arc::new([ToolDefinition {
+            name: "look".into(),
+            description: "Looks things up.".into(),
+            parameters: "{}".into(),
+        }])
+    }
+
+    async fn call(&self, call: &ToolCall) -> ToolOutcome {
+        lock(&self.called).push(call.name.clone());
+        sleep(self.takes).await;
+        self.outcome.clone()
+    }
+}
+
+fn toolbox(outcome: ToolOutcome) -> Arc<Toolbox> {
+    Arc::new(Toolbox {
+        outcome,
+        takes: SECOND,
+        called: Mutex::default(),
+    })
+}
+
+fn answers(text: &str) -> Arc<Toolbox> {
+    toolbox(ToolOutcome::Answer(text.to_owned()))
+}
+
+fn acts(action: ToolAction) -> Arc<Toolbox> {
+    toolbox(ToolOutcome::Act(action))
+}
+
+fn on_stage(model: &FakeModel, tools: &Arc<Toolbox>) -> Stage {
+    let mut stage = stage();
+    stage.models = FakeModels::default().with("main", model);
+    stage.tools = Arc::<Toolbox>::clone(tools);
+    stage
+}
+
+async fn asked(call: &OnStage) {
+    call.answer().await;
+    sleep(2 * SECOND).await;
+    call.customer_says("Where is it?").await;
+}
+
+fn calling(words: &'static str) -> FakeModel {
+    let call = Does::Call("look", r#"{"id":7}"#);
+    match words {
+        "" => FakeModel::new(&[call, Does::Finish]),
+        words => FakeModel::new(&[Does::Write(words), call, Does::Finish]),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_works_while_the_agent_speaks_and_its_answer_is_told_to_the_model() {
+    let model = calling("Let me see.").then(&[Does::Write("In the drawer."), Does::Finish]);
+    let tools = answers("drawer");
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(5 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(
+        end.script()[1..],
+        [
+            "U: Where is it?",
+            "A: Let me see.",
+            r#"T: look({"id":7}) → drawer"#,
+            "A: In the drawer."
+        ]
+    );
+    assert_eq!(end.turns[3].duration_ms, 1_000);
+    // Endpointing, then the tool's second, while eleven characters were being spoken.
+    let (first, second) = (end.said[1].0, end.said[2].0);
+    assert_eq!(second - first, SECOND);
+    assert_eq!(
+        end.latencies(),
+        [700],
+        "to the first word, whatever follows"
+    );
+    let requests = model.asked();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(&*requests[0].tools[0].name, "look");
+    assert!(requests.iter().all(|request| request.may_call));
+    let [.., called, answered] = &*requests[1].messages else {
+        panic!("messages")
+    };
+    assert_eq!(
+        (called.role, &*called.content),
+        (Role::Assistant, "Let me see.")
+    );
+    assert_eq!(called.calls[0].id, "c1");
+    assert_eq!((answered.role, &*answered.content), (Role::Tool, "drawer"));
+    assert_eq!(answered.answers.as_deref(), Some("c1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_three_steps_the_model_must_answer_in_words() {
+    let model = calling("");
+    let tools = answers("more");
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(60 * SECOND).await;
+    let end = call.end().await;
+    let may_call: Vec<bool> = model
+        .asked()
+        .iter()
+        .map(|request| request.may_call)
+        .collect();
+    assert_eq!(may_call, [true, true, true, false]);
+    assert_eq!(lock(&tools.called).len(), 3);
+    assert_eq!(
+        end.script()
+            .last()
+            .map(|line| line.starts_with("A: I am sorry")),
+        Some(true)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_turn_of_the_customer_may_use_tools_again() {
+    let words: &[Does] = &[Does::Write("Here."), Does::Finish];
+    let step: &[Does] = &[Does::Call("look", "{}"), Does::Finish];
+    let model = FakeModel::new(step)
+        .then(step)
+        .then(step)
+        .then(words)
+        .then(step)
+        .then(words);
+    let tools = answers("more");
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(10 * SECOND).await;
+    call.customer_says("And this?").await;
+    sleep(5 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    call.end().await;
+    let may_call: Vec<bool> = model
+        .asked()
+        .iter()
+        .map(|request| request.may_call)
+        .collect();
+    assert_eq!(may_call, [true, true, true, false, true, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_call_comes_after_the_last_words_which_nothing_interrupts() {
+    let model = calling("It was a pleasure to talk to you. Goodbye!");
+    let call = on_stage(&model, &acts(ToolAction::EndCall)).begin();
+    asked(&call).await;
+    sleep(2 * SECOND).await;
+    call.send(LegEvent::CustomerStarted).await;
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Completed(Reason::AgentHangup));
+    assert!(end.hung_up);
+    assert_eq!(
+        end.script()[2..],
+        [
+            "A: It was a pleasure to talk to you. Goodbye!",
+            r#"T: look({"id":7}) → Done."#
+        ]
+    );
+}
+
+fn front_desk() -> ToolAction {
+    ToolAction::Transfer {
+        name: "front_desk".to_owned(),
+        to: "+5215598765432".parse().unwrap(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_hands_the_customer_over_and_ends_the_agents_part() {
+    let model = calling("One moment, please.");
+    let call = on_stage(&model, &acts(front_desk())).begin();
+    asked(&call).await;
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Completed(Reason::Transferred));
+    assert_eq!(end.did, ["transfer +5215598765432"]);
+    assert_eq!(
+        end.script()[2..],
+        [
+            "A: One moment, please.",
+            r#"T: look({"id":7}) → Transferred to front_desk."#
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_that_fails_is_told_to_the_model_and_the_call_goes_on() {
+    let model = calling("").then(&[Does::Write("Nobody is there."), Does::Finish]);
+    let call = on_stage(&model, &acts(front_desk())).begin();
+    call.carrier.line.refuses.store(true, Ordering::Relaxed);
+    asked(&call).await;
+    sleep(5 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Completed(Reason::CustomerHangup));
+    assert_eq!(
+        end.script()[2..],
+        [
+            r#"T: look({"id":7}) → The transfer failed: the carrier refused."#,
+            "A: Nobody is there."
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn digits_are_sent_once_the_agent_is_quiet() {
+    let model = calling("I am dialing.").then(&[Does::Write("Done."), Does::Finish]);
+    let call = on_stage(&model, &acts(ToolAction::SendDigits("1w2#".to_owned()))).begin();
+    asked(&call).await;
+    sleep(5 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(end.did, ["digits 1w2#"]);
+    assert_eq!(
+        end.script()[3..],
+        [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_customer_who_interrupts_stops_the_words_and_not_the_tool() {
+    let model = calling("Let me see what I can find.").then(&[Does::Write("Yes."), Does::Finish]);
+    let tools = Arc::new(Toolbox {
+        outcome: ToolOutcome::Answer("drawer".to_owned()),
+        takes: 5 * SECOND,
+        called: Mutex::default(),
+    });
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(SECOND).await;
+    call.send(LegEvent::CustomerStarted).await;
+    sleep(SECOND).await;
+    call.send(heard("Quick!")).await;
+    sleep(10 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(
+        end.script()[2..],
+        [
+            "U: Quick!",
+            "A: Let m --",
+            r#"T: look({"id":7}) → drawer"#,
+            "A: Yes."
+        ]
+    );
+    let messages: Vec<(Role, String)> = model.asked()[1].messages[3..]
+        .iter()
+        .map(|message| (message.role, message.content.to_string()))
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            (Role::Assistant, "Let m".to_owned()),
+            (Role::Tool, "drawer".to_owned()),
+            (Role::User, "Quick!".to_owned())
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_without_end_is_given_up_and_the_model_is_told() {
+    let model = calling("").then(&[Does::Write("Later, then."), Does::Finish]);
+    let tools = Arc::new(Toolbox {
+        outcome: ToolOutcome::Answer("never".to_owned()),
+        takes: 600 * SECOND,
+        called: Mutex::default(),
+    });
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(15 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let script = call.end().await.script();
+    assert_eq!(script[2], r#"T: look({"id":7}) → The tool took too long."#);
+    assert_eq!(script[3], "A: Later, then.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hang_up_does_not_wait_for_a_tool_and_the_transcript_says_so() {
+    let model = calling("Let me see.");
+    let tools = Arc::new(Toolbox {
+        outcome: ToolOutcome::Answer("never".to_owned()),
+        takes: 600 * SECOND,
+        called: Mutex::default(),
+    });
+    let call = on_stage(&model, &tools).begin();
+    asked(&call).await;
+    sleep(3 * SECOND).await;
+    call.control.end(EndRequest::ApiHangup);
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Completed(Reason::ApiHangup));
+    assert_eq!(
+        end.script()[2..],
+        [
+            "A: Let me see.",
+            r#"T: look({"id":7}) → Not done: the call is over. --"#
+        ]
+    );
+    assert_eq!(end.took, 6 * SECOND);
+}

@@ -1,0 +1,173 @@
+//! Tool calls, put together from the parts in which they arrive.
+
+use offhook_engine::ports::{ModelError, ToolCall};
+use serde_json::Value;
+
+use super::wire::CallPart;
+
+/// Calls in one answer at most: no model means more.
+const MAX_CALLS: usize = 64;
+
+/// The calls of one answer, in the order in which they began.
+#[derive(Default)]
+pub(super) struct Calls(Vec<Partial>);
+
+struct Partial {
+    index: Option<u32>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    /// Takes a part in.
+    ///
+    /// # Errors
+    /// [`ModelError::Protocol`] for calls without end, or arguments that are neither text nor an object.
+    pub(super) fn take(&mut self, part: CallPart) -> Result<(), ModelError> {
+        let id = part.id.unwrap_or_default();
+        let at = match self.find(part.index, &id) {
+            Some(at) => at,
+            None if self.0.len() >= MAX_CALLS => {
+                return Err(ModelError::Protocol("it calls too many tools"));
+            }
+            None => {
+                self.0.push(Partial {
+                    index: part.index,
+                    id: id.clone(),
+                    name: String::new(),
+                    arguments: String::new(),
+                });
+                self.0.len() - 1
+            }
+        };
+        let call = &mut self.0[at];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let Some(function) = part.function else {
+            return Ok(());
+        };
+        if let (true, Some(name)) = (call.name.is_empty(), function.name) {
+            call.name = name;
+        }
+        match function.arguments {
+            None | Some(Value::Null) => {}
+            Some(Value::String(more)) => call.arguments.push_str(&more),
+            Some(whole @ Value::Object(_)) => call.arguments.push_str(&whole.to_string()),
+            Some(_) => return Err(ModelError::Protocol("a tool call has malformed arguments")),
+        }
+        Ok(())
+    }
+
+    /// The call that a part belongs to. Some services leave the index out, and some give every call the same one: an
+    /// id that is new is another call. Without either, the part belongs to the call that came last.
+    fn find(&self, index: Option<u32>, id: &str) -> Option<usize> {
+        let is_other = |call: &Partial| !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let same_place = |call: &&Partial| index.is_none() || call.index == index;
+        let last = self.0.iter().rposition(|call| same_place(&call));
+        last.filter(|at| !is_other(&self.0[*at])).or_else(|| {
+            self.0
+                .iter()
+                .position(|call| !id.is_empty() && call.id == id)
+        })
+    }
+
+    /// The calls, now that the answer is complete.
+    ///
+    /// # Errors
+    /// [`ModelError::Protocol`] for a call without a name.
+    pub(super) fn whole(self) -> Result<Vec<ToolCall>, ModelError> {
+        let whole = |(at, call): (usize, Partial)| {
+            if call.name.is_empty() {
+                return Err(ModelError::Protocol("a tool call has no name"));
+            }
+            let is_blank = call.arguments.trim().is_empty();
+            Ok(ToolCall {
+                id: match call.id.is_empty() {
+                    true => format!("call_{at}"),
+                    false => call.id,
+                },
+                name: call.name,
+                arguments: if is_blank {
+                    "{}".into()
+                } else {
+                    call.arguments
+                },
+            })
+        };
+        self.0.into_iter().enumerate().map(whole).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(parts: &[&str]) -> Result<Vec<(String, String, String)>, ModelError> {
+        let mut calls = Calls::default();
+        for part in parts {
+            calls.take(serde_json::from_str(part).unwrap())?;
+        }
+        let calls = calls.whole()?;
+        Ok(calls
+            .into_iter()
+            .map(|c| (c.id, c.name, c.arguments))
+            .collect())
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.to_owned(), name.to_owned(), arguments.to_owned())
+    }
+
+    #[test]
+    fn parts_of_several_calls_come_mixed() {
+        let parts = [
+            r#"{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"x\""}}"#,
+            r#"{"index":1,"id":"b","function":{"name":"g"}}"#,
+            r#"{"index":1,"function":{"arguments":"{}"}}"#,
+            r#"{"index":0,"function":{"arguments":":1}"}}"#,
+        ];
+        let expected = vec![call("a", "f", r#"{"x":1}"#), call("b", "g", "{}")];
+        assert_eq!(whole(&parts), Ok(expected));
+    }
+
+    #[test]
+    fn a_service_may_leave_the_index_out_or_give_it_twice() {
+        let no_index = [
+            r#"{"id":"a","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"function":{"arguments":"}"}}"#,
+            r#"{"id":"b","function":{"name":"g","arguments":"{}"}}"#,
+        ];
+        let same_index = [
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}"#,
+        ];
+        let expected = vec![call("a", "f", "{}"), call("b", "g", "{}")];
+        assert_eq!(whole(&no_index), Ok(expected.clone()));
+        assert_eq!(whole(&same_index), Ok(expected));
+    }
+
+    #[test]
+    fn an_id_and_a_name_may_be_repeated_and_an_object_stands_for_its_text() {
+        let repeated = [
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#,
+        ];
+        assert_eq!(whole(&repeated), Ok(vec![call("a", "f", "{}")]));
+        let object = [r#"{"function":{"name":"f","arguments":{"x":[1]}}}"#];
+        assert_eq!(
+            whole(&object),
+            Ok(vec![call("call_0", "f", r#"{"x":[1]}"#)])
+        );
+    }
+
+    #[test]
+    fn a_call_without_arguments_has_none_and_one_without_a_name_is_refused() {
+        let bare = [r#"{"index":0,"id":"a","function":{"name":"f","arguments":null}}"#];
+        assert_eq!(whole(&bare), Ok(vec![call("a", "f", "{}")]));
+        assert!(whole(&[r#"{"index":0,"id":"a"}"#]).is_err());
+        assert!(whole(&[r#"{"function":{"name":"f","arguments":7}}"#]).is_err());
+    }
+}
