@@ -315,4 +315,19 @@ both! {
         }
         assert!(most > 0, "live calls are counted");
     }
+
+    async fn the_log_of_a_call_names_the_request_that_placed_it(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let body = json!({"agent_id": agent, "to": "+15005550001"});
+        let placed = account.post("/v1/calls", body).send().await;
+        let handle = placed.assert(201)["id"].as_str().unwrap_or_default().to_owned();
+        account.ended(&handle).await;
+        let request = placed.header("x-request-id").unwrap_or_default();
+        let log = server.log();
+        let ended = log.lines().find(|line| line.contains("call ended") && line.contains(&handle[5..]));
+        let ended = ended.unwrap_or_else(|| panic!("no end of {handle}: {log}"));
+        assert!(ended.contains(&format!("request_id={request}")), "{ended}");
+    }
 }

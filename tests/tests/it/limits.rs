@@ -205,4 +205,40 @@ both! {
         assert_eq!(ask(&["2001:db8:1:2:ffff::1"]).await, 429);
         assert_eq!(ask(&["2001:db8:1:3::1"]).await, 200);
     }
+
+    async fn what_is_refused_by_address_is_in_the_log(database: Database) {
+        let options = Options::on(database)
+            .set("limits.ip_per_minute", 2)
+            .set("http.cors_origins", "https://app.example.com");
+        let server = Server::start(options).await;
+        let client = server.client();
+        let preflight = client
+            .request("OPTIONS", "/v1/calls")
+            .header("Origin", "https://app.example.com")
+            .header("Access-Control-Request-Method", "POST")
+            .send()
+            .await;
+        assert_eq!(preflight.status, 204);
+        let line = logged(&server, preflight.header("x-request-id").unwrap_or_default());
+        assert!(line.contains("method=OPTIONS status=204 path=\"/v1/calls\""), "{line}");
+        let refused = loop {
+            let target = "/v1/calls/call_15005550001?phone=15005550002";
+            let answer = client.get(target).send().await;
+            if answer.status == 429 {
+                break answer;
+            }
+        };
+        assert_refused(&refused, 60);
+        let line = logged(&server, refused.header("x-request-id").unwrap_or_default());
+        assert!(line.contains("method=GET status=429 path=\"/v1/calls/{id}\""), "{line}");
+        assert!(!server.log().contains("1500555000"), "{}", server.log());
+    }
+}
+
+/// The one line of the log that has this request's id.
+fn logged(server: &Server, id: &str) -> String {
+    let log = server.log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(id)).collect();
+    assert_eq!(lines.len(), 1, "{id}: {log}");
+    lines[0].to_owned()
 }
