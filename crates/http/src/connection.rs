@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use actix_web::dev::ServiceRequest;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// What a client gets whose head did not come in time.
 const TIMED_OUT: &[u8] =
@@ -61,10 +61,17 @@ pub(crate) struct Connection<S> {
     io: S,
     turn: Turn,
     limit: Duration,
-    /// Of the head that has begun.
-    deadline: Option<Instant>,
-    /// One for all heads: it may ring too early, and is then wound again.
-    alarm: Option<Pin<Box<Sleep>>>,
+    /// How many heads have begun.
+    heads: u64,
+    alarm: Option<Alarm>,
+}
+
+/// Wound once for all the heads that come while it runs: the clock is not read for each. So a head has one
+/// limit at least and two at most.
+struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    /// The head that it was wound for.
+    head: u64,
 }
 
 impl<S> Connection<S> {
@@ -73,7 +80,7 @@ impl<S> Connection<S> {
             io,
             turn: Turn::default(),
             limit,
-            deadline: None,
+            heads: 0,
             alarm: None,
         }
     }
@@ -82,21 +89,19 @@ impl<S> Connection<S> {
         &self.turn
     }
 
-    /// Whether the head that has begun is late; if not, the task is woken when it is.
+    /// Whether the head that has begun is late; if not, the task is woken to look again.
     fn is_late(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = Instant::now();
-        let deadline = *self.deadline.get_or_insert(now + self.limit);
-        if now >= deadline {
-            return true;
-        }
-        let alarm = self
-            .alarm
-            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        while alarm.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= deadline {
+        let (limit, head) = (self.limit, self.heads);
+        let alarm = self.alarm.get_or_insert_with(|| Alarm {
+            sleep: Box::pin(sleep(limit)),
+            head,
+        });
+        while alarm.sleep.as_mut().poll(cx).is_ready() {
+            if alarm.head == head {
                 return true;
             }
-            alarm.as_mut().reset(deadline);
+            alarm.head = head;
+            alarm.sleep.as_mut().reset(Instant::now() + limit);
         }
         false
     }
@@ -111,12 +116,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Connection<S> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.io).poll_read(cx, buf);
         let stage = self.turn.0.get();
-        if stage != Stage::Head {
-            self.deadline = None;
-        }
         match polled {
             Poll::Ready(Ok(())) if stage == Stage::Quiet && buf.filled().len() > before => {
                 self.turn.0.set(Stage::Head);
+                self.heads += 1;
             }
             Poll::Pending if stage == Stage::Head && self.is_late(cx) => {
                 // As far as it goes at once: whoever sends slowly may read slowly too.
