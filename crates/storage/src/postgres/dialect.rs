@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId,
@@ -23,7 +23,7 @@ use crate::sql;
 use crate::sql::V;
 use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
-    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, StoreError,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -493,6 +493,35 @@ pub(crate) async fn lock_health(
         .for_no_key_update()
         .load(conn)
         .await?)
+}
+
+/// Writes an Idempotency-Key that lives for `kept` from now on by the database's clock; 0 if there is one already.
+pub(crate) async fn insert_key(
+    conn: &mut Conn,
+    account: AccountId,
+    claim: &IdempotencyClaim,
+    (_, offset): (Timestamp, i64),
+    kept: Duration,
+) -> Result<usize, diesel::result::Error> {
+    let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
+    diesel::sql_query(
+        "INSERT INTO idempotency_keys (account_id, operation, idempotency_key, fingerprint, status, location, body, \
+         created_at, expires_at) \
+         SELECT $1, $2, $3, $4, $5, $6, $7, c.now, c.now + $9 * interval '1 microsecond' \
+         FROM (SELECT clock_timestamp() + $8 * interval '1 microsecond' AS now) AS c \
+         ON CONFLICT DO NOTHING",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .bind::<Text, _>(claim.operation)
+    .bind::<Text, _>(&claim.key)
+    .bind::<Binary, _>(&claim.answer.fingerprint)
+    .bind::<Integer, _>(claim.answer.status)
+    .bind::<Text, _>(&claim.answer.location)
+    .bind::<Binary, _>(&claim.answer.body)
+    .bind::<BigInt, _>(offset)
+    .bind::<BigInt, _>(kept)
+    .execute(conn)
+    .await
 }
 
 /// The row of an Idempotency-Key with the database's clock, in one look.

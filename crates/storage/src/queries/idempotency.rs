@@ -16,6 +16,9 @@ use crate::{IdempotencyClaim, StoreError, StoredAnswer};
 /// `lock_timeout` is as long, so that a first wait needs no word.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a key is kept (interface, Limits).
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How an attempt to take a key went.
 pub(crate) enum Take {
     Owned,
@@ -63,12 +66,12 @@ impl KeyRow {
 }
 
 /// Takes the key for this transaction, from its expired owner if need be. The INSERT itself waits for a concurrent
-/// owner; if that one rolls back, it is tried again.
+/// owner; if that one rolls back, it is tried again. `clock` is the process's, with what tests add to the database's.
 pub(crate) async fn take(
     conn: &mut Conn,
     account: AccountId,
     claim: &IdempotencyClaim,
-    (now, expires_at): (Timestamp, Timestamp),
+    clock: (Timestamp, i64),
 ) -> Result<Take, StoreError> {
     let answer = &claim.answer;
     let began = Instant::now();
@@ -76,21 +79,8 @@ pub(crate) async fn take(
         if turn > 0 && !has_patience(conn, began).await? {
             break;
         }
-        let inserted = diesel::insert_into(keys::table)
-            .values((
-                keys::account_id.eq(V(account)),
-                keys::operation.eq(claim.operation),
-                keys::idempotency_key.eq(&claim.key),
-                keys::fingerprint.eq(answer.fingerprint.clone()),
-                keys::status.eq(answer.status),
-                keys::location.eq(&answer.location),
-                keys::body.eq(answer.body.clone()),
-                keys::created_at.eq(V(now)),
-                keys::expires_at.eq(V(expires_at)),
-            ))
-            .on_conflict_do_nothing()
-            .execute(conn)
-            .await;
+        // By the clock within the statement: one round trip, which is a tenth of placing a call, and not two.
+        let inserted = dialect::insert_key(conn, account, claim, clock, KEPT).await;
         match inserted.map_err(StoreError::from) {
             Ok(0) => {}
             Ok(_) if turn == 0 => return Ok(Take::Owned),
@@ -101,6 +91,7 @@ pub(crate) async fn take(
         if !has_patience(conn, began).await? {
             break;
         }
+        let now = dialect::key_clock(conn, clock.0, clock.1).await?;
         let taken_over =
             diesel::update(keys::table.find((V(account), claim.operation, &claim.key)))
                 .filter(keys::expires_at.le(V(now)))
@@ -110,7 +101,7 @@ pub(crate) async fn take(
                     keys::location.eq(&answer.location),
                     keys::body.eq(answer.body.clone()),
                     keys::created_at.eq(V(now)),
-                    keys::expires_at.eq(V(expires_at)),
+                    keys::expires_at.eq(V(now.plus(KEPT))),
                 ))
                 .execute(conn)
                 .await;

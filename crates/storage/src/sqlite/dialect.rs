@@ -17,14 +17,14 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, attempts, deliveries, resends, service_settings,
-    webhook_endpoint_health as health, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, attempts, deliveries, idempotency_keys as keys, resends,
+    service_settings, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
 use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
-    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, StoreError,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -388,6 +388,31 @@ pub(crate) async fn lock_health(
         ))
         .load(conn)
         .await?)
+}
+
+/// Writes an Idempotency-Key that lives for `kept` from now on by the process's clock; 0 if there is one already.
+pub(crate) async fn insert_key(
+    conn: &mut Conn,
+    account: AccountId,
+    claim: &IdempotencyClaim,
+    (now, _): (Timestamp, i64),
+    kept: Duration,
+) -> Result<usize, diesel::result::Error> {
+    diesel::insert_into(keys::table)
+        .values((
+            keys::account_id.eq(V(account)),
+            keys::operation.eq(claim.operation),
+            keys::idempotency_key.eq(&claim.key),
+            keys::fingerprint.eq(&claim.answer.fingerprint),
+            keys::status.eq(claim.answer.status),
+            keys::location.eq(&claim.answer.location),
+            keys::body.eq(&claim.answer.body),
+            keys::created_at.eq(V(now)),
+            keys::expires_at.eq(V(now.plus(kept))),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await
 }
 
 /// The row of an Idempotency-Key with the process's clock.

@@ -14,9 +14,6 @@ use crate::{
     NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
 };
 
-/// How long an Idempotency-Key is kept (interface, Limits).
-const KEY_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-
 impl Store {
     /// What a live Idempotency-Key replays.
     ///
@@ -46,9 +43,8 @@ impl Store {
             use queries::wallets::{Draw, Reserve};
 
             if let Some(claim) = &call.idempotency {
-                let now = dialect::key_clock(conn, call.at, offset).await?;
-                let times = (now, now.plus(KEY_RETENTION));
-                match queries::idempotency::take(conn, call.account_id, claim, times).await? {
+                let clock = (call.at, offset);
+                match queries::idempotency::take(conn, call.account_id, claim, clock).await? {
                     Take::Owned => {}
                     Take::Used(answer) => return Ok(Verdict::Rollback(Placed::KeyUsed(answer))),
                     Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
