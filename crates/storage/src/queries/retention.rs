@@ -78,15 +78,16 @@ pub(crate) async fn clear_bodies(
         .load(conn)
         .await?;
     let Some(last) = old.last() else { return Ok(0) };
+    // SQLite numbers its parameters in the order in which they appear.
     diesel::sql_query(
-        "UPDATE events SET body = $3 WHERE id > $1 AND id <= $2 AND NOT EXISTS ( \
+        "UPDATE events SET body = $1 WHERE id > $2 AND id <= $3 AND NOT EXISTS ( \
            SELECT 1 FROM deliveries d WHERE d.event_id = events.id \
              AND (d.state IN ('pending', 'retrying') \
                OR EXISTS (SELECT 1 FROM resends r WHERE r.delivery_id = d.id)))",
     )
+    .bind::<Binary, _>(Vec::<u8>::new())
     .bind::<crate::sql::Uuid, _>(V(done))
     .bind::<crate::sql::Uuid, _>(V(*last))
-    .bind::<Binary, _>(Vec::<u8>::new())
     .execute(conn)
     .await?;
     diesel::update(settings::table.find(BODIES))
