@@ -10,7 +10,7 @@ use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, Plan, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::ModelRegistry;
+use offhook_providers::{ModelRegistry, SimulatedLegacy};
 use offhook_ratelimit::MAX_PER_MINUTE;
 use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, mint};
@@ -98,13 +98,21 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
     terms.requests_per_minute = MAX_PER_MINUTE;
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(std::collections::BTreeMap::new())?.with_custom_client(custom);
+    let carrier = Arc::new(Simulator::new(SPEED));
+    let node = mint(SystemClock.now());
     Ok(Services::new(ServicesConfig {
         store,
         clock: Arc::new(SystemClock),
         plans,
         models: Arc::new(models),
-        carrier: Arc::new(Simulator::new(SPEED)),
-        node: mint(SystemClock.now()),
+        legacy: Arc::new(SimulatedLegacy::new(
+            carrier.clone(),
+            Arc::new(SystemClock),
+            node,
+        )),
+        carrier,
+        objects: std::env::temp_dir(),
+        node,
         has_redis: false,
         webhook_policy: Policy {
             allow_private: true,

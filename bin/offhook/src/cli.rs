@@ -1,6 +1,7 @@
 //! The command line (decision 10).
 
 mod account;
+mod credential;
 mod key;
 mod number;
 mod simulator;
@@ -58,6 +59,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Bring legacy agents in step with their provider.
+    #[command(subcommand)]
+    Legacy(credential::LegacyCommand),
     /// Give phone numbers to accounts.
     #[command(subcommand)]
     Number(number::NumberCommand),
@@ -118,6 +122,7 @@ impl Cli {
             Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Legacy(command) => command.run(&start(flags, QUIET)?).await,
             Command::Number(command) => command.run(&start(flags, QUIET)?).await,
             Command::Simulator(args) => {
                 let settings = start(flags, SERVING)?;
@@ -198,6 +203,12 @@ mod tests {
             &format!(
                 "offhook number add --account {id} --phone-number +15005550199 --label Desk --json"
             ),
+            &format!(
+                "offhook account credential set --account {id} --provider legacy --secret sim_x"
+            ),
+            &format!("offhook account credential list --account {id} --json"),
+            &format!("offhook account credential remove --account {id} --provider simulator"),
+            &format!("offhook legacy sync --account {id} --json"),
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
             "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",
@@ -225,6 +236,10 @@ mod tests {
             (
                 "offhook number add --account 01890000-0000-7000-8000-000000000000 --phone-number 12",
                 "--phone-number",
+            ),
+            (
+                "offhook account credential remove --account 01890000-0000-7000-8000-000000000000 --provider x",
+                "--provider",
             ),
             ("offhook simulator --listen nowhere", "--listen"),
             (

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use offhook_services::store::{Account, ApiKey, PhoneNumber};
+use offhook_services::store::{Account, ApiKey, Credential, PhoneNumber};
 use serde_json::{Value, json};
 
 /// Prints `value` with `--json`, else `words`.
@@ -45,6 +45,17 @@ pub(crate) fn key(key: &ApiKey) -> Value {
         "expires_at": key.expires_at,
         "last_used_at": key.last_used_at,
         "revoked_at": key.revoked_at,
+    })
+}
+
+/// A credential, without its secret.
+pub(crate) fn credential(credential: &Credential) -> Value {
+    json!({
+        "id": credential.id.to_string(),
+        "account_id": credential.account_id.to_string(),
+        "provider": credential.provider,
+        "created_at": credential.created_at,
+        "updated_at": credential.updated_at,
     })
 }
 

@@ -10,7 +10,7 @@ use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
-use offhook_providers::ModelRegistry;
+use offhook_providers::{ModelRegistry, SimulatedLegacy};
 use offhook_services::{CallSettings, Catalog, ModelKind, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, StoreConfig, mint};
 
@@ -70,12 +70,19 @@ pub(crate) fn services(
     // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
+    let carrier = carrier(settings)?;
     let config = ServicesConfig {
         store,
         clock: Arc::new(SystemClock),
         plans: settings.plans.clone(),
         models: Arc::new(models),
-        carrier: carrier(settings)?,
+        legacy: Arc::new(SimulatedLegacy::new(
+            carrier.clone(),
+            Arc::new(SystemClock),
+            node,
+        )),
+        carrier,
+        objects: settings.data_dir.join("objects"),
         node,
         has_redis: false,
         webhook_policy: webhook_policy(settings),

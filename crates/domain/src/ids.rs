@@ -108,6 +108,8 @@ ids! {
 }
 
 ids! {
+    /// An account's credential at a provider.
+    CredentialId;
     /// A phone number of an account.
     PhoneNumberId;
 }

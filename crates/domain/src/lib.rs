@@ -2,6 +2,7 @@
 
 mod agent;
 mod call;
+mod credential;
 mod e164;
 mod ids;
 mod number;
@@ -20,10 +21,11 @@ pub use call::{
     TerminationReason,
 };
 pub use config::{AgentConfig, ConfigWrite};
+pub use credential::CredentialProvider;
 pub use e164::{E164, E164Error};
 pub use ids::{
-    AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
-    LedgerId, MemberId, NodeId, PhoneNumberId, RequestId,
+    AccountId, AgentId, AttemptId, ClaimId, ConversationId, CredentialId, DeliveryId, EndpointId,
+    EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RequestId,
 };
 pub use json::{FieldError, Fields, Json, JsonError};
 pub use metadata::Metadata;

@@ -16,6 +16,7 @@ mod session;
 mod summary;
 mod template;
 
+pub mod legacy;
 pub mod ports;
 
 pub use control::{CallControl, EndRequest};

@@ -182,6 +182,15 @@ pub trait Carrier: Send + Sync {
         None
     }
 
+    /// The numbers that an account's own credential opens at this carrier.
+    ///
+    /// # Errors
+    /// [`DialError::Refused`] for a credential that it does not take, another one if it did not answer.
+    async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
+        let _ = credential;
+        Err(DialError::Refused(FailureReason::CarrierError))
+    }
+
     /// Whether an account may take this number without a credential of its own: numbers of a simulated network alone.
     fn gives(&self, number: &E164) -> bool {
         let _ = number;

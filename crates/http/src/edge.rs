@@ -204,6 +204,9 @@ impl Exchange {
         if let Some(allow) = &error.allow {
             answer.insert_header((header::ALLOW, allow.as_str()));
         }
+        if let Some(size) = error.size {
+            answer.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
+        }
         if status == StatusCode::UNAUTHORIZED {
             answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }

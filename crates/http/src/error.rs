@@ -62,6 +62,7 @@ error_codes! {
     ServiceUnavailable    => "service_unavailable",     SERVICE_UNAVAILABLE;
     PayloadTooLarge       => "payload_too_large",       PAYLOAD_TOO_LARGE;
     MethodNotAllowed      => "method_not_allowed",      METHOD_NOT_ALLOWED;
+    RangeNotSatisfiable   => "range_not_satisfiable",   RANGE_NOT_SATISFIABLE;
 }
 
 /// What a client is told, and for the log, why. The envelope around it is made at the edge, where the request id is.
@@ -71,6 +72,8 @@ pub struct ApiError {
     pub(crate) message: Cow<'static, str>,
     pub(crate) retry_after_s: Option<u64>,
     pub(crate) allow: Option<String>,
+    /// The size of the file of which a range was asked for that it does not have.
+    pub(crate) size: Option<u64>,
     pub(crate) cause: Option<String>,
 }
 
@@ -82,6 +85,7 @@ impl ApiError {
             message: message.into(),
             retry_after_s: None,
             allow: None,
+            size: None,
             cause: None,
         }
     }
@@ -129,6 +133,16 @@ impl ApiError {
         }
     }
 
+    pub(crate) fn range_not_satisfiable(size: u64) -> Self {
+        Self {
+            size: Some(size),
+            ..Self::new(
+                Code::RangeNotSatisfiable,
+                format!("`Range`: the file has {size} bytes; ask for some of these"),
+            )
+        }
+    }
+
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
         Self::new(
             Code::InternalError,
@@ -171,7 +185,7 @@ mod tests {
     use super::*;
 
     /// interface.md, Errors, with the statuses of decisions §2.
-    const DOCUMENTED: [(&str, u16); 24] = [
+    const DOCUMENTED: [(&str, u16); 25] = [
         ("unauthorized", 401),
         ("forbidden", 403),
         ("insufficient_scope", 403),
@@ -196,6 +210,7 @@ mod tests {
         ("service_unavailable", 503),
         ("payload_too_large", 413),
         ("method_not_allowed", 405),
+        ("range_not_satisfiable", 416),
     ];
 
     #[test]

@@ -18,6 +18,7 @@ mod list;
 mod log_budget;
 mod openapi;
 mod query;
+mod recording;
 mod reply;
 mod routes;
 mod server;

@@ -87,6 +87,9 @@ fn describe(operation: &Operation) -> Value {
 fn responses(operation: &Operation) -> Value {
     let mut responses: BTreeMap<u16, Value> = BTreeMap::new();
     responses.insert(operation.status, success(operation));
+    if matches!(operation.answer, Answer::Audio) {
+        responses.insert(206, success(operation));
+    }
     let mut errors: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in operation.errors() {
         errors.entry(code.status().as_u16()).or_default().push(code);
@@ -110,6 +113,7 @@ fn success(operation: &Operation) -> Value {
         Answer::One(schema) => json!({"application/json": {"schema": reference(schema)}}),
         Answer::List(schema) => json!({"application/json": {"schema": schemas::list(schema)}}),
         Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
+        Answer::Audio => json!({"audio/wav": {"schema": {"type": "string", "format": "binary"}}}),
     };
     json!({"description": "Done.", "headers": header_references(&names), "content": content})
 }

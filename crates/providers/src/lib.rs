@@ -1,10 +1,12 @@
 //! Adapters of language models: `scripted`, which is in process and always answers alike, and every service that
 //! speaks OpenAI's streaming chat completions. [`ModelRegistry`] finds them by the names that agents give.
 
+mod legacy;
 mod openai;
 mod registry;
 mod scripted;
 mod sse;
 
+pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;

@@ -9,7 +9,7 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
-use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, StoreError, mint};
+use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
 
 use crate::folding::fold;
 use crate::{Page, PageRequest, Shared};
@@ -26,6 +26,8 @@ pub struct AgentView {
     pub agent: Agent,
     /// Its head configuration with `version` first, or the legacy provider's summary.
     pub config: Option<Json>,
+    /// The numbers that a legacy agent calls from, the oldest first; none of an engine agent (interface, Agent).
+    pub numbers: Vec<PhoneNumber>,
 }
 
 /// Why an agent operation was refused.
@@ -43,6 +45,9 @@ pub enum AgentError {
     /// The operation does not exist for the agent's runtime.
     #[error("{0}")]
     UnsupportedRuntime(String),
+    /// The legacy provider did not do its part.
+    #[error("{0}")]
+    Upstream(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -84,7 +89,32 @@ impl Agents {
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView, AgentError> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
         let (agent, config) = found.ok_or(AgentError::NotFound)?;
-        view(agent, config)
+        self.with_numbers(view(agent, config)?).await
+    }
+
+    /// The numbers that the legacy ones of these agents call from, each agent's oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn numbers_of(
+        &self,
+        account: AccountId,
+        agents: &[Agent],
+    ) -> Result<Vec<PhoneNumber>, StoreError> {
+        let legacy = agents
+            .iter()
+            .filter(|agent| agent.runtime == Runtime::Legacy);
+        let ids: Vec<AgentId> = legacy.map(|agent| agent.id).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.0.store.numbers_of_agents(account, ids).await
+    }
+
+    async fn with_numbers(&self, mut view: AgentView) -> Result<AgentView, AgentError> {
+        let agent = std::slice::from_ref(&view.agent);
+        view.numbers = self.numbers_of(view.agent.account_id, agent).await?;
+        Ok(view)
     }
 
     /// Drafts an engine agent: `{name, language, config?}`.
@@ -156,10 +186,13 @@ impl Agents {
             let (agent, stored) = found.ok_or(AgentError::NotFound)?;
             let change = self.change(&agent, stored.as_deref(), &patch)?;
             if changes_nothing(&change) {
-                return view(agent, stored);
+                return self.with_numbers(view(agent, stored)?).await;
+            }
+            if let (Runtime::Legacy, Some((name, _))) = (agent.runtime, &change.name) {
+                self.0.rename_at_provider(&agent, name).await?;
             }
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
-                return view(agent, config);
+                return self.with_numbers(view(agent, config)?).await;
             }
             // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
         }
@@ -354,5 +387,9 @@ fn view(agent: Agent, stored: Option<String>) -> Result<AgentView, AgentError> {
         },
         (Runtime::Engine, None) => None,
     };
-    Ok(AgentView { agent, config })
+    Ok(AgentView {
+        agent,
+        config,
+        numbers: Vec::new(),
+    })
 }

@@ -70,8 +70,8 @@ impl fmt::Display for ModelKind {
 
 /// The shipped catalog is not what it should be.
 #[derive(Debug, thiserror::Error)]
-#[error("catalog/models.toml: {0}")]
-pub struct CatalogError(String);
+#[error("catalog: {0}")]
+pub struct CatalogError(pub(crate) String);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,7 +176,7 @@ impl Model {
     }
 }
 
-fn price(credits: f64) -> Option<Price> {
+pub(crate) fn price(credits: f64) -> Option<Price> {
     let millicredits = (credits * 1_000.0).round();
     let exact = (millicredits / 1_000.0 - credits).abs() < 1e-9;
     if !exact || !(0.0..1e9).contains(&millicredits) {

@@ -9,7 +9,7 @@ use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_storage::{ConversationFilter, ConversationView, Moment, StoreError};
 use tokio::sync::Notify;
 
-use crate::{Caller, Page, PageRequest, Shared};
+use crate::{Caller, Page, PageRequest, Recording, Shared};
 
 /// Turns that a conversation is read with at most (decision 6.4).
 const TRANSCRIPT_TURNS: i64 = 1_000;
@@ -92,6 +92,22 @@ impl Conversations {
             .store
             .transcript(caller.account.id, id, since, TRANSCRIPT_TURNS)
             .await
+    }
+
+    /// The recording of a conversation, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn recording(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+    ) -> Result<Option<Recording>, StoreError> {
+        let view = self.get(caller, id, false).await?;
+        if view.is_none_or(|view| !view.conversation.has_audio) {
+            return Ok(None);
+        }
+        Ok(self.0.recordings.find(id).await)
     }
 
     /// A page of a conversation's turns, the first ones first, behind moment `after`.

@@ -6,6 +6,7 @@ mod calls;
 mod catalog;
 mod clock;
 mod conversations;
+mod credentials;
 mod dialer;
 mod draining;
 mod events;
@@ -14,17 +15,21 @@ mod folding;
 mod health;
 mod housekeeping;
 mod keys;
+mod legacy;
 mod numbers;
 mod page;
+mod recordings;
 mod webhooks;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 
-use offhook_domain::{Clock, NodeId, Plans};
+use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::Policy;
 use offhook_engine::Latencies;
+use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::{Carrier, Models};
 use offhook_storage::Store;
 use tokio::sync::Notify;
@@ -35,12 +40,15 @@ pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, Pla
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use clock::SystemClock;
 pub use conversations::Conversations;
+pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
 pub use keys::{Caller, KeyError, Keys};
-pub use numbers::{NumberError, Numbers};
+pub use legacy::{Legacy, SyncError};
+pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
+pub use recordings::Recording;
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
 
 use feed::Feed;
@@ -57,6 +65,10 @@ pub struct ServicesConfig {
     pub models: Arc<dyn Models>,
     /// The phone network.
     pub carrier: Arc<dyn Carrier>,
+    /// The provider of the legacy agents.
+    pub legacy: Arc<dyn LegacyProvider>,
+    /// The directory that files are kept in.
+    pub objects: PathBuf,
     /// This process.
     pub node: NodeId,
     /// Whether this process shares its limits through Redis.
@@ -86,6 +98,9 @@ pub(crate) struct Shared {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) carrier: Arc<dyn Carrier>,
+    pub(crate) legacy: Arc<dyn LegacyProvider>,
+    pub(crate) legacy_price: Price,
+    pub(crate) recordings: recordings::Recordings,
     pub(crate) node: NodeId,
     pub(crate) has_redis: bool,
     pub(crate) webhook_policy: Policy,
@@ -108,6 +123,8 @@ pub struct Services {
     agents: Agents,
     calls: Calls,
     conversations: Conversations,
+    credentials: Credentials,
+    legacy: Legacy,
     numbers: Numbers,
     webhooks: Webhooks,
     health: Health,
@@ -128,6 +145,9 @@ impl Services {
             models: config.models,
             latencies: Latencies::default(),
             carrier: config.carrier,
+            legacy: config.legacy,
+            legacy_price: legacy::price()?,
+            recordings: recordings::Recordings::in_directory(&config.objects),
             node: config.node,
             has_redis: config.has_redis,
             webhook_policy: config.webhook_policy,
@@ -144,6 +164,8 @@ impl Services {
             agents: Agents::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
+            credentials: Credentials::new(shared.clone()),
+            legacy: Legacy::new(shared.clone()),
             numbers: Numbers::new(shared.clone()),
             webhooks: Webhooks::new(shared.clone()),
             health: Health::new(shared.clone()),
@@ -197,6 +219,18 @@ impl Services {
     #[must_use]
     pub const fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// Credentials of accounts at providers.
+    #[must_use]
+    pub const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Legacy agents.
+    #[must_use]
+    pub const fn legacy(&self) -> &Legacy {
+        &self.legacy
     }
 
     /// Phone numbers.

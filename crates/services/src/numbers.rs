@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentId, E164, E164Error, NumberProvider, PhoneNumberId};
+use offhook_domain::{
+    AccountId, AgentId, CredentialProvider, E164, E164Error, NumberProvider, PhoneNumberId,
+};
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
 use crate::{Page, PageRequest, Shared};
@@ -27,9 +29,21 @@ pub enum NumberError {
     /// The state of the number, the agent or the account forbids it.
     #[error("{0}")]
     Conflict(String),
+    /// The carrier did not do its part.
+    #[error("{0}")]
+    Upstream(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Imported {
+    /// Numbers that are the account's from now on.
+    pub imported: usize,
+    /// Numbers that it had already.
+    pub already_present: usize,
 }
 
 /// Phone numbers.
@@ -151,6 +165,47 @@ impl Numbers {
             )),
             other => written(other),
         }
+    }
+
+    /// Takes over the numbers that the account's own carrier credential opens.
+    ///
+    /// # Errors
+    /// [`NumberError::Conflict`] without such a credential, [`NumberError::Upstream`] if the carrier did not list them.
+    pub async fn import(&self, account: AccountId) -> Result<Imported, NumberError> {
+        let store = &self.0.store;
+        let provider = CredentialProvider::Simulator;
+        let Some(secret) = store.credential_secret(account, provider).await? else {
+            return Err(NumberError::Conflict(format!(
+                "the account has no carrier credential: the operator stores one with `offhook account credential set \
+                 --account {account} --provider {provider}`"
+            )));
+        };
+        let listed = self.0.carrier.numbers(&secret).await;
+        let listed = listed.map_err(|error| NumberError::Upstream(error.to_string()))?;
+        let at = self.0.clock.now();
+        let mut imported = Imported::default();
+        for phone_number in listed {
+            let number = PhoneNumber {
+                id: mint(at),
+                account_id: account,
+                phone_number,
+                label: String::new(),
+                provider: NumberProvider::Simulator,
+                agent_id: None,
+                created_at: at,
+                updated_at: at,
+            };
+            match store.add_number(number, false).await? {
+                NumberWrite::Done(_) => imported.imported += 1,
+                NumberWrite::AlreadyOurs => imported.already_present += 1,
+                // Another account was first: a number belongs to one.
+                NumberWrite::Taken
+                | NumberWrite::Absent
+                | NumberWrite::NoSuchAgent
+                | NumberWrite::AgentArchived => {}
+            }
+        }
+        Ok(imported)
     }
 
     /// Changes a number: `{label?, agent_id?}`; a null `agent_id` takes it from its agent.

@@ -4,6 +4,8 @@ mod accounts;
 mod agents;
 mod calls;
 mod conversations;
+mod credentials;
+mod legacy;
 mod numbers;
 mod webhooks;
 
@@ -13,6 +15,8 @@ pub use accounts::*;
 pub use agents::*;
 pub use calls::*;
 pub use conversations::*;
+pub use credentials::*;
+pub use legacy::*;
 pub use numbers::*;
 pub use webhooks::*;
 

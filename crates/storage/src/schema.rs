@@ -376,6 +376,33 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    provider_credentials (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        provider -> sql::Word,
+        sealed -> Binary,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+        next_sync_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    legacy_agents (agent_id) {
+        agent_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        seen_name -> Text,
+        gone -> Bool,
+    }
+}
+
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));
@@ -383,5 +410,7 @@ joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);
+joinable!(legacy_agents -> agents (agent_id));
+allow_tables_to_appear_in_same_query!(agents, legacy_agents);
 allow_tables_to_appear_in_same_query!(agents, agent_versions);
 allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);

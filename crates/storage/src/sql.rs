@@ -19,9 +19,9 @@ use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, CallState, Channel, ClaimId, ConversationId,
-    ConversationStatus, DeliveryId, E164, EndpointId, EventId, EventType, FailureReason, KeyId,
-    LedgerId, MemberId, NodeId, NumberProvider, PhoneNumberId, Plan, Runtime, Scopes,
-    TerminationReason, Timestamp,
+    ConversationStatus, CredentialId, CredentialProvider, DeliveryId, E164, EndpointId, EventId,
+    EventType, FailureReason, KeyId, LedgerId, MemberId, NodeId, NumberProvider, PhoneNumberId,
+    Plan, Runtime, Scopes, TerminationReason, Timestamp,
 };
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
@@ -197,7 +197,7 @@ column! {
     |value| Ok(Timestamp::from_micros(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?))
 }
 
-id_columns! { PhoneNumberId }
+id_columns! { CredentialId PhoneNumberId }
 
 queryable!(Instant: Timestamp);
 
@@ -240,4 +240,4 @@ word_columns! {
     FailureReason Plan Runtime Scopes TerminationReason
 }
 
-word_columns! { NumberProvider }
+word_columns! { CredentialProvider NumberProvider }

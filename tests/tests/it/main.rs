@@ -12,6 +12,7 @@ mod deliveries;
 mod faults;
 mod hang_up;
 mod idempotency;
+mod legacy;
 mod limits;
 mod lists;
 mod outages;

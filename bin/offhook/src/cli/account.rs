@@ -5,6 +5,7 @@ use offhook_domain::Plan;
 use serde_json::Value;
 
 use super::JsonArgs;
+use super::credential::CredentialCommand;
 use crate::settings::Settings;
 use crate::{output, parts};
 
@@ -32,12 +33,19 @@ pub(super) enum AccountCommand {
     },
     /// List the accounts, the oldest first.
     List(JsonArgs),
+    /// Store, list and remove an account's own credentials at providers.
+    #[command(subcommand)]
+    Credential(CredentialCommand),
 }
 
 impl AccountCommand {
     pub(super) async fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        if let Self::Credential(command) = self {
+            return command.run(settings).await;
+        }
         let services = parts::administration(settings).await?;
         match self {
+            Self::Credential(_) => Ok(()),
             Self::Create {
                 name,
                 plan,

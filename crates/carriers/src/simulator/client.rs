@@ -97,6 +97,13 @@ impl Carrier for RemoteSimulator {
         OURS.parse().ok()
     }
 
+    async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
+        if self.is_down() {
+            return Err(DialError::NotConnected);
+        }
+        numbers::of_credential(credential).ok_or(DialError::Refused(FailureReason::CarrierError))
+    }
+
     fn gives(&self, number: &E164) -> bool {
         numbers::are_given(number)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, E164, NodeId};
+use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 use offhook_engine::ports::{
     Carrier, DialError, DialRequest, Leg, LegEvent, Line, LineError, Spoken,
 };
@@ -94,6 +94,10 @@ impl Carrier for Simulator {
 
     fn ours(&self) -> Option<E164> {
         OURS.parse().ok()
+    }
+
+    async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
+        numbers::of_credential(credential).ok_or(DialError::Refused(FailureReason::CarrierError))
     }
 
     fn gives(&self, number: &E164) -> bool {

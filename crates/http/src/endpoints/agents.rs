@@ -43,10 +43,12 @@ async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
         .agents()
         .list(ask.account(), filter, page)
         .await?;
+    let numbers = ask.services().agents();
+    let numbers = numbers.numbers_of(ask.account(), &agents.items).await?;
     ask.query.answer(
         &agents,
         |agent| (agent.created_at, agent.id.uuid()),
-        AgentBody::from,
+        |agent| AgentBody::listed(agent, &numbers),
     )
 }
 

@@ -9,6 +9,7 @@ use crate::ApiError;
 use crate::ask::{Ask, ConversationsRead};
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
+use crate::recording::{self, Wanted};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::streams::{self, Resume};
@@ -21,6 +22,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         at("/v1/conversations").get(list),
         at("/v1/conversations/{id}").get(get),
         at("/v1/conversations/{id}/turns").get(turns),
+        at("/v1/conversations/{id}/audio").get(audio),
         at("/v1/conversations/{id}/events").get(events),
     ]
 }
@@ -65,6 +67,14 @@ async fn turns(ask: Ask<ConversationsRead, ConversationId, Listing<()>>) -> Repl
         |turn| (Timestamp::from_micros(i64::from(turn.seq)), Uuid::nil()),
         TurnBody::from,
     )
+}
+
+/// `GET /v1/conversations/{id}/audio`
+async fn audio(ask: Ask<ConversationsRead, ConversationId, (), Wanted>) -> Reply {
+    let conversations = ask.services().conversations();
+    let found = conversations.recording(&ask.caller, ask.id).await?;
+    let recording = found.ok_or_else(ApiError::not_found)?;
+    recording::answer(ask.id, recording, &ask.body).await
 }
 
 /// `GET /v1/conversations/{id}/events`

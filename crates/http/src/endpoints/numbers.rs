@@ -3,18 +3,19 @@
 use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId};
 
 use crate::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
-use crate::body::Optional;
+use crate::body::{Nothing, Optional};
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::number::{NumberBody, NumberDeleted};
+use crate::wire::number::{ImportedBody, NumberBody, NumberDeleted};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
         at("/v1/phone-numbers").get(list).post(create),
+        at("/v1/phone-numbers/import").post(import),
         at("/v1/phone-numbers/{id}")
             .get(get)
             .patch(update)
@@ -49,6 +50,12 @@ async fn create(ask: Ask<PhoneNumbersWrite, (), (), Json>) -> Reply {
     let numbers = ask.services().numbers();
     let number = numbers.create(ask.account(), &ask.body).await?;
     reply::created(&NumberBody::from(&number))
+}
+
+/// `POST /v1/phone-numbers/import`
+async fn import(ask: Ask<PhoneNumbersWrite, (), (), Nothing>) -> Reply {
+    let imported = ask.services().numbers().import(ask.account()).await?;
+    reply::ok(&ImportedBody::from(imported))
 }
 
 /// `GET /v1/phone-numbers/{id}`

@@ -43,6 +43,7 @@ impl From<AgentError> for ApiError {
             AgentError::Invalid(fault) => fault.into(),
             AgentError::Conflict(message) => conflict(message),
             AgentError::UnsupportedRuntime(message) => unsupported(message),
+            AgentError::Upstream(cause) => upstream("The provider of the legacy agents", cause),
             AgentError::Store(error) => error.into(),
         }
     }
@@ -65,6 +66,7 @@ impl From<NumberError> for ApiError {
             NumberError::NotFound => Self::not_found(),
             NumberError::Invalid(fault) => fault.into(),
             NumberError::Conflict(message) => conflict(message),
+            NumberError::Upstream(cause) => upstream("The carrier", cause),
             NumberError::Store(error) => error.into(),
         }
     }
@@ -134,7 +136,6 @@ impl From<PlaceCallError> for ApiError {
             )
             .retry_after(SOON_S)
             .because("the dial queue is full"),
-            PlaceCallError::UnsupportedRuntime(message) => unsupported(message),
             PlaceCallError::UnknownCommit => Self::new(
                 Code::ServiceUnavailable,
                 "The call may have been placed: a retry with the same Idempotency-Key tells.",
@@ -148,6 +149,12 @@ impl From<PlaceCallError> for ApiError {
 
 fn conflict(message: impl Into<String>) -> ApiError {
     ApiError::new(Code::Conflict, sentence(message.into()))
+}
+
+/// What another service did not do while the client waited.
+fn upstream(who: &str, cause: String) -> ApiError {
+    let message = format!("{who} did not do its part. Nothing was changed; try again later.");
+    ApiError::new(Code::UpstreamError, message).because(cause)
 }
 
 fn unsupported(message: String) -> ApiError {

@@ -47,6 +47,8 @@ pub(super) enum Answer {
     List(&'static str),
     /// Server-sent events.
     Events,
+    /// A WAV file, or a part of one (206).
+    Audio,
 }
 
 impl Operation {

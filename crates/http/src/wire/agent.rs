@@ -1,8 +1,8 @@
 //! The Agent object (interface).
 
-use offhook_domain::{AgentId, AgentStatus, Json, Runtime, Timestamp};
+use offhook_domain::{AgentId, AgentStatus, E164, Json, PhoneNumberId, Runtime, Timestamp};
 use offhook_services::AgentView;
-use offhook_services::store::Agent;
+use offhook_services::store::{Agent, PhoneNumber};
 use serde::Serialize;
 
 /// An agent. The outer `Option`s are the fields that come and go with the runtime or in lists.
@@ -15,7 +15,7 @@ pub(crate) struct AgentBody<'a> {
     language: &'a str,
     created_at: Timestamp,
     updated_at: Timestamp,
-    phone_numbers: [(); 0],
+    phone_numbers: Vec<AgentNumber<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Option<&'a Json>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ impl<'a> From<&'a Agent> for AgentBody<'a> {
             language: &agent.language,
             created_at: agent.created_at,
             updated_at: agent.updated_at,
-            phone_numbers: [],
+            phone_numbers: Vec::new(),
             config: None,
             provider_agent_id: (!engine).then_some(agent.provider_agent_id.as_deref()),
             current_version: engine.then_some(agent.head_version),
@@ -52,7 +52,38 @@ impl<'a> From<&'a AgentView> for AgentBody<'a> {
     fn from(view: &'a AgentView) -> Self {
         Self {
             config: Some(view.config.as_ref()),
-            ..Self::from(&view.agent)
+            ..Self::listed(&view.agent, &view.numbers)
+        }
+    }
+}
+
+impl<'a> AgentBody<'a> {
+    /// As lists show it, with its own among these numbers.
+    pub(crate) fn listed(agent: &'a Agent, numbers: &'a [PhoneNumber]) -> Self {
+        let own = numbers
+            .iter()
+            .filter(|number| number.agent_id == Some(agent.id));
+        Self {
+            phone_numbers: own.map(AgentNumber::from).collect(),
+            ..Self::from(agent)
+        }
+    }
+}
+
+/// A number that the agent calls from.
+#[derive(Serialize)]
+struct AgentNumber<'a> {
+    id: PhoneNumberId,
+    phone_number: &'a E164,
+    label: &'a str,
+}
+
+impl<'a> From<&'a PhoneNumber> for AgentNumber<'a> {
+    fn from(number: &'a PhoneNumber) -> Self {
+        Self {
+            id: number.id,
+            phone_number: &number.phone_number,
+            label: &number.label,
         }
     }
 }

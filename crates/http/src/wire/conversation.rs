@@ -128,7 +128,7 @@ impl<'a> Detail<'a> {
 pub(crate) struct ConversationBody<'a> {
     #[serde(flatten)]
     detail: Detail<'a>,
-    recording_url: Option<&'a str>,
+    recording_url: Option<String>,
     transcript: Vec<TurnBody<'a>>,
 }
 
@@ -137,7 +137,10 @@ impl<'a> ConversationBody<'a> {
     pub(crate) fn new(view: &'a ConversationView, turns: &'a [Moment]) -> Result<Self, ApiError> {
         Ok(Self {
             detail: Item::conversation(view).in_detail(&view.conversation)?,
-            recording_url: None,
+            recording_url: view
+                .conversation
+                .has_audio
+                .then(|| format!("/v1/conversations/{}/audio", view.conversation.id)),
             transcript: turns.iter().map(TurnBody::from).collect(),
         })
     }

@@ -1,6 +1,7 @@
 //! Phone numbers (decision 6.6).
 
 use offhook_domain::{AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
+use offhook_services::Imported;
 use offhook_services::store::PhoneNumber;
 use serde::Serialize;
 
@@ -26,6 +27,22 @@ impl<'a> From<&'a PhoneNumber> for NumberBody<'a> {
             agent_id: number.agent_id,
             created_at: number.created_at,
             updated_at: number.updated_at,
+        }
+    }
+}
+
+/// What an import did.
+#[derive(Serialize)]
+pub(crate) struct ImportedBody {
+    imported: usize,
+    already_present: usize,
+}
+
+impl From<Imported> for ImportedBody {
+    fn from(imported: Imported) -> Self {
+        Self {
+            imported: imported.imported,
+            already_present: imported.already_present,
         }
     }
 }

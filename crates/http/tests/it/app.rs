@@ -9,7 +9,7 @@ use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::Policy;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::ModelRegistry;
+use offhook_providers::{ModelRegistry, SimulatedLegacy};
 use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
@@ -71,13 +71,18 @@ impl TestApp {
     pub(crate) async fn with(setup: Setup) -> Self {
         let database = TestDatabase::sqlite();
         let clock = ManualClock::default();
+        let carrier = Arc::new(Simulator::new(SPEED));
+        let node = mint(clock.now());
+        let directory = database.directory().map(std::path::Path::to_owned);
         let services = must(Services::new(ServicesConfig {
             store: database.open().await,
             clock: Arc::new(clock.clone()),
             plans: plans(),
             models: Arc::new(must(ModelRegistry::new([]))),
-            carrier: Arc::new(Simulator::new(SPEED)),
-            node: mint(clock.now()),
+            carrier: carrier.clone(),
+            legacy: Arc::new(SimulatedLegacy::new(carrier, Arc::new(clock.clone()), node)),
+            objects: directory.unwrap_or_default().join("objects"),
+            node,
             has_redis: false,
             webhook_policy: Policy::default(),
             calls: CallSettings::default(),

@@ -9,6 +9,7 @@ mod client;
 mod contract;
 mod conversations;
 mod edge;
+mod legacy;
 mod limits;
 mod lists;
 mod numbers;

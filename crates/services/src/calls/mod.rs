@@ -15,6 +15,7 @@ use crate::Shared;
 use crate::dialer::unanswered;
 
 pub(crate) use hours::{Hours, opening};
+pub(crate) use place::RESERVED_SECONDS;
 pub use place::{PlaceCall, PlaceCallError, PlacedReply};
 pub(crate) use placed_by::PlacedBy;
 

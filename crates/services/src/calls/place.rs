@@ -22,7 +22,7 @@ use crate::{Caller, events};
 const OPERATION: &str = "POST /v1/calls";
 
 /// Seconds that are held at most before the call has begun (decision 6.9).
-const RESERVED_SECONDS: i64 = 600;
+pub(crate) const RESERVED_SECONDS: i64 = 600;
 
 /// A request to place a call.
 pub struct PlaceCall<'a> {
@@ -90,9 +90,6 @@ pub enum PlaceCallError {
     /// Too many calls wait already.
     #[error("too many calls wait to be dialed")]
     QueueFull,
-    /// The agent's runtime cannot place calls here.
-    #[error("{0}")]
-    UnsupportedRuntime(String),
     /// The connection broke during COMMIT.
     #[error("the call may have been placed")]
     UnknownCommit,
@@ -156,9 +153,14 @@ impl Calls {
         }
         let request = self.read(&body)?;
         let (agent, config) = self.agent(caller, request.agent_ref).await?;
-        let (price, reserve) = self.price(caller, &config);
+        let (price, reserve) = match &config {
+            Some(config) => self.price(caller, config),
+            None => self.0.legacy_terms(),
+        };
         self.check_wallet(caller, reserve).await?;
-        check_hours(&config, at)?;
+        if let Some(config) = &config {
+            check_hours(config, at)?;
+        }
         let from = self.calling_number(account, agent.id).await?;
         if self.0.carrier.is_down() {
             return Err(PlaceCallError::UpstreamUnreachable);
@@ -254,12 +256,12 @@ impl Calls {
         })
     }
 
-    /// The agent that the client named, and the configuration that serves its calls.
+    /// The agent that the client named, and the configuration that serves its calls; a legacy agent's is at its provider.
     async fn agent(
         &self,
         caller: &Caller,
         agent_ref: &str,
-    ) -> Result<(Agent, AgentConfig), PlaceCallError> {
+    ) -> Result<(Agent, Option<AgentConfig>), PlaceCallError> {
         let reference = match agent_ref.parse::<AgentId>() {
             Ok(id) => AgentRef::Id(id),
             Err(_) => AgentRef::Provider(agent_ref.to_owned()),
@@ -271,13 +273,16 @@ impl Calls {
             .await?;
         let (agent, stored) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;
+        if agent.runtime == Runtime::Legacy {
+            return Ok((agent, None));
+        }
         let stored = stored.ok_or_else(|| {
             StoreError::Corrupt("a published version without a configuration".to_owned())
         })?;
         let config = AgentConfig::from_stored(&stored).map_err(|error| {
             StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
         })?;
-        Ok((agent, config))
+        Ok((agent, Some(config)))
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9).
@@ -356,18 +361,13 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
 }
 
 fn check_takes_calls(agent: &Agent) -> Result<(), PlaceCallError> {
-    if agent.runtime == Runtime::Legacy {
-        return Err(PlaceCallError::UnsupportedRuntime(
-            "calls by legacy agents are not available yet".to_owned(),
-        ));
-    }
     if agent.status != AgentStatus::Active {
         return Err(PlaceCallError::AgentDisabled(format!(
             "the agent is `{}`, and only an `active` one takes calls",
             agent.status
         )));
     }
-    if agent.published_version == 0 {
+    if agent.runtime == Runtime::Engine && agent.published_version == 0 {
         return Err(PlaceCallError::AgentDisabled(
             "the agent was never published".to_owned(),
         ));

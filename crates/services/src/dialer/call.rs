@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
+    Runtime,
 };
 use offhook_engine::ports::{Carrier, DialRequest, NoTools};
 use offhook_engine::{
@@ -15,16 +16,14 @@ use offhook_storage::{Conversation, StoreError};
 use tokio::time::Instant;
 
 use super::closing::{MediaEnd, close, settle, summary};
+use super::legacy;
 use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::Shared;
-use crate::calls::{Hours, opening};
+use crate::calls::{Hours, RESERVED_SECONDS, opening};
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
-
-/// Seconds that are held before the call has begun (decision 6.9).
-const RESERVED_SECONDS: i64 = 600;
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;
@@ -53,6 +52,9 @@ async fn hold_fallibly(
     claimed_at: Instant,
     control: &CallControl,
 ) -> Result<(), StoreError> {
+    if call.runtime == Runtime::Legacy {
+        return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
+    }
     let prepared = prepare(shared, call).await?;
     let (config, persona) = match prepared {
         Ok(prepared) => prepared,
@@ -80,7 +82,8 @@ async fn hold_fallibly(
     };
     let record = Record::new(shared.clone(), call.id, claim);
     let end = {
-        let top_up = top_up(shared, call, &config, control);
+        let longest = config.conversation.max_duration_s;
+        let top_up = top_up(shared, call, longest, control);
         tokio::pin!(top_up);
         let session = Box::pin(run(session, &record, control));
         tokio::pin!(session);
@@ -130,7 +133,7 @@ fn watched(shared: &Arc<Shared>, call: &Conversation) -> Arc<dyn Carrier> {
 }
 
 /// Ends a claimed call that must not be dialed.
-async fn refuse(
+pub(super) async fn refuse(
     shared: &Arc<Shared>,
     call: &Conversation,
     claim: ClaimId,
@@ -150,7 +153,7 @@ async fn refuse(
     settle(shared, call, claim, outcome, (now, 0), String::new()).await
 }
 
-fn numbers(call: &Conversation) -> Option<(E164, E164)> {
+pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
     call.from_number.clone().zip(call.to_number.clone())
 }
 
@@ -227,9 +230,13 @@ fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
 
 /// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye
 /// (decision 6.9). Counted from the dialing, so never late.
-async fn top_up(shared: &Shared, call: &Conversation, config: &AgentConfig, control: &CallControl) {
+pub(super) async fn top_up(
+    shared: &Shared,
+    call: &Conversation,
+    longest: i64,
+    control: &CallControl,
+) {
     let price = call.price();
-    let longest = config.conversation.max_duration_s;
     let mut covered = longest.clamp(60, RESERVED_SECONDS);
     let began = Instant::now();
     if price.of_seconds(60) == 0 {

@@ -2,6 +2,7 @@
 
 mod call;
 mod closing;
+mod legacy;
 mod orphans;
 mod record;
 mod registry;
@@ -71,6 +72,8 @@ impl Dialer {
         let keeping_house =
             housekeeping::keep(self.shared.clone(), self.keys.clone(), sweeping.clone());
         let housekeeper = tokio::spawn(keeping_house);
+        let in_step = crate::legacy::keep_in_step(self.shared.clone(), sweeping.clone());
+        let in_step = tokio::spawn(in_step);
         self.claim_until(&stop).await;
         let _ = sweeper.await;
         self.calls.close();
@@ -82,7 +85,7 @@ impl Dialer {
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
         sweeping.cancel();
-        let _ = tokio::join!(keeper, listener, housekeeper);
+        let _ = tokio::join!(keeper, listener, housekeeper, in_step);
         if self
             .shared
             .store

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{CallHandle, CallOutcome, CallState, ClaimId, FailureReason, Timestamp};
+use offhook_domain::{
+    CallHandle, CallOutcome, CallState, ClaimId, FailureReason, Runtime, Timestamp,
+};
 use offhook_engine::EndRequest;
 use offhook_storage::{Conversation, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -11,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::closing::{MediaEnd, close, settle};
-use super::{SWEEP_EVERY, expire};
+use super::{SWEEP_EVERY, expire, legacy};
 use crate::Shared;
 
 /// Orphans taken at once.
@@ -93,7 +95,14 @@ async fn report(
         )
         .await;
     }
-    hang_up(shared, call).await;
+    if call.runtime == Runtime::Legacy {
+        // Its media lives at the provider, which may go on with it.
+        if legacy::adopt(shared, call, claim).await? {
+            return Ok(());
+        }
+    } else {
+        hang_up(shared, call).await;
+    }
     let outcome = CallOutcome::Failed(FailureReason::Interrupted);
     let ended_at = last_sign(shared, call).await;
     let media = MediaEnd {

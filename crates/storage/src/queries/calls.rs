@@ -172,6 +172,28 @@ pub(crate) async fn close(
     Ok(Fenced::Done)
 }
 
+/// Says of a closing call that its recording is kept.
+pub(crate) async fn recorded(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+) -> Result<Fenced, StoreError> {
+    let written = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::state
+                .eq(V(CallState::Closing))
+                .and(calls::claim_id.eq(V(claim))),
+        )
+        .set(calls::has_audio.eq(true))
+        .execute(conn)
+        .await?;
+    Ok(if written > 0 {
+        Fenced::Done
+    } else {
+        Fenced::Lost
+    })
+}
+
 /// The closing transaction: summary, credits, ledger, event and deliveries. Returns the endpoints with work.
 pub(crate) async fn settle(
     conn: &mut Conn,

@@ -3,6 +3,8 @@
 mod accounts;
 mod agents;
 mod calls;
+mod credentials;
+mod legacy;
 pub(crate) mod numbers;
 pub(crate) mod retention;
 pub(crate) mod webhooks;
@@ -13,8 +15,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use offhook_domain::{
-    AccountId, AgentId, AttemptId, ClaimId, ConversationId, DeliveryId, EndpointId, EventId, KeyId,
-    LedgerId, MemberId, NodeId, PhoneNumberId, RequestId, Timestamp,
+    AccountId, AgentId, AttemptId, ClaimId, ConversationId, CredentialId, DeliveryId, EndpointId,
+    EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RequestId, Timestamp,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -305,7 +307,7 @@ minted! {
     RequestId
 }
 
-minted! { PhoneNumberId }
+minted! { CredentialId PhoneNumberId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

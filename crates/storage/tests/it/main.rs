@@ -12,6 +12,8 @@ mod endpoints;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod legacy;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod opening;

@@ -56,7 +56,11 @@ pub(super) fn operations() -> Vec<Operation> {
             "Change an agent",
         )
         .optional_body("UpdateAgent")
-        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
+        .errors_too(&[
+            Code::Conflict,
+            Code::UnsupportedRuntime,
+            Code::UpstreamError,
+        ]),
         Operation::new(
             "POST",
             "/v1/agents/{id}/publish",

@@ -46,7 +46,6 @@ pub(super) fn operations() -> Vec<Operation> {
             Code::KeyBudgetExhausted,
             Code::IdempotencyConflict,
             Code::Conflict,
-            Code::UnsupportedRuntime,
             Code::UpstreamUnreachable,
         ]),
         Operation::new(

@@ -35,7 +35,7 @@ pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
 }
 
 pub(super) fn operations() -> Vec<Operation> {
-    use Answer::{Events, List, One};
+    use Answer::{Audio, Events, List, One};
     let read = Access::Scope(Scope::ConversationsRead);
     let list = "/v1/conversations";
     vec![
@@ -57,6 +57,19 @@ pub(super) fn operations() -> Vec<Operation> {
             List("Turn"),
             "All turns, the oldest first",
         ),
+        Operation::new(
+            "GET",
+            "/v1/conversations/{id}/audio",
+            "getRecording",
+            read,
+            Audio,
+            "The recording, whole or the range that was asked for (206); 404 without one",
+        )
+        .filters(vec![
+            header("Range", "One range of bytes.", json!({"type": "string"})),
+            header("If-Range", "The ETag that the range is of.", json!({"type": "string"})),
+        ])
+        .errors_too(&[Code::RangeNotSatisfiable]),
         Operation::new(
             "GET",
             "/v1/conversations/{id}/events",

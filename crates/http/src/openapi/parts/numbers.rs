@@ -4,7 +4,9 @@ use offhook_domain::{NumberProvider, Scope};
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, query};
-use super::super::schemas::{e164, instant, nullable, object, request, string, text, uuid, words};
+use super::super::schemas::{
+    e164, instant, integer, nullable, object, request, string, text, uuid, words,
+};
 use crate::Code;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -33,6 +35,16 @@ pub(super) fn operations() -> Vec<Operation> {
         .body("CreatePhoneNumber")
         .status(201)
         .errors_too(&[Code::Conflict]),
+        Operation::new(
+            "POST",
+            "/v1/phone-numbers/import",
+            "importPhoneNumbers",
+            write,
+            One("PhoneNumbersImported"),
+            "Take over the numbers that the account's own carrier credential opens",
+        )
+        .optional_body("Nothing")
+        .errors_too(&[Code::Conflict, Code::UpstreamError]),
         Operation::new(
             "GET",
             one,
@@ -81,6 +93,10 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("PhoneNumber", object(&number)),
         ("CreatePhoneNumber", request(&["phone_number"], &create)),
+        (
+            "PhoneNumbersImported",
+            object(&[("imported", integer()), ("already_present", integer())]),
+        ),
         ("UpdatePhoneNumber", request(&[], &update)),
     ]
 }

@@ -1,0 +1,129 @@
+//! `offhook account credential …` and `offhook legacy …`
+
+use std::io::Read as _;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use offhook_domain::{AccountId, CredentialProvider};
+use serde_json::{Value, json};
+
+use super::JsonArgs;
+use crate::settings::{Secret, Settings};
+use crate::{output, parts};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CredentialCommand {
+    /// Store an account's credential at a provider, sealed; it is never shown again.
+    Set {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        /// legacy (the provider of the legacy agents) or simulator (the simulated phone network).
+        #[arg(long)]
+        provider: CredentialProvider,
+        /// The secret; `-` reads it from standard input.
+        #[arg(long, default_value = "-", hide_default_value = true)]
+        secret: Secret,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
+    /// List an account's credentials, without the secrets.
+    List {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
+    /// Remove an account's credential.
+    Remove {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        /// legacy or simulator.
+        #[arg(long)]
+        provider: CredentialProvider,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
+}
+
+impl CredentialCommand {
+    pub(super) async fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        let services = parts::administration(settings).await?;
+        let credentials = services.credentials();
+        match self {
+            Self::Set {
+                account,
+                provider,
+                secret,
+                print,
+            } => {
+                let secret = match secret.expose() {
+                    "-" => from_standard_input()?,
+                    given => given.to_owned(),
+                };
+                let stored = credentials.set(account, provider, &secret).await?;
+                let words = format!("account {account} has a credential for {provider}");
+                output::print(print.json, &output::credential(&stored), &words)
+            }
+            Self::List { account, print } => {
+                let stored = credentials.list(account).await?;
+                let rows: Vec<_> = stored
+                    .iter()
+                    .map(|row| [row.provider.to_string(), row.updated_at.to_string()])
+                    .collect();
+                let words = output::table(["PROVIDER", "STORED"], &rows);
+                let value: Value = stored.iter().map(output::credential).collect();
+                output::print(print.json, &value, &words)
+            }
+            Self::Remove {
+                account,
+                provider,
+                print,
+            } => {
+                let removed = credentials.remove(account, provider).await?;
+                let words = format!("account {account} has no credential for {provider} any more");
+                output::print(print.json, &output::credential(&removed), &words)
+            }
+        }
+    }
+}
+
+fn from_standard_input() -> anyhow::Result<String> {
+    let mut secret = String::new();
+    std::io::stdin()
+        .read_to_string(&mut secret)
+        .context("the secret cannot be read from standard input")?;
+    Ok(secret)
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LegacyCommand {
+    /// Bring an account's legacy agents to what their provider lists now; a running service does so every hour.
+    Sync {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
+}
+
+impl LegacyCommand {
+    pub(super) async fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        let services = parts::administration(settings).await?;
+        let Self::Sync { account, print } = self;
+        let synced = services.legacy().sync(account).await?;
+        let value = json!({
+            "listed": synced.listed,
+            "added": synced.added,
+            "archived": synced.archived,
+        });
+        let words = format!(
+            "{} legacy agents, {} of them new, {} archived",
+            synced.listed, synced.added, synced.archived
+        );
+        output::print(print.json, &value, &words)
+    }
+}

@@ -1,0 +1,179 @@
+//! `GET /v1/conversations/{id}/audio`: a WAV file, whole or the range that was asked for (RFC 9110, section 14).
+
+use actix_web::HttpResponse;
+use actix_web::body::SizedStream;
+use actix_web::dev::Payload;
+use actix_web::http::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
+use actix_web::web::Bytes;
+use futures_util::stream;
+use offhook_domain::ConversationId;
+use offhook_services::Recording;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, SeekFrom};
+
+use crate::ApiError;
+use crate::body::FromBody;
+use crate::reply::Reply;
+
+/// Bytes that are read at once.
+const CHUNK: u64 = 64 * 1024;
+
+/// What the headers ask of the file; a GET has no body.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    range: Option<String>,
+    if_range: Option<String>,
+}
+
+impl FromBody for Wanted {
+    async fn read(headers: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        Ok(Self {
+            range: text(RANGE).map(str::to_owned),
+            if_range: text(IF_RANGE).map(str::to_owned),
+        })
+    }
+}
+
+/// Answers with the recording of a conversation.
+pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wanted) -> Reply {
+    let mut file = File::open(&recording.path)
+        .await
+        .map_err(ApiError::internal)?;
+    let size = recording.bytes;
+    // A recording never changes once it is there.
+    let tag = format!("\"{id}-{size}\"");
+    let range = match wanted.part(size, &tag) {
+        Part::Whole => None,
+        Part::Range(first, last) => Some((first, last)),
+        Part::Nothing => return Err(ApiError::range_not_satisfiable(size)),
+    };
+    let (first, last) = range.unwrap_or((0, size.saturating_sub(1)));
+    file.seek(SeekFrom::Start(first))
+        .await
+        .map_err(ApiError::internal)?;
+    let length = if size == 0 { 0 } else { last - first + 1 };
+    let mut answer = match range {
+        None => HttpResponse::Ok(),
+        Some(_) => HttpResponse::PartialContent(),
+    };
+    answer.content_type("audio/wav");
+    answer.insert_header((ACCEPT_RANGES, "bytes"));
+    answer.insert_header((ETAG, tag));
+    if range.is_some() {
+        answer.insert_header((CONTENT_RANGE, format!("bytes {first}-{last}/{size}")));
+    }
+    let chunks = stream::unfold((file, length), |(mut file, left)| async move {
+        let next = usize::try_from(left.min(CHUNK)).unwrap_or(0);
+        if next == 0 {
+            return None;
+        }
+        let mut chunk = vec![0; next];
+        match file.read_exact(&mut chunk).await {
+            Ok(_) => Some((Ok(Bytes::from(chunk)), (file, left - next as u64))),
+            Err(error) => Some((Err(error), (file, 0))),
+        }
+    });
+    Ok(answer.body(SizedStream::new(length, chunks)))
+}
+
+/// The part of a file that is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    /// From the first to the last byte, both included.
+    Range(u64, u64),
+    /// A range that the file does not have.
+    Nothing,
+}
+
+impl Wanted {
+    /// A range of another unit, several ranges, a malformed one, and one for another version of the file are no ranges.
+    fn part(&self, size: u64, tag: &str) -> Part {
+        let Some(range) = &self.range else {
+            return Part::Whole;
+        };
+        if self.if_range.as_deref().is_some_and(|given| given != tag) {
+            return Part::Whole;
+        }
+        let ends = range
+            .strip_prefix("bytes=")
+            .and_then(|ends| ends.trim().split_once('-'));
+        let Some((first, last)) = ends else {
+            return Part::Whole;
+        };
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last && first < size => {
+                Part::Range(first, last.min(size - 1))
+            }
+            (Some(first), Some(last)) if first <= last => Part::Nothing,
+            (Some(first), None) if last.is_empty() => {
+                if first < size {
+                    Part::Range(first, size - 1)
+                } else {
+                    Part::Nothing
+                }
+            }
+            (None, Some(count)) if first.is_empty() => {
+                if count == 0 || size == 0 {
+                    Part::Nothing
+                } else {
+                    Part::Range(size.saturating_sub(count), size - 1)
+                }
+            }
+            _ => Part::Whole,
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(range: &str, if_range: Option<&str>) -> Part {
+        let wanted = Wanted {
+            range: Some(range.to_owned()),
+            if_range: if_range.map(str::to_owned),
+        };
+        wanted.part(100, "\"tag\"")
+    }
+
+    #[test]
+    fn one_range_of_bytes_is_honoured() {
+        assert_eq!(Wanted::default().part(100, "\"tag\""), Part::Whole);
+        assert_eq!(part("bytes=0-9", None), Part::Range(0, 9));
+        assert_eq!(part("bytes=90-", None), Part::Range(90, 99));
+        assert_eq!(part("bytes=-10", None), Part::Range(90, 99));
+        assert_eq!(part("bytes=-1000", None), Part::Range(0, 99));
+        assert_eq!(part("bytes=50-1000", None), Part::Range(50, 99));
+    }
+
+    #[test]
+    fn what_is_no_range_is_the_whole_and_one_beyond_the_end_is_nothing() {
+        for whole in [
+            "bytes=9-1",
+            "bytes=a-b",
+            "bytes=-",
+            "bytes=0-1,4-5",
+            "items=0-1",
+            "0-1",
+        ] {
+            assert_eq!(part(whole, None), Part::Whole, "{whole}");
+        }
+        for nothing in ["bytes=100-", "bytes=100-200", "bytes=-0"] {
+            assert_eq!(part(nothing, None), Part::Nothing, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_range_for_another_version_is_the_whole() {
+        assert_eq!(part("bytes=0-9", Some("\"tag\"")), Part::Range(0, 9));
+        assert_eq!(part("bytes=0-9", Some("\"other\"")), Part::Whole);
+        assert_eq!(part("bytes=0-9", Some("W/\"tag\"")), Part::Whole);
+    }
+}

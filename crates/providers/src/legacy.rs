@@ -1,0 +1,305 @@
+//! The simulated provider of legacy agents. It lives in this process: its calls run on the phone network that it is
+//! given, its agents speak by script, and all of it is forgotten when the process ends.
+
+mod wav;
+mod workspace;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::{CallHandle, CallOutcome, Clock, NodeId, Timestamp};
+use offhook_engine::legacy::{
+    LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyProgress, LegacyProvider,
+};
+use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
+use offhook_engine::{
+    CallControl, CallSink, ClaimLost, EndRequest, Latencies, ModelChoice, Persona, Routing,
+    Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
+};
+use tokio::time::Instant;
+
+use crate::Scripted;
+use workspace::Workspace;
+
+/// Calls remembered, the oldest forgotten first.
+const REMEMBERED_CALLS: usize = 10_000;
+
+/// The provider's first byte to the phone network leaves within this.
+const DIAL_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest call of a simulated agent.
+const MAX_DURATION: Duration = Duration::from_secs(600);
+
+/// A provider of legacy agents in this process. Clones are the same provider.
+#[derive(Clone)]
+pub struct SimulatedLegacy(Arc<Provider>);
+
+struct Provider {
+    carrier: Arc<dyn Carrier>,
+    clock: Arc<dyn Clock>,
+    node: NodeId,
+    models: Arc<dyn Models>,
+    latencies: Latencies,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Names that agents were given, by their ids.
+    names: HashMap<String, String>,
+    calls: HashMap<CallHandle, Call>,
+    order: VecDeque<CallHandle>,
+}
+
+struct Call {
+    control: CallControl,
+    progress: LegacyProgress,
+}
+
+/// Every simulated agent speaks by script.
+struct OnlyScripted;
+
+impl Models for OnlyScripted {
+    fn find(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, ModelError> {
+        Ok(Arc::new(Scripted))
+    }
+}
+
+impl SimulatedLegacy {
+    /// A provider whose calls run on `carrier`, for the process `node`.
+    #[must_use]
+    pub fn new(carrier: Arc<dyn Carrier>, clock: Arc<dyn Clock>, node: NodeId) -> Self {
+        Self(Arc::new(Provider {
+            carrier,
+            clock,
+            node,
+            models: Arc::new(OnlyScripted),
+            latencies: Latencies::default(),
+            state: Mutex::default(),
+        }))
+    }
+}
+
+#[async_trait]
+impl LegacyProvider for SimulatedLegacy {
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+        let mut agents = Workspace::of(credential)?.agents();
+        let state = self.0.lock();
+        for agent in &mut agents {
+            if let Some(name) = state.names.get(&agent.id) {
+                agent.name.clone_from(name);
+            }
+        }
+        Ok(agents)
+    }
+
+    async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {
+        let agent = Workspace::of(credential)?.agent(agent)?;
+        self.0.lock().names.insert(agent.id, name.to_owned());
+        Ok(())
+    }
+
+    async fn place(&self, credential: &str, call: LegacyCall) -> Result<(), LegacyError> {
+        let agent = Workspace::of(credential)?.agent(&call.agent)?;
+        let control = CallControl::new();
+        self.0.lock().add(call.reference, control.clone())?;
+        let provider = self.0.clone();
+        tokio::spawn(async move { provider.hold(&agent, call, control).await });
+        Ok(())
+    }
+
+    async fn progress(
+        &self,
+        credential: &str,
+        reference: CallHandle,
+    ) -> Result<Option<LegacyProgress>, LegacyError> {
+        Workspace::of(credential)?;
+        let state = self.0.lock();
+        Ok(state
+            .calls
+            .get(&reference)
+            .map(|call| call.progress.clone()))
+    }
+
+    async fn hang_up(&self, credential: &str, reference: CallHandle) -> Result<(), LegacyError> {
+        Workspace::of(credential)?;
+        let control = {
+            let state = self.0.lock();
+            state.calls.get(&reference).map(|call| call.control.clone())
+        };
+        match control {
+            Some(control) => control.end(EndRequest::ApiHangup),
+            // A call of a process that is gone: the network may still have its line.
+            None => {
+                let ended = self.0.carrier.hang_up_orphan(reference).await;
+                ended.map_err(|_| LegacyError::Unknown)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn recording(
+        &self,
+        credential: &str,
+        reference: CallHandle,
+    ) -> Result<Option<Vec<u8>>, LegacyError> {
+        let progress = self.progress(credential, reference).await?;
+        Ok(progress
+            .filter(|progress| progress.end.as_ref().is_some_and(|end| end.recorded))
+            .map(|progress| wav::of(&progress.turns)))
+    }
+
+    fn asked_every(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+}
+
+impl State {
+    /// Remembers a call; a reference is good for one.
+    fn add(&mut self, reference: CallHandle, control: CallControl) -> Result<(), LegacyError> {
+        if self.calls.contains_key(&reference) {
+            return Err(LegacyError::Refused("the reference was used before"));
+        }
+        let call = Call {
+            control,
+            progress: LegacyProgress::default(),
+        };
+        self.calls.insert(reference, call);
+        self.order.push_back(reference);
+        while self.order.len() > REMEMBERED_CALLS {
+            let over = self.order.iter().position(|reference| {
+                let call = self.calls.get(reference);
+                call.is_none_or(|call| call.progress.end.is_some())
+            });
+            let Some(oldest) = over.and_then(|at| self.order.remove(at)) else {
+                break;
+            };
+            self.calls.remove(&oldest);
+        }
+        Ok(())
+    }
+}
+
+impl Provider {
+    async fn hold(self: Arc<Self>, agent: &LegacyAgent, call: LegacyCall, control: CallControl) {
+        let reference = call.reference;
+        let persona = Arc::new(persona(agent, &call));
+        let session = Session {
+            carrier: self.carrier.clone(),
+            dial: DialRequest {
+                handle: reference,
+                from: call.from,
+                to: call.to,
+                node: self.node,
+            },
+            dial_by: Instant::now() + DIAL_WITHIN,
+            persona: persona.clone(),
+            models: self.models.clone(),
+            tools: Arc::new(NoTools),
+            latencies: self.latencies.clone(),
+            clock: self.clock.clone(),
+        };
+        let notes = Notes {
+            provider: self.clone(),
+            reference,
+        };
+        let SessionEnd::Ended {
+            outcome,
+            answered_at,
+            ended_at,
+            transcript,
+            ..
+        } = Box::pin(run(session, &notes, &control)).await
+        else {
+            return;
+        };
+        let summary = match answered_at {
+            Some(_) => {
+                let (llm, language) = (&persona.llm, &persona.language);
+                summarize(&self.models, &self.latencies, llm, &transcript, language).await
+            }
+            None => None,
+        };
+        self.note(reference, |progress| {
+            progress.reported = true;
+            progress.end = Some(LegacyEnd {
+                outcome,
+                ended_at,
+                summary: summary.unwrap_or_default(),
+                recorded: matches!(outcome, CallOutcome::Completed(_)),
+            });
+        });
+    }
+
+    fn note(&self, reference: CallHandle, change: impl FnOnce(&mut LegacyProgress)) {
+        if let Some(call) = self.lock().calls.get_mut(&reference) {
+            change(&mut call.progress);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What happens in a call, as the provider remembers it.
+struct Notes {
+    provider: Arc<Provider>,
+    reference: CallHandle,
+}
+
+#[async_trait]
+impl CallSink for Notes {
+    async fn carrier_reported(&self) -> Result<(), ClaimLost> {
+        self.provider
+            .note(self.reference, |progress| progress.reported = true);
+        Ok(())
+    }
+
+    async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {
+        self.provider
+            .note(self.reference, |progress| progress.answered_at = Some(at));
+        Ok(())
+    }
+
+    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
+        self.provider
+            .note(self.reference, |progress| progress.turns.push(turn));
+        Ok(())
+    }
+}
+
+fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
+    let filled = |text: &Option<String>| {
+        let text = text.as_deref().unwrap_or_default();
+        fill(text, |name| {
+            let variable = call.variables.iter().find(|(known, _)| known == name);
+            variable.map(|(_, value)| value.as_str())
+        })
+    };
+    Persona {
+        system_prompt: filled(&agent.system_prompt),
+        first_message: filled(&agent.first_message),
+        language: agent.language.clone().unwrap_or_else(|| "en".to_owned()),
+        llm: ModelChoice {
+            provider: "scripted".to_owned(),
+            model: "scripted".to_owned(),
+            temperature: 0.0,
+            routing: Routing::Fixed,
+            fallback: Vec::new(),
+            endpoint: None,
+        },
+        max_duration: MAX_DURATION,
+        silence_timeout: Duration::from_secs(20),
+        endpointing: Duration::from_millis(700),
+        interruptions: true,
+        voicemail: Voicemail::HangUp,
+    }
+}

@@ -1,0 +1,94 @@
+//! Credentials of accounts at providers (decision 9), as the operator stores them.
+
+use std::sync::Arc;
+
+use offhook_domain::{AccountId, CredentialProvider};
+use offhook_storage::{Credential, StoreError};
+
+use crate::Shared;
+
+/// The longest secret, in bytes.
+const SECRET_BYTES: usize = 4_096;
+
+/// Why a credential was not stored or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    /// A value is wrong, or there is nothing of that name; the sentence says which.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Credentials of accounts.
+#[derive(Clone)]
+pub struct Credentials(Arc<Shared>);
+
+impl Credentials {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Seals and stores a credential, in place of the one that the account had for this provider.
+    ///
+    /// # Errors
+    /// [`CredentialError::Invalid`] for an empty or too long secret, or without such an account.
+    pub async fn set(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        secret: &str,
+    ) -> Result<Credential, CredentialError> {
+        let secret = secret.trim();
+        if secret.is_empty() || secret.len() > SECRET_BYTES {
+            return Err(CredentialError::Invalid(format!(
+                "the secret must have 1 to {SECRET_BYTES} bytes"
+            )));
+        }
+        self.check_account(account).await?;
+        let at = self.0.clock.now();
+        let stored = self.0.store.set_credential(account, provider, secret, at);
+        Ok(stored.await?)
+    }
+
+    /// The account's credentials, without their secrets.
+    ///
+    /// # Errors
+    /// [`CredentialError::Invalid`] without such an account.
+    pub async fn list(&self, account: AccountId) -> Result<Vec<Credential>, CredentialError> {
+        self.check_account(account).await?;
+        Ok(self.0.store.credentials(account).await?)
+    }
+
+    /// Removes a credential.
+    ///
+    /// # Errors
+    /// [`CredentialError::Invalid`] if the account has none for this provider.
+    pub async fn remove(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+    ) -> Result<Credential, CredentialError> {
+        let at = self.0.clock.now();
+        let removed = self
+            .0
+            .store
+            .remove_credential(account, provider, at)
+            .await?;
+        removed.ok_or_else(|| {
+            CredentialError::Invalid(format!(
+                "account {account} has no credential for `{provider}`"
+            ))
+        })
+    }
+
+    async fn check_account(&self, account: AccountId) -> Result<(), CredentialError> {
+        if self.0.store.account(account).await?.is_some() {
+            return Ok(());
+        }
+        Err(CredentialError::Invalid(format!(
+            "there is no account {account}"
+        )))
+    }
+}

@@ -1,0 +1,191 @@
+//! Legacy agents: listed, renamed and called here, configured at their provider (interface, fact 1).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Price};
+use offhook_engine::legacy::{LegacyAgent, LegacyError};
+use offhook_storage::{Agent, ListedAgent, StoreError, Synced};
+use serde::Deserialize;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::Shared;
+use crate::agents::AgentError;
+use crate::calls::RESERVED_SECONDS;
+use crate::catalog::{self, CatalogError};
+use crate::folding::fold;
+
+/// How often an account's legacy agents are asked for.
+const SYNC_EVERY: Duration = Duration::from_secs(3_600);
+
+/// How long one node has for it before another one may try.
+const SYNC_LEASE: Duration = Duration::from_secs(60);
+
+/// How often due synchronisations are looked for: a new credential is used this soon.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Accounts that are brought in step at once.
+const BATCH: i64 = 8;
+
+/// The language of an agent whose provider names none.
+const DEFAULT_LANGUAGE: &str = "en";
+
+/// Why an account's legacy agents were not brought in step.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The account has no credential for the provider.
+    #[error(
+        "account {0} has no credential for the legacy provider: store one with `offhook account credential set`"
+    )]
+    NoCredential(AccountId),
+    /// The provider did not say.
+    #[error(transparent)]
+    Provider(#[from] LegacyError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Legacy agents.
+#[derive(Clone)]
+pub struct Legacy(Arc<Shared>);
+
+impl Legacy {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Brings an account's legacy agents and their numbers to what the provider lists now.
+    ///
+    /// # Errors
+    /// [`SyncError`] says what was missing.
+    pub async fn sync(&self, account: AccountId) -> Result<Synced, SyncError> {
+        sync(&self.0, account).await
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Terms {
+    credits_per_minute: f64,
+}
+
+/// What a minute of a legacy agent's call costs.
+pub(crate) fn price() -> Result<Price, CatalogError> {
+    let terms: Terms = toml::from_str(include_str!("../../../catalog/legacy.toml"))
+        .map_err(|error| CatalogError(format!("legacy.toml: {error}")))?;
+    catalog::price(terms.credits_per_minute)
+        .ok_or_else(|| CatalogError("legacy.toml: bad credits_per_minute".to_owned()))
+}
+
+impl Shared {
+    /// What a legacy call costs a minute, and what to hold before it has begun (decision 6.9).
+    pub(crate) fn legacy_terms(&self) -> (Price, Credits) {
+        (
+            self.legacy_price,
+            self.legacy_price.of_seconds(RESERVED_SECONDS),
+        )
+    }
+
+    /// The account's credential for the provider of the legacy agents.
+    pub(crate) async fn legacy_credential(
+        &self,
+        account: AccountId,
+    ) -> Result<Option<String>, StoreError> {
+        let provider = CredentialProvider::Legacy;
+        self.store.credential_secret(account, provider).await
+    }
+
+    /// Renames an agent where it lives, before it is renamed here.
+    pub(crate) async fn rename_at_provider(
+        &self,
+        agent: &Agent,
+        name: &str,
+    ) -> Result<(), AgentError> {
+        let credential = self.legacy_credential(agent.account_id).await?;
+        let Some((credential, id)) = credential.zip(agent.provider_agent_id.as_deref()) else {
+            return Err(AgentError::Conflict(
+                "the account has no credential for the agent's provider: ask the operator to store one".to_owned(),
+            ));
+        };
+        let renamed = self.legacy.rename(&credential, id, name).await;
+        renamed.map_err(|error| AgentError::Upstream(error.to_string()))
+    }
+}
+
+/// Asks for the legacy agents of every account that has a credential, now and then and soon after it was stored. Nodes
+/// share the work: a due account is taken by one of them.
+pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        let now = shared.clock.now();
+        let due = match shared.store.take_due_syncs(BATCH, SYNC_LEASE, now).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "due legacy agents could not be looked for");
+                continue;
+            }
+        };
+        for account in due {
+            match sync(&shared, account).await {
+                Ok(synced) => tracing::info!(%account, ?synced, "legacy agents are in step"),
+                // The lease runs out, and then it is due again.
+                Err(error) => tracing::warn!(%account, %error, "legacy agents are not in step"),
+            }
+        }
+    }
+}
+
+async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> {
+    let credential = shared.legacy_credential(account).await?;
+    let credential = credential.ok_or(SyncError::NoCredential(account))?;
+    let listed = shared.legacy.agents(&credential).await?;
+    let listed = listed.into_iter().map(listed_agent).collect();
+    let at = shared.clock.now();
+    let times = (at, at.plus(SYNC_EVERY));
+    Ok(shared
+        .store
+        .sync_legacy_agents(account, listed, times)
+        .await?)
+}
+
+fn listed_agent(agent: LegacyAgent) -> ListedAgent {
+    let config = summary(&agent).to_compact();
+    let language = agent
+        .language
+        .unwrap_or_else(|| DEFAULT_LANGUAGE.to_owned());
+    ListedAgent {
+        provider_agent_id: agent.id,
+        name_folded: fold(&agent.name),
+        name: agent.name,
+        language,
+        config,
+        numbers: agent.phone_numbers,
+    }
+}
+
+/// What is stored of an agent's configuration: unknown members are null (decision 6.2).
+fn summary(agent: &LegacyAgent) -> Json {
+    let text = |text: &Option<String>| text.clone().map_or(Json::Null, Json::String);
+    let object = |members: Vec<(&str, Json)>| {
+        let members = members.into_iter();
+        Json::Object(
+            members
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    };
+    object(vec![
+        ("system_prompt", text(&agent.system_prompt)),
+        ("first_message", text(&agent.first_message)),
+        ("language", text(&agent.language)),
+        ("llm", object(vec![("model", text(&agent.model))])),
+        ("voice", object(vec![("voice_id", text(&agent.voice_id))])),
+    ])
+}

@@ -1,0 +1,123 @@
+//! Credentials of accounts at providers.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
+
+use super::super::Conn;
+use crate::schema::provider_credentials as credentials;
+use crate::sql::V;
+use crate::{Credential, StoreError};
+
+/// Writes a credential under `id`, in place of the one that the account had.
+pub(crate) async fn replace(
+    conn: &mut Conn,
+    credential: &Credential,
+    sealed: Vec<u8>,
+) -> Result<Credential, StoreError> {
+    let created: Option<Timestamp> = diesel::delete(credentials::table)
+        .filter(credentials::account_id.eq(V(credential.account_id)))
+        .filter(credentials::provider.eq(V(credential.provider)))
+        .returning(credentials::created_at)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let at = credential.updated_at;
+    Ok(diesel::insert_into(credentials::table)
+        .values((
+            credentials::id.eq(V(credential.id)),
+            credentials::account_id.eq(V(credential.account_id)),
+            credentials::provider.eq(V(credential.provider)),
+            credentials::sealed.eq(sealed),
+            credentials::created_at.eq(V(created.unwrap_or(credential.created_at))),
+            credentials::updated_at.eq(V(at)),
+            credentials::next_sync_at.eq(V(at)),
+        ))
+        .returning(Credential::as_returning())
+        .get_result(conn)
+        .await?)
+}
+
+pub(crate) async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<Credential>, StoreError> {
+    Ok(credentials::table
+        .filter(credentials::account_id.eq(V(account)))
+        .order(credentials::provider)
+        .select(Credential::as_select())
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn remove(
+    conn: &mut Conn,
+    account: AccountId,
+    provider: CredentialProvider,
+) -> Result<Option<Credential>, StoreError> {
+    Ok(diesel::delete(credentials::table)
+        .filter(credentials::account_id.eq(V(account)))
+        .filter(credentials::provider.eq(V(provider)))
+        .returning(Credential::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn sealed(
+    conn: &mut Conn,
+    account: AccountId,
+    provider: CredentialProvider,
+) -> Result<Option<(CredentialId, Vec<u8>)>, StoreError> {
+    Ok(credentials::table
+        .filter(credentials::account_id.eq(V(account)))
+        .filter(credentials::provider.eq(V(provider)))
+        .select((credentials::id, credentials::sealed))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
+pub(crate) async fn take_due(
+    conn: &mut Conn,
+    most: i64,
+    (now, until): (Timestamp, Timestamp),
+) -> Result<Vec<AccountId>, StoreError> {
+    let due: Vec<CredentialId> = credentials::table
+        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+        .filter(credentials::next_sync_at.le(V(now)))
+        .order(credentials::next_sync_at)
+        .limit(most)
+        .select(credentials::id)
+        .load(conn)
+        .await?;
+    let mut taken = Vec::with_capacity(due.len());
+    for id in due {
+        // Another node may have been faster: then it is due no more.
+        let account: Option<AccountId> = diesel::update(credentials::table.find(V(id)))
+            .filter(credentials::next_sync_at.le(V(now)))
+            .set(credentials::next_sync_at.eq(V(until)))
+            .returning(credentials::account_id)
+            .get_result(conn)
+            .await
+            .optional()?;
+        taken.extend(account);
+    }
+    Ok(taken)
+}
+
+/// Says when an account's legacy agents are to be asked for next.
+pub(crate) async fn sync_next(
+    conn: &mut Conn,
+    account: AccountId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(credentials::table)
+        .filter(credentials::account_id.eq(V(account)))
+        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+        .set(credentials::next_sync_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

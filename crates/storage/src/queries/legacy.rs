@@ -1,0 +1,168 @@
+//! Legacy agents, as their provider lists them.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, AgentStatus, NumberProvider, Runtime, Timestamp};
+
+use super::super::Conn;
+use super::{agents as agent_rows, numbers};
+use crate::schema::{agents, legacy_agents as legacy};
+use crate::sql::V;
+use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, StoreError, Synced};
+
+/// Brings the account's legacy agents to what the provider lists. A name is taken over when the provider's has changed
+/// since it was last seen, so that a name given here stays.
+pub(crate) async fn sync(
+    conn: &mut Conn,
+    account: AccountId,
+    listed: Vec<ListedAgent>,
+    at: Timestamp,
+) -> Result<Synced, StoreError> {
+    let known: Vec<(Agent, String, bool)> = agents::table
+        .inner_join(legacy::table)
+        .filter(legacy::account_id.eq(V(account)))
+        .select((Agent::as_select(), legacy::seen_name, legacy::gone))
+        .load(conn)
+        .await?;
+    let mut known: HashMap<String, (Agent, String, bool)> = known
+        .into_iter()
+        .filter_map(|row| Some((row.0.provider_agent_id.clone()?, row)))
+        .collect();
+    let mut synced = Synced {
+        listed: listed.len(),
+        ..Synced::default()
+    };
+    for agent in listed {
+        let id = match known.remove(&agent.provider_agent_id) {
+            Some((row, seen, gone)) => {
+                refresh(conn, &row, &agent, (seen, gone), at).await?;
+                row.id
+            }
+            None => {
+                synced.added += 1;
+                add(conn, account, &agent, at).await?
+            }
+        };
+        for (number, label) in agent.numbers {
+            let number = PhoneNumber {
+                id: crate::store::mint(at),
+                account_id: account,
+                phone_number: number,
+                label,
+                provider: NumberProvider::Simulator,
+                agent_id: Some(id),
+                created_at: at,
+                updated_at: at,
+            };
+            // One that is ours already stays as the account has it; one that another account has is not ours.
+            numbers::insert(conn, number).await?;
+        }
+    }
+    for (row, seen, gone) in known.into_values() {
+        if gone {
+            continue;
+        }
+        synced.archived += 1;
+        remember(conn, row.id, &seen, true).await?;
+        set_status(conn, row.id, AgentStatus::Archived, at).await?;
+        numbers::unassign(conn, account, row.id, at).await?;
+    }
+    Ok(synced)
+}
+
+async fn add(
+    conn: &mut Conn,
+    account: AccountId,
+    listed: &ListedAgent,
+    at: Timestamp,
+) -> Result<AgentId, StoreError> {
+    let id: AgentId = crate::store::mint(at);
+    let agent = Agent {
+        id,
+        account_id: account,
+        runtime: Runtime::Legacy,
+        name: listed.name.clone(),
+        language: listed.language.clone(),
+        status: AgentStatus::Active,
+        provider_agent_id: Some(listed.provider_agent_id.clone()),
+        legacy_config: Some(listed.config.clone()),
+        head_version: 0,
+        published_version: 0,
+        created_at: at,
+        updated_at: at,
+    };
+    let new = NewAgent {
+        agent,
+        name_folded: listed.name_folded.clone(),
+        config: None,
+    };
+    agent_rows::insert(conn, new).await?;
+    diesel::insert_into(legacy::table)
+        .values((
+            legacy::agent_id.eq(V(id)),
+            legacy::account_id.eq(V(account)),
+            legacy::seen_name.eq(&listed.name),
+            legacy::gone.eq(false),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(id)
+}
+
+async fn refresh(
+    conn: &mut Conn,
+    row: &Agent,
+    listed: &ListedAgent,
+    (seen, gone): (String, bool),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let renamed = listed.name != seen;
+    if renamed || gone {
+        remember(conn, row.id, &listed.name, false).await?;
+    }
+    let takes_name = renamed && listed.name != row.name;
+    let changed = row.language != listed.language
+        || row.legacy_config.as_deref() != Some(listed.config.as_str());
+    if takes_name || changed || gone {
+        diesel::update(agents::table.find(V(row.id)))
+            .set((
+                takes_name.then(|| agents::name.eq(listed.name.clone())),
+                takes_name.then(|| agents::name_folded.eq(listed.name_folded.clone())),
+                gone.then(|| agents::status.eq(V(AgentStatus::Active))),
+                agents::language.eq(listed.language.clone()),
+                agents::legacy_config.eq(V(listed.config.clone())),
+                agents::updated_at.eq(V(at)),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn remember(
+    conn: &mut Conn,
+    agent: AgentId,
+    seen: &str,
+    gone: bool,
+) -> Result<(), StoreError> {
+    diesel::update(legacy::table.find(V(agent)))
+        .set((legacy::seen_name.eq(seen), legacy::gone.eq(gone)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn set_status(
+    conn: &mut Conn,
+    agent: AgentId,
+    status: AgentStatus,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(agents::table.find(V(agent)))
+        .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Credentials of accounts at providers, sealed with the row's id as associated data.
+
+use offhook_domain::{AccountId, CredentialProvider, Timestamp};
+
+use super::{mint, read, write};
+use crate::{Credential, Store, StoreError, Verdict};
+
+impl Store {
+    /// Seals and stores a credential, in place of the one that the account had for this provider.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn set_credential(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        secret: &str,
+        at: Timestamp,
+    ) -> Result<Credential, StoreError> {
+        let credential = Credential {
+            id: mint(at),
+            account_id: account,
+            provider,
+            created_at: at,
+            updated_at: at,
+        };
+        let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
+        write!(self, |conn| {
+            dialect::lock_account(conn, account).await?;
+            let stored = queries::credentials::replace(conn, &credential, sealed).await?;
+            let id: offhook_domain::EventId = mint(at);
+            let words = ("cli", "account.credential.set", provider.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(stored))
+        })
+    }
+
+    /// The account's credentials, by provider, without their secrets.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
+        read!(self, |conn| queries::credentials::list(conn, account).await)
+    }
+
+    /// Removes a credential; `None` if the account has none for this provider.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn remove_credential(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        at: Timestamp,
+    ) -> Result<Option<Credential>, StoreError> {
+        write!(self, |conn| {
+            let removed = queries::credentials::remove(conn, account, provider).await?;
+            if removed.is_none() {
+                return Ok(Verdict::Rollback(None));
+            }
+            let id: offhook_domain::EventId = mint(at);
+            let words = ("cli", "account.credential.remove", provider.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(removed))
+        })
+    }
+
+    /// The secret of the account's credential at a provider.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    pub async fn credential_secret(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+    ) -> Result<Option<String>, StoreError> {
+        let found = read!(self, |conn| queries::credentials::sealed(
+            conn, account, provider
+        )
+        .await)?;
+        found
+            .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
+            .transpose()
+    }
+}

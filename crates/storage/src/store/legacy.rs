@@ -1,0 +1,64 @@
+//! Legacy agents: bringing them to what their provider lists, and what their calls leave.
+
+use std::time::Duration;
+
+use offhook_domain::{AccountId, ClaimId, ConversationId, Timestamp};
+
+use super::write;
+use crate::{Fenced, ListedAgent, Store, StoreError, Synced, Verdict};
+
+impl Store {
+    /// Takes up to `most` accounts whose legacy agents are to be asked for; each is this caller's for `lease`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_due_syncs(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<AccountId>, StoreError> {
+        write!(self, |conn| {
+            let times = (now, now.plus(lease));
+            let taken = queries::credentials::take_due(conn, most, times).await?;
+            Ok(if taken.is_empty() {
+                Verdict::Rollback(taken)
+            } else {
+                Verdict::Commit(taken)
+            })
+        })
+    }
+
+    /// Brings the account's legacy agents and their numbers to what the provider lists, and says when to ask again.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn sync_legacy_agents(
+        &self,
+        account: AccountId,
+        listed: Vec<ListedAgent>,
+        (at, next): (Timestamp, Timestamp),
+    ) -> Result<Synced, StoreError> {
+        write!(self, |conn| {
+            // One at a time, so that two of them never add the same agent.
+            dialect::lock_account(conn, account).await?;
+            let synced = queries::legacy::sync(conn, account, listed, at).await?;
+            queries::credentials::sync_next(conn, account, next).await?;
+            Ok(Verdict::Commit(synced))
+        })
+    }
+
+    /// Says of a closing call that its recording is kept.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn call_recorded(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::calls::recorded(conn, id, claim).await?
+        )))
+    }
+}

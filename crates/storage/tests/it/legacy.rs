@@ -1,0 +1,155 @@
+//! Credentials, and legacy agents as their provider lists them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::{AgentStatus, CredentialProvider, Runtime};
+use offhook_storage::{Agent, AgentChange, AgentFilter, ListedAgent, Store, Synced};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after, phone};
+
+const LEGACY: CredentialProvider = CredentialProvider::Legacy;
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn listed(id: &str, name: &str) -> ListedAgent {
+    ListedAgent {
+        provider_agent_id: format!("agent_{id}"),
+        name: name.to_owned(),
+        name_folded: name.to_lowercase(),
+        language: "en".to_owned(),
+        config: format!(r#"{{"first_message": "{name} here"}}"#),
+        numbers: vec![(phone(&format!("+150055600{id}")), "Desk".to_owned())],
+    }
+}
+
+async fn sync(shop: &Shop, agents: &[(&str, &str)], at: u64) -> Synced {
+    let agents = agents.iter().map(|(id, name)| listed(id, name)).collect();
+    let times = (after(at), after(at).plus(HOUR));
+    shop.store
+        .sync_legacy_agents(shop.account, agents, times)
+        .await
+        .unwrap()
+}
+
+/// The account's legacy agents by their provider's ids.
+async fn legacy(shop: &Shop) -> Vec<Agent> {
+    let filter = AgentFilter {
+        runtime: Some(Runtime::Legacy),
+        ..AgentFilter::default()
+    };
+    let mut agents = shop
+        .store
+        .agents(shop.account, filter, None, 100)
+        .await
+        .unwrap();
+    agents.sort_by_key(|agent| agent.provider_agent_id.clone());
+    agents
+}
+
+contract! {
+    async fn a_credential_is_replaced_listed_and_removed_and_opens_for_its_account_alone(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let first = store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
+        let second = store.set_credential(shop.account, LEGACY, "sim_b", after(1)).await.unwrap();
+        assert_eq!((second.created_at, second.updated_at), (T0, after(1)));
+        assert_ne!(first.id, second.id);
+        assert_eq!(store.credentials(shop.account).await.unwrap(), [second]);
+        let secret = async |account| store.credential_secret(account, LEGACY).await.unwrap();
+        assert_eq!(secret(shop.account).await.as_deref(), Some("sim_b"));
+        assert_eq!(secret(stranger.account).await, None);
+        assert_eq!(store.credentials(stranger.account).await.unwrap(), []);
+        let removed = store.remove_credential(stranger.account, LEGACY, after(2)).await.unwrap();
+        assert_eq!(removed, None);
+        assert!(store.remove_credential(shop.account, LEGACY, after(2)).await.unwrap().is_some());
+        assert_eq!(secret(shop.account).await, None);
+    }
+
+    async fn a_credential_is_sealed_and_its_changes_are_in_the_audit_log(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        store.set_credential(shop.account, LEGACY, "sim_secret", T0).await.unwrap();
+        store.remove_credential(shop.account, LEGACY, T0).await.unwrap();
+        store.set_credential(shop.account, LEGACY, "sim_secret", T0).await.unwrap();
+        let mut raw = Raw::open(&database).await;
+        let sealed = match store.is_embedded() {
+            true => raw.line("SELECT hex(sealed) AS line FROM provider_credentials").await,
+            false => raw.line("SELECT upper(encode(sealed, 'hex')) AS line FROM provider_credentials").await,
+        };
+        let plain: String = b"sim_secret".iter().map(|byte| format!("{byte:02X}")).collect();
+        assert!(!sealed.contains(&plain));
+        assert_eq!(raw.count("audit_log WHERE action = 'account.credential.set'").await, 2);
+        assert_eq!(raw.count("audit_log WHERE action = 'account.credential.remove'").await, 1);
+    }
+
+    async fn a_due_account_is_taken_by_one_node_and_is_due_again_after_its_time(store: Store) {
+        let shop = Shop::new(&store).await;
+        store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
+        store.set_credential(shop.account, CredentialProvider::Simulator, "sim_a", T0).await.unwrap();
+        let minute = Duration::from_secs(60);
+        let racing = (0..6).map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.take_due_syncs(8, minute, after(1)).await.unwrap() })
+        });
+        let taken: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
+        assert_eq!(taken, [shop.account]);
+        // Its owner is gone: after the lease it is due again.
+        assert_eq!(store.take_due_syncs(8, minute, after(60)).await.unwrap(), []);
+        assert_eq!(store.take_due_syncs(8, minute, after(61)).await.unwrap(), [shop.account]);
+        sync(&shop, &[], 62).await;
+        assert_eq!(store.take_due_syncs(8, minute, after(3_661)).await.unwrap(), []);
+        assert_eq!(store.take_due_syncs(8, minute, after(3_662)).await.unwrap(), [shop.account]);
+    }
+
+    async fn agents_come_change_go_and_come_back_as_their_provider_lists_them(store: Store) {
+        let shop = Shop::new(&store).await;
+        let synced = sync(&shop, &[("10", "Ana"), ("11", "Bea")], 1).await;
+        assert_eq!(synced, Synced { listed: 2, added: 2, archived: 0 });
+        let agents = legacy(&shop).await;
+        let [ana, bea] = [&agents[0], &agents[1]];
+        assert_eq!((ana.name.as_str(), ana.status, ana.head_version), ("Ana", AgentStatus::Active, 0));
+        assert_eq!(ana.legacy_config.as_deref(), Some(r#"{"first_message": "Ana here"}"#));
+        let numbers = store.numbers_of_agents(shop.account, vec![ana.id, bea.id]).await.unwrap();
+        assert_eq!(numbers.len(), 2);
+        assert_eq!(store.number_to_call_from(shop.account, ana.id).await.unwrap(), Some(phone("+15005560010")));
+
+        // Nothing new changes nothing.
+        assert_eq!(sync(&shop, &[("10", "Ana"), ("11", "Bea")], 2).await.added, 0);
+        assert!(legacy(&shop).await.iter().all(|agent| agent.updated_at == after(1)));
+
+        // A name given here stays until the provider's own changes.
+        let change = AgentChange {
+            head_version: 0,
+            name: Some(("Anna".to_owned(), "anna".to_owned())),
+            language: None,
+            status: None,
+            config: None,
+            at: after(3),
+        };
+        store.change_agent(shop.account, ana.id, change).await.unwrap().unwrap();
+        let gone = sync(&shop, &[("10", "Ana")], 4).await;
+        assert_eq!(gone, Synced { listed: 1, added: 0, archived: 1 });
+        let agents = legacy(&shop).await;
+        assert_eq!((agents[0].name.as_str(), agents[0].status), ("Anna", AgentStatus::Active));
+        assert_eq!(agents[1].status, AgentStatus::Archived);
+        assert_eq!(store.number_to_call_from(shop.account, bea.id).await.unwrap(), Some(phone("+15005560010")));
+        assert_eq!(sync(&shop, &[("10", "Ana")], 5).await.archived, 0);
+        let back = sync(&shop, &[("10", "Zoe"), ("11", "Bea")], 6).await;
+        assert_eq!(back, Synced { listed: 2, added: 0, archived: 0 });
+        let agents = legacy(&shop).await;
+        assert_eq!((agents[0].name.as_str(), agents[1].status), ("Zoe", AgentStatus::Active));
+        assert_eq!((agents[0].id, agents[1].id), (ana.id, bea.id));
+    }
+
+    async fn two_accounts_may_list_the_same_agents_but_a_number_is_the_firsts(store: Store) {
+        let (shop, second) = (Shop::new(&store).await, Shop::new(&store).await);
+        sync(&shop, &[("10", "Ana")], 1).await;
+        sync(&second, &[("10", "Ana")], 1).await;
+        assert_eq!(legacy(&second).await.len(), 1);
+        let own = legacy(&shop).await[0].id;
+        assert_eq!(store.numbers_of_agents(shop.account, vec![own]).await.unwrap().len(), 1);
+        let other = legacy(&second).await[0].id;
+        assert_eq!(store.numbers_of_agents(second.account, vec![other]).await.unwrap().len(), 0);
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE legacy_agents;
+DROP TABLE provider_credentials;

@@ -1,0 +1,85 @@
+//! Legacy agents through the simulated provider: the operator stores a credential, the service lists what it opens, and
+//! their calls are dialed once, whatever becomes of the process.
+
+use std::time::Duration;
+
+use offhook_tests::{Account, Options, Server, SimulatorProcess, both, eventually, text};
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Until the leases of a dead process have run out.
+const SETTLED_WITHIN: Duration = Duration::from_secs(150);
+
+/// Somebody who answers and says nothing.
+const SILENT: &str = "+15005550010";
+
+/// Stores a credential while the service runs; returns its agents, the one with a number first.
+async fn agents(server: &Server, account: &Account) -> Vec<Value> {
+    let set = [
+        "account",
+        "credential",
+        "set",
+        "--account",
+        &account.id,
+        "--provider",
+        "legacy",
+    ];
+    let secret = format!("sim_{}", account.id);
+    let stored = server
+        .cli(&[&set[..], &["--secret", &secret]].concat())
+        .await;
+    assert_eq!(stored["provider"], "legacy");
+    assert!(stored.get("secret").is_none());
+    eventually("the legacy agents", LIMIT, || async {
+        let list = account.read("/v1/agents?runtime=legacy").await;
+        let mut agents = list["data"].as_array().cloned().unwrap_or_default();
+        agents.sort_by_key(|agent| agent["name"] != "Reception");
+        (agents.len() == 2).then_some(agents)
+    })
+    .await
+}
+
+both! {
+    async fn a_credential_brings_agents_whose_calls_are_dialed_once(database: Database) {
+        let simulator = SimulatorProcess::start(200).await;
+        let server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let account = server.account("scale").await;
+        let agents = agents(&server, &account).await;
+        for reference in ["id", "provider_agent_id"] {
+            let handle = account.call(text(&agents[0][reference]), "+5215512345678").await;
+            let call = account.ended(&handle).await;
+            assert_eq!(call["status"], "completed", "{call}");
+            assert_eq!(call["runtime"], "legacy");
+            assert_eq!(simulator.dialed(&handle), 1);
+            let audio = format!("/v1/conversations/{}/audio", text(&call["conversation_id"]));
+            let recording = account.get(&audio).send().await;
+            assert_eq!(recording.status, 200);
+            assert!(recording.body.starts_with(b"RIFF"));
+        }
+        let list = server.cli(&["account", "credential", "list", "--account", &account.id]).await;
+        assert_eq!(list[0]["provider"], "legacy");
+        let synced = server.cli(&["legacy", "sync", "--account", &account.id]).await;
+        assert_eq!(synced, json!({"listed": 2, "added": 0, "archived": 0}));
+    }
+
+    async fn a_legacy_call_whose_process_dies_is_interrupted_and_never_dialed_again(database: Database) {
+        let simulator = SimulatorProcess::start(1).await;
+        let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let account = server.account("scale").await;
+        let agents = agents(&server, &account).await;
+        let handle = account.call(text(&agents[0]["id"]), SILENT).await;
+        let conversation = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));
+        eventually("somebody who answers", LIMIT, || async {
+            let read = account.read(&conversation).await;
+            (read["messages_count"] != 0 || simulator.dialed(&handle) > 0).then_some(())
+        })
+        .await;
+        server.crash_and_restart().await;
+        let call = account.ended_within(&handle, SETTLED_WITHIN).await;
+        assert_eq!(call["failure_reason"], "interrupted", "{call}");
+        assert_eq!(simulator.dialed(&handle), 1);
+        let again = account.call(text(&agents[0]["id"]), "+15005550001").await;
+        assert_eq!(account.ended(&again).await["failure_reason"], "busy");
+    }
+}
