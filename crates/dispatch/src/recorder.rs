@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use offhook_domain::Timestamp;
 use offhook_failpoints as failpoints;
 use offhook_storage::{AttemptReport, FailingEndpoint, StoreError};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -96,11 +97,12 @@ impl Recorder {
     async fn until_it_answers(&mut self, reports: &[AttemptReport]) -> Result<(), StoreError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let steady = self.shared.clock.steady();
+            let clock = &self.shared.clock;
+            let (now, steady) = (clock.now(), clock.steady());
             let finishing = self.shared.store.finish_attempts(reports.to_vec(), steady);
             let error = match finishing.await {
                 Ok(failing) => {
-                    self.judge(failing).await;
+                    self.judge(failing, now).await;
                     return Ok(());
                 }
                 Err(error) => error,
@@ -120,12 +122,11 @@ impl Recorder {
         }
     }
 
-    /// Disables the endpoints that have failed for too long, if that is wished.
-    async fn judge(&self, failing: Vec<FailingEndpoint>) {
+    /// Disables the endpoints that had failed for too long at `now`, if that is wished.
+    async fn judge(&self, failing: Vec<FailingEndpoint>, now: Timestamp) {
         if !self.shared.auto_disable {
             return;
         }
-        let now = self.shared.clock.now();
         let since = now.minus(DISABLED_AFTER);
         let for_too_long = failing
             .into_iter()
