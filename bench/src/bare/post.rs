@@ -42,11 +42,11 @@ pub(crate) async fn place(
         price: Price::default(),
         reserve: 0,
         at,
-        event: NewEvent {
+        event: Some(NewEvent {
             id: mint(at),
             kind: EventType::CallInitiated,
             body: event.to_string().into_bytes(),
-        },
+        }),
         idempotency: None,
     };
     store

@@ -108,10 +108,14 @@ ids! {
 }
 
 ids! {
+    /// A batch of calls.
+    BatchId;
     /// An account's credential at a provider.
     CredentialId;
     /// A phone number of an account.
     PhoneNumberId;
+    /// Somebody whom a batch calls.
+    RecipientId;
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agent;
+mod batch;
 mod call;
 mod credential;
 mod e164;
@@ -16,6 +17,7 @@ pub mod json;
 pub mod metadata;
 
 pub use agent::{AgentStatus, Runtime};
+pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
     TerminationReason,
@@ -24,8 +26,8 @@ pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
 pub use e164::{E164, E164Error};
 pub use ids::{
-    AccountId, AgentId, AttemptId, ClaimId, ConversationId, CredentialId, DeliveryId, EndpointId,
-    EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RequestId,
+    AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
+    EndpointId, EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RecipientId, RequestId,
 };
 pub use json::{FieldError, Fields, Json, JsonError};
 pub use metadata::Metadata;

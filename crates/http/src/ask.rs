@@ -9,7 +9,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
-    AccountId, AgentId, CallHandle, ConversationId, DeliveryId, EndpointId, PhoneNumberId, Scope,
+    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, EndpointId, PhoneNumberId,
+    Scope,
 };
 use offhook_services::{Caller, Services};
 
@@ -56,6 +57,10 @@ permissions! {
 }
 
 permissions! {
+    /// `campaigns:read`.
+    CampaignsRead => Some(Scope::CampaignsRead);
+    /// `campaigns:write`.
+    CampaignsWrite => Some(Scope::CampaignsWrite);
     /// `phone_numbers:read`.
     PhoneNumbersRead => Some(Scope::PhoneNumbersRead);
     /// `phone_numbers:write`.
@@ -85,7 +90,7 @@ macro_rules! path_ids {
 
 path_ids! { AgentId ConversationId EndpointId DeliveryId }
 
-path_ids! { PhoneNumberId }
+path_ids! { BatchId PhoneNumberId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -63,7 +63,7 @@ impl FromBody for Nothing {
     }
 }
 
-fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, ApiError> {
+pub(crate) fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, ApiError> {
     if !is_json(headers) {
         return Err(invalid_json("The Content-Type must be application/json."));
     }
@@ -73,7 +73,7 @@ fn parse(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, ApiError> {
     })
 }
 
-fn invalid_json(message: &'static str) -> ApiError {
+pub(crate) fn invalid_json(message: &'static str) -> ApiError {
     ApiError::new(Code::InvalidJson, message)
 }
 
@@ -91,10 +91,19 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Refuses by the announced length before it reads, and by the real one while it does.
 async fn bytes(headers: &HeaderMap, payload: Payload) -> Result<Vec<u8>, ApiError> {
-    if announced(headers) > MAX_BODY_BYTES as u64 {
-        return Err(too_large());
+    bytes_up_to(headers, payload, MAX_BODY_BYTES).await
+}
+
+/// As long as the endpoint takes (decision 1.4); `most` is a whole number of MiB.
+pub(crate) async fn bytes_up_to(
+    headers: &HeaderMap,
+    payload: Payload,
+    most: usize,
+) -> Result<Vec<u8>, ApiError> {
+    if announced(headers) > most as u64 {
+        return Err(too_large(most));
     }
-    tokio::time::timeout(BODY_TIMEOUT, collect(payload))
+    tokio::time::timeout(BODY_TIMEOUT, collect(payload, most))
         .await
         .unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
 }
@@ -106,20 +115,24 @@ fn announced(headers: &HeaderMap) -> u64 {
         .unwrap_or(0)
 }
 
-async fn collect(mut payload: Payload) -> Result<Vec<u8>, ApiError> {
+async fn collect(mut payload: Payload, most: usize) -> Result<Vec<u8>, ApiError> {
     let mut body = Vec::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| invalid_json("The body broke off."))?;
-        if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(too_large());
+        if body.len() + chunk.len() > most {
+            return Err(too_large(most));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
 
-fn too_large() -> ApiError {
-    ApiError::new(Code::PayloadTooLarge, "The body is larger than 1 MiB.")
+fn too_large(most: usize) -> ApiError {
+    let mebibytes = most / (1024 * 1024);
+    ApiError::new(
+        Code::PayloadTooLarge,
+        format!("The body is larger than {mebibytes} MiB."),
+    )
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod agents;
+pub(crate) mod batches;
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod models;

@@ -25,7 +25,7 @@ impl FromBody for Repeatable {
 }
 
 /// The key, taken as it is: quotes are part of it.
-fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut lines = headers.get_all("idempotency-key");
     let Some(line) = lines.next() else {
         return Ok(None);

@@ -6,6 +6,7 @@
 //! [`Code`], and leaves in the envelope.
 
 mod ask;
+mod batch_body;
 mod body;
 mod connection;
 mod cursor;

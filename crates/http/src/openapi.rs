@@ -80,6 +80,10 @@ fn describe(operation: &Operation) -> Value {
             "required": body.required,
             "content": {"application/json": {"schema": reference(body.schema)}},
         });
+        if let Some(form) = operation.form {
+            described["requestBody"]["content"]["multipart/form-data"] =
+                json!({"schema": reference(form)});
+        }
     }
     described
 }
@@ -106,7 +110,7 @@ fn responses(operation: &Operation) -> Value {
 fn success(operation: &Operation) -> Value {
     let mut names = vec!["X-Request-Id"];
     names.extend(limit_headers(operation));
-    if operation.id == "placeCall" {
+    if ["placeCall", "createBatch", "retryBatch"].contains(&operation.id) {
         names.extend(["Location", "Idempotent-Replayed"]);
     }
     let content = match operation.answer {

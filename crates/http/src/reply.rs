@@ -2,9 +2,12 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use offhook_services::PlacedReply;
 use serde::Serialize;
 
 use crate::ApiError;
+use crate::edge::IDEMPOTENT_REPLAYED;
 
 /// What a handler answers.
 pub(crate) type Reply = Result<HttpResponse, ApiError>;
@@ -22,6 +25,18 @@ pub(crate) fn created(body: &impl Serialize) -> Reply {
 /// 202 with a body: work goes on after the answer.
 pub(crate) fn accepted(body: &impl Serialize) -> Reply {
     json(StatusCode::ACCEPTED, body)
+}
+
+/// The answer to something that can be asked for again under an Idempotency-Key.
+pub(crate) fn placed(placed: PlacedReply) -> Reply {
+    let status = StatusCode::from_u16(placed.status).map_err(ApiError::internal)?;
+    let mut answer = HttpResponse::build(status);
+    answer.content_type("application/json");
+    answer.insert_header((LOCATION, placed.location));
+    if placed.replayed {
+        answer.insert_header((IDEMPOTENT_REPLAYED, "true"));
+    }
+    Ok(answer.body(placed.body))
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> Reply {

@@ -4,7 +4,9 @@ use actix_web::dev::Handler;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
-use crate::endpoints::{account, agents, calls, conversations, models, numbers, process, webhooks};
+use crate::endpoints::{
+    account, agents, batches, calls, conversations, models, numbers, process, webhooks,
+};
 use crate::error::ApiError;
 
 /// A path and what answers its methods.
@@ -75,6 +77,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         calls::routes(),
         conversations::routes(),
         numbers::routes(),
+        batches::routes(),
         webhooks::routes(),
         process::routes(),
     ]

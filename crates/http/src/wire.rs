@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod agent;
+pub(crate) mod batch;
 pub(crate) mod conversation;
 pub(crate) mod model;
 pub(crate) mod number;

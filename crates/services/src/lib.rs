@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod batches;
 mod calls;
 mod catalog;
 mod clock;
@@ -36,6 +37,7 @@ use tokio::sync::Notify;
 
 pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentView, Agents};
+pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use clock::SystemClock;
@@ -88,6 +90,8 @@ pub struct Wakes {
     pub dispatcher: Arc<Notify>,
     /// How often this process has changed a webhook endpoint: what the dispatcher has claimed before is looked at again.
     pub endpoint_changes: Arc<AtomicU64>,
+    /// A batch is to be looked at.
+    pub batches: Arc<Notify>,
 }
 
 pub(crate) struct Shared {
@@ -122,6 +126,7 @@ pub struct Services {
     keys: Keys,
     agents: Agents,
     calls: Calls,
+    batches: Batches,
     conversations: Conversations,
     credentials: Credentials,
     legacy: Legacy,
@@ -164,6 +169,7 @@ impl Services {
             agents: Agents::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
+            batches: Batches::new(shared.clone()),
             credentials: Credentials::new(shared.clone()),
             legacy: Legacy::new(shared.clone()),
             numbers: Numbers::new(shared.clone()),
@@ -219,6 +225,12 @@ impl Services {
     #[must_use]
     pub const fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// Batch calls.
+    #[must_use]
+    pub const fn batches(&self) -> &Batches {
+        &self.batches
     }
 
     /// Credentials of accounts at providers.

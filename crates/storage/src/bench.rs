@@ -17,7 +17,9 @@ impl Store {
         write!(self, |conn| {
             queries::calls::insert(conn, &call).await?;
             let (id, at) = (Some(call.id), call.at);
-            queries::events::insert_event(conn, call.account_id, id, call.event, at).await?;
+            if let Some(event) = call.event {
+                queries::events::insert_event(conn, call.account_id, id, event, at).await?;
+            }
             Ok(Verdict::Commit(()))
         })
     }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod batches;
 mod calls;
 mod conversations;
 mod credentials;
@@ -13,6 +14,7 @@ use offhook_domain::Timestamp;
 
 pub use accounts::*;
 pub use agents::*;
+pub use batches::*;
 pub use calls::*;
 pub use conversations::*;
 pub use credentials::*;

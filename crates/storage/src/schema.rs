@@ -403,6 +403,61 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    batch_calls (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        agent_id -> sql::Uuid,
+        phone_number_id -> Nullable<sql::Uuid>,
+        key_id -> sql::Uuid,
+        status -> sql::Word,
+        paused_reason -> Nullable<sql::Word>,
+        scheduled_at -> Nullable<sql::Instant>,
+        total -> Integer,
+        pending -> Integer,
+        dialing -> Integer,
+        completed -> Integer,
+        failed -> Integer,
+        cancelled -> Integer,
+        created_at -> sql::Instant,
+        started_at -> Nullable<sql::Instant>,
+        ended_at -> Nullable<sql::Instant>,
+        look_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    batch_recipients (id) {
+        id -> sql::Uuid,
+        batch_id -> sql::Uuid,
+        place -> Integer,
+        to_number -> sql::Word,
+        metadata -> sql::Json,
+        status -> sql::Word,
+        attempt -> Integer,
+        conversation_id -> Nullable<sql::Uuid>,
+        failure_reason -> Nullable<sql::Word>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    batch_tries (recipient_id, attempt) {
+        recipient_id -> sql::Uuid,
+        attempt -> Integer,
+        conversation_id -> sql::Uuid,
+    }
+}
+
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));

@@ -18,10 +18,11 @@ use diesel::serialize::{self, IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, AttemptId, CallState, Channel, ClaimId, ConversationId,
-    ConversationStatus, CredentialId, CredentialProvider, DeliveryId, E164, EndpointId, EventId,
-    EventType, FailureReason, KeyId, LedgerId, MemberId, NodeId, NumberProvider, PhoneNumberId,
-    Plan, Runtime, Scopes, TerminationReason, Timestamp,
+    AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
+    ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, E164,
+    EndpointId, EventId, EventType, FailureReason, KeyId, LedgerId, MemberId, NodeId,
+    NumberProvider, PausedReason, PhoneNumberId, Plan, RecipientId, RecipientStatus, Runtime,
+    Scopes, TerminationReason, Timestamp,
 };
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
@@ -197,7 +198,7 @@ column! {
     |value| Ok(Timestamp::from_micros(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?))
 }
 
-id_columns! { CredentialId PhoneNumberId }
+id_columns! { BatchId CredentialId PhoneNumberId RecipientId }
 
 queryable!(Instant: Timestamp);
 
@@ -240,4 +241,4 @@ word_columns! {
     FailureReason Plan Runtime Scopes TerminationReason
 }
 
-word_columns! { CredentialProvider NumberProvider }
+word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason RecipientStatus }

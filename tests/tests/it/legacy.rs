@@ -63,6 +63,43 @@ both! {
         assert_eq!(synced, json!({"listed": 2, "added": 0, "archived": 0}));
     }
 
+    async fn a_batch_calls_nobody_twice_when_its_process_dies(database: Database) {
+        let simulator = SimulatorProcess::start(20).await;
+        let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let account = server.account("pro").await;
+        let agents = agents(&server, &account).await;
+        let recipients: Vec<Value> = (0..40).map(|n| json!({"to": format!("+521551234{n:04}")})).collect();
+        let body = json!({"name": "Spring", "agent_id": agents[0]["id"], "recipients": recipients});
+        let made = account.post("/v1/batch-calls", body).send().await.assert(202);
+        let target = format!("/v1/batch-calls/{}", text(&made["id"]));
+        eventually("some calls that have ended", LIMIT, || async {
+            let batch = account.read(&target).await;
+            (batch["counts"]["completed"].as_i64() > Some(3)).then_some(())
+        })
+        .await;
+        server.crash_and_restart().await;
+        let batch = eventually("the end of the batch", SETTLED_WITHIN, || async {
+            let answer = account.get(&target).try_send().await.ok()?;
+            let batch = (answer.status == 200).then(|| answer.json())?;
+            (batch["status"] == "completed").then_some(batch)
+        })
+        .await;
+        let counts = &batch["counts"];
+        assert_eq!(counts["completed"].as_i64().unwrap_or(0) + counts["failed"].as_i64().unwrap_or(0), 40);
+        let rows = account.read(&format!("{target}/recipients?limit=100")).await;
+        let rows = rows["data"].as_array().cloned().unwrap_or_default();
+        assert_eq!(rows.len(), 40);
+        for row in rows {
+            let dialed = simulator.dials().iter().filter(|dial| dial["to"] == row["to"]).count();
+            assert!(dialed <= 1, "{row}");
+            match text(&row["status"]) {
+                "completed" => assert_eq!(dialed, 1),
+                "failed" => assert_eq!(row["failure_reason"], "interrupted"),
+                other => panic!("{other}: {row}"),
+            }
+        }
+    }
+
     async fn a_legacy_call_whose_process_dies_is_interrupted_and_never_dialed_again(database: Database) {
         let simulator = SimulatorProcess::start(1).await;
         let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;

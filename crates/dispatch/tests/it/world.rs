@@ -172,7 +172,7 @@ impl World {
             price: Price::from_millicredits_per_minute(0),
             reserve: 0,
             at,
-            event: event(EventType::CallInitiated, at),
+            event: Some(event(EventType::CallInitiated, at)),
             idempotency: None,
         };
         let id = call.id;

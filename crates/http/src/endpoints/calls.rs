@@ -1,8 +1,5 @@
 //! `/v1/calls` (interface; decisions 6.4 and §8).
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
 use offhook_domain::{
     AgentId, CallHandle, Channel, ConversationId, ConversationStatus, FieldError,
 };
@@ -12,7 +9,6 @@ use offhook_services::store::ConversationFilter;
 use crate::ApiError;
 use crate::ask::{Ask, CallsRead, CallsWrite};
 use crate::body::Nothing;
-use crate::edge::IDEMPOTENT_REPLAYED;
 use crate::idempotency::Repeatable;
 use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
@@ -83,15 +79,7 @@ async fn place(ask: Ask<CallsWrite, (), (), Repeatable>) -> Reply {
         body: ask.body.json.clone(),
         request_id: ask.exchange.id,
     };
-    let placed = ask.services().calls().place(request).await?;
-    let status = StatusCode::from_u16(placed.status).map_err(ApiError::internal)?;
-    let mut answer = HttpResponse::build(status);
-    answer.content_type("application/json");
-    answer.insert_header((LOCATION, placed.location));
-    if placed.replayed {
-        answer.insert_header((IDEMPOTENT_REPLAYED, "true"));
-    }
-    Ok(answer.body(placed.body))
+    reply::placed(ask.services().calls().place(request).await?)
 }
 
 /// `GET /v1/calls/{id}`

@@ -2,7 +2,9 @@
 
 use offhook_domain::FieldError;
 use offhook_services::store::StoreError;
-use offhook_services::{AgentError, HangUpError, NumberError, PlaceCallError, WebhookError};
+use offhook_services::{
+    AgentError, BatchError, HangUpError, NumberError, PlaceCallError, WebhookError,
+};
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
 
@@ -56,6 +58,27 @@ impl From<WebhookError> for ApiError {
             WebhookError::Invalid(fault) => fault.into(),
             WebhookError::Conflict(message) => conflict(message),
             WebhookError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<BatchError> for ApiError {
+    fn from(error: BatchError) -> Self {
+        match error {
+            BatchError::NotFound => Self::not_found(),
+            BatchError::Invalid(fault) => fault.into(),
+            BatchError::Conflict(message) => conflict(message),
+            BatchError::UnsupportedRuntime(message) => unsupported(message),
+            // What is true of a call is true of a batch.
+            BatchError::IdempotencyConflict => PlaceCallError::IdempotencyConflict.into(),
+            BatchError::InFlight => PlaceCallError::InFlight.into(),
+            BatchError::UnknownCommit => Self::new(
+                Code::ServiceUnavailable,
+                "The batch may have been written: a retry with the same Idempotency-Key tells.",
+            )
+            .retry_after(SOON_S)
+            .because("the outcome of a commit is unknown"),
+            BatchError::Store(error) => error.into(),
         }
     }
 }

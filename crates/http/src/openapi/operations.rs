@@ -14,6 +14,8 @@ pub(super) struct Operation {
     pub(super) summary: &'static str,
     pub(super) access: Access,
     pub(super) body: Option<Body>,
+    /// The schema of the same body as a multipart form, where it may be one.
+    pub(super) form: Option<&'static str>,
     pub(super) status: u16,
     pub(super) answer: Answer,
     filters: Vec<Value>,
@@ -67,6 +69,7 @@ impl Operation {
             summary,
             access,
             body: None,
+            form: None,
             status: 200,
             answer,
             filters: Vec::new(),
@@ -87,6 +90,11 @@ impl Operation {
             schema,
             required: false,
         });
+        self
+    }
+
+    pub(super) fn form(mut self, schema: &'static str) -> Self {
+        self.form = Some(schema);
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod account;
 mod agents;
+mod batches;
 mod calls;
 mod conversations;
 mod numbers;
@@ -19,6 +20,7 @@ pub(super) fn operations() -> Vec<Operation> {
         calls::operations(),
         conversations::operations(),
         numbers::operations(),
+        batches::operations(),
         webhooks::operations(),
     ]
     .into_iter()
@@ -33,6 +35,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         agents::schemas(),
         conversations::schemas(),
         numbers::schemas(),
+        batches::schemas(),
         webhooks::schemas(),
     ]
     .into_iter()

@@ -2,6 +2,7 @@
 
 mod agents;
 mod app;
+mod batches;
 mod bodies;
 mod calls;
 mod checks;

@@ -184,13 +184,13 @@ impl Calls {
             price,
             reserve,
             at,
-            event: events::initiated(
+            event: Some(events::initiated(
                 CallHandle(id),
                 request.agent_ref,
                 &request.to,
                 request.metadata.as_json_text(),
                 at,
-            ),
+            )),
             idempotency: idempotency_key.map(|key| IdempotencyClaim {
                 operation: OPERATION,
                 key,

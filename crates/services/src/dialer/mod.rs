@@ -74,6 +74,8 @@ impl Dialer {
         let housekeeper = tokio::spawn(keeping_house);
         let in_step = crate::legacy::keep_in_step(self.shared.clone(), sweeping.clone());
         let in_step = tokio::spawn(in_step);
+        let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
+        let scheduler = tokio::spawn(scheduler);
         self.claim_until(&stop).await;
         let _ = sweeper.await;
         self.calls.close();
@@ -85,7 +87,7 @@ impl Dialer {
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
         sweeping.cancel();
-        let _ = tokio::join!(keeper, listener, housekeeper, in_step);
+        let _ = tokio::join!(keeper, listener, housekeeper, in_step, scheduler);
         if self
             .shared
             .store

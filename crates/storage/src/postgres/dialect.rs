@@ -7,8 +7,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId,
-    Timestamp,
+    AccountId, AgentId, AgentStatus, BatchId, ClaimId, ConversationId, DeliveryId, EndpointId,
+    EventId, Timestamp,
 };
 
 use super::Conn;
@@ -23,7 +23,7 @@ use crate::sql;
 use crate::sql::V;
 use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
-    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, StoreError,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, NewRecipient, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -257,6 +257,31 @@ pub(crate) async fn insert_attempts(
     .bind::<sql::Instant, _>(V(at))
     .execute(conn)
     .await?;
+    Ok(())
+}
+
+/// Recipients of a batch, in their order: a statement for every 1,000.
+pub(crate) async fn insert_recipients(
+    conn: &mut Conn,
+    batch: BatchId,
+    recipients: Vec<NewRecipient>,
+) -> Result<(), StoreError> {
+    let mut first = 0_i32;
+    for some in recipients.chunks(1_000) {
+        diesel::sql_query(
+            "INSERT INTO batch_recipients (id, batch_id, place, to_number, metadata, status, attempt) \
+             SELECT r.id, $1, $2 + r.place - 1, r.to_number, r.metadata, 'pending', 1 \
+             FROM UNNEST($3, $4, $5) WITH ORDINALITY AS r(id, to_number, metadata, place)",
+        )
+        .bind::<sql::Uuid, _>(V(batch))
+        .bind::<Integer, _>(first)
+        .bind::<Array<sql::Uuid>, _>(column(some, |r| r.id))
+        .bind::<Array<sql::Word>, _>(column(some, |r| r.to.clone()))
+        .bind::<Array<sql::Json>, _>(column(some, |r| r.metadata.clone()))
+        .execute(conn)
+        .await?;
+        first += i32::try_from(some.len()).unwrap_or(0);
+    }
     Ok(())
 }
 

@@ -4,11 +4,11 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, CallOutcome, CallState, Channel, ClaimId, ConversationId, ConversationStatus,
-    FailureReason, Timestamp,
+    FailureReason, Runtime, Timestamp,
 };
 
 use super::super::{Conn, dialect};
-use super::{events, wallets};
+use super::{batch_looks, events, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, NewTurn, Settlement, StoreError};
@@ -200,28 +200,35 @@ pub(crate) async fn settle(
     (account, id, claim): (AccountId, ConversationId, ClaimId),
     settlement: Settlement,
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
-    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Closing))
-                .and(calls::claim_id.eq(V(claim)))
-                .and(calls::account_id.eq(V(account))),
-        )
-        .set((
-            calls::state.eq(V(settlement.state)),
-            calls::status.eq(V(settlement.state.list_status())),
-            calls::summary.eq(&settlement.summary),
-            calls::credits.eq(settlement.credits),
-            calls::claim_id.eq(None::<ClaimId>),
-            calls::lease_expires_at.eq(None::<Timestamp>),
-            calls::last_seq.eq(calls::last_seq + 1),
-        ))
-        .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(seq) = seq else { return Ok(None) };
+    let ended: Option<(i32, Runtime, Option<FailureReason>)> =
+        diesel::update(calls::table.find(V(id)))
+            .filter(
+                calls::state
+                    .eq(V(CallState::Closing))
+                    .and(calls::claim_id.eq(V(claim)))
+                    .and(calls::account_id.eq(V(account))),
+            )
+            .set((
+                calls::state.eq(V(settlement.state)),
+                calls::status.eq(V(settlement.state.list_status())),
+                calls::summary.eq(&settlement.summary),
+                calls::credits.eq(settlement.credits),
+                calls::claim_id.eq(None::<ClaimId>),
+                calls::lease_expires_at.eq(None::<Timestamp>),
+                calls::last_seq.eq(calls::last_seq + 1),
+            ))
+            .returning((calls::last_seq, calls::runtime, calls::failure_reason))
+            .get_result(conn)
+            .await
+            .optional()?;
+    let Some((seq, runtime, reason)) = ended else {
+        return Ok(None);
+    };
     moment(conn, id, seq, settlement.state, settlement.at).await?;
+    if runtime == Runtime::Legacy {
+        let outcome = (settlement.state, reason);
+        batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
+    }
     finish(conn, account, id, settlement).await.map(Some)
 }
 
@@ -232,28 +239,35 @@ pub(crate) async fn end_queued(
     reason: FailureReason,
     settlement: Settlement,
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
-    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::account_id
-                .eq(V(account))
-                .and(calls::state.eq(V(CallState::Queued))),
-        )
-        .set((
-            calls::state.eq(V(settlement.state)),
-            calls::status.eq(V(settlement.state.list_status())),
-            calls::failure_reason.eq(V(reason)),
-            calls::ended_at.eq(V(settlement.at)),
-            calls::duration_seconds.eq(0),
-            calls::summary.eq(&settlement.summary),
-            calls::credits.eq(0),
-            calls::last_seq.eq(calls::last_seq + 1),
-        ))
-        .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(seq) = seq else { return Ok(None) };
+    let ended: Option<(i32, Runtime, Option<FailureReason>)> =
+        diesel::update(calls::table.find(V(id)))
+            .filter(
+                calls::account_id
+                    .eq(V(account))
+                    .and(calls::state.eq(V(CallState::Queued))),
+            )
+            .set((
+                calls::state.eq(V(settlement.state)),
+                calls::status.eq(V(settlement.state.list_status())),
+                calls::failure_reason.eq(V(reason)),
+                calls::ended_at.eq(V(settlement.at)),
+                calls::duration_seconds.eq(0),
+                calls::summary.eq(&settlement.summary),
+                calls::credits.eq(0),
+                calls::last_seq.eq(calls::last_seq + 1),
+            ))
+            .returning((calls::last_seq, calls::runtime, calls::failure_reason))
+            .get_result(conn)
+            .await
+            .optional()?;
+    let Some((seq, runtime, reason)) = ended else {
+        return Ok(None);
+    };
     moment(conn, id, seq, settlement.state, settlement.at).await?;
+    if runtime == Runtime::Legacy {
+        let outcome = (settlement.state, reason);
+        batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
+    }
     finish(conn, account, id, settlement).await.map(Some)
 }
 

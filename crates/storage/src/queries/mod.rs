@@ -2,6 +2,8 @@
 
 pub(crate) mod accounts;
 pub(crate) mod agents;
+pub(crate) mod batch_looks;
+pub(crate) mod batches;
 pub(crate) mod calls;
 pub(crate) mod claims;
 pub(crate) mod conversations;

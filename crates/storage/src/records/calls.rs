@@ -71,8 +71,8 @@ pub struct NewCall {
     pub reserve: Credits,
     /// When it is accepted.
     pub at: Timestamp,
-    /// `call.initiated`.
-    pub event: NewEvent,
+    /// `call.initiated`; none for a call that no client placed (decision 6.4).
+    pub event: Option<NewEvent>,
     /// The Idempotency-Key, if one was sent.
     pub idempotency: Option<IdempotencyClaim>,
 }

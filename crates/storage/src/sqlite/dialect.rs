@@ -8,8 +8,8 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, ClaimId, ConversationId, DeliveryId, EndpointId, EventId,
-    Timestamp,
+    AccountId, AgentId, AgentStatus, BatchId, ClaimId, ConversationId, DeliveryId, EndpointId,
+    EventId, RecipientStatus, Timestamp,
 };
 
 use super::Conn;
@@ -17,14 +17,15 @@ use super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::queries::events::NewDelivery;
 use super::queries::idempotency::KeyRow;
 use crate::schema::{
-    accounts, agents, api_keys, attempts, deliveries, idempotency_keys as keys, resends,
-    service_settings, webhook_endpoint_health as health, webhook_endpoints as endpoints,
+    accounts, agents, api_keys, attempts, batch_recipients as recipients, deliveries,
+    idempotency_keys as keys, resends, service_settings, webhook_endpoint_health as health,
+    webhook_endpoints as endpoints,
 };
 use crate::sql;
 use crate::sql::V;
 use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
-    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, StoreError,
+    DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, NewRecipient, StoreError,
 };
 
 diesel::define_sql_function! {
@@ -196,6 +197,29 @@ pub(crate) async fn insert_attempts(
                 attempts::number.eq(attempt.number),
                 attempts::at.eq(V(at)),
                 attempts::outcome.eq(V(AttemptOutcome::Begun)),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Recipients of a batch, in their order.
+pub(crate) async fn insert_recipients(
+    conn: &mut Conn,
+    batch: BatchId,
+    new: Vec<NewRecipient>,
+) -> Result<(), StoreError> {
+    for (place, recipient) in (0_i32..).zip(new) {
+        diesel::insert_into(recipients::table)
+            .values((
+                recipients::id.eq(V(recipient.id)),
+                recipients::batch_id.eq(V(batch)),
+                recipients::place.eq(place),
+                recipients::to_number.eq(V(recipient.to)),
+                recipients::metadata.eq(V(recipient.metadata)),
+                recipients::status.eq(V(RecipientStatus::Pending)),
+                recipients::attempt.eq(1),
             ))
             .execute(conn)
             .await?;

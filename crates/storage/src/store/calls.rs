@@ -69,8 +69,12 @@ impl Store {
                 }
                 queries::wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
             }
-            let endpoints =
-                queries::events::emit(conn, call.account_id, call.id, call.event, call.at).await?;
+            let endpoints = match call.event {
+                Some(event) => {
+                    queries::events::emit(conn, call.account_id, call.id, event, call.at).await?
+                }
+                None => Vec::new(),
+            };
             failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
             Ok(Verdict::Commit(Placed::Accepted(endpoints)))
         })

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod batches;
 mod calls;
 mod credentials;
 mod legacy;
@@ -15,8 +16,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use offhook_domain::{
-    AccountId, AgentId, AttemptId, ClaimId, ConversationId, CredentialId, DeliveryId, EndpointId,
-    EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RequestId, Timestamp,
+    AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
+    EndpointId, EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RecipientId, RequestId,
+    Timestamp,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -307,7 +309,7 @@ minted! {
     RequestId
 }
 
-minted! { CredentialId PhoneNumberId }
+minted! { BatchId CredentialId PhoneNumberId RecipientId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

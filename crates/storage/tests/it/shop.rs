@@ -101,7 +101,7 @@ impl Shop {
             price: Price::from_millicredits_per_minute(1_000),
             reserve: 10,
             at,
-            event: event(EventType::CallInitiated, at),
+            event: Some(event(EventType::CallInitiated, at)),
             idempotency: None,
         }
     }

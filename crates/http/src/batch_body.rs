@@ -1,0 +1,89 @@
+//! The bodies of batch calls: JSON or a form with a CSV file, at most 20 MiB, under an Idempotency-Key.
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::web::Bytes;
+use futures_util::stream;
+use offhook_domain::{FieldError, Json};
+use offhook_services::BatchBody;
+
+use crate::ApiError;
+use crate::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
+use crate::idempotency;
+
+/// Decision 1.4.
+const MAX_BYTES: usize = 20 * 1024 * 1024;
+
+/// The field of the form that holds the CSV file.
+const FILE: &str = "file";
+
+/// A batch that is safe to send again.
+#[derive(Debug)]
+pub(crate) struct BatchUpload {
+    pub(crate) key: Option<String>,
+    pub(crate) body: BatchBody,
+}
+
+impl FromBody for BatchUpload {
+    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+        let key = idempotency::key(headers)?;
+        let bytes = bytes_up_to(headers, payload, MAX_BYTES).await?;
+        let body = match boundary(headers) {
+            Some(boundary) => form(bytes, boundary).await?,
+            None => BatchBody::Json(parse(headers, &bytes)?),
+        };
+        Ok(Self { key, body })
+    }
+}
+
+/// A request to try again, safe to send again: nothing but its key has to be said.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    pub(crate) key: Option<String>,
+    pub(crate) json: Json,
+}
+
+impl FromBody for Retry {
+    async fn read(headers: &HeaderMap, payload: Payload) -> Result<Self, ApiError> {
+        let key = idempotency::key(headers)?;
+        let Optional(json) = Optional::read(headers, payload).await?;
+        Ok(Self { key, json })
+    }
+}
+
+fn boundary(headers: &HeaderMap) -> Option<String> {
+    let mut lines = headers.get_all(CONTENT_TYPE);
+    let (line, None) = (lines.next()?, lines.next()) else {
+        return None;
+    };
+    multer::parse_boundary(line.to_str().ok()?).ok()
+}
+
+/// Text fields become members of an object, so that they are judged as those of a JSON body are.
+async fn form(bytes: Vec<u8>, boundary: String) -> Result<BatchBody, ApiError> {
+    let malformed = |_| invalid_json("The body is not a multipart form.");
+    let whole = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from(bytes))]);
+    let mut form = multer::Multipart::new(whole, boundary);
+    let mut members: Vec<(String, Json)> = Vec::new();
+    let mut file = None;
+    while let Some(field) = form.next_field().await.map_err(malformed)? {
+        let name = field.name().unwrap_or_default().to_owned();
+        let taken = members.iter().any(|(known, _)| *known == name);
+        if taken || (name == FILE && file.is_some()) {
+            return Err(FieldError::new(name, "is given more than once").into());
+        }
+        let content = field.bytes().await.map_err(malformed)?;
+        if name == FILE {
+            file = Some(content.to_vec());
+            continue;
+        }
+        let text = std::str::from_utf8(&content).ok();
+        let Some(text) = text.filter(|text| !text.contains('\0')) else {
+            return Err(FieldError::new(name, "must be UTF-8 without U+0000").into());
+        };
+        members.push((name, Json::String(text.to_owned())));
+    }
+    let file = file.ok_or_else(|| FieldError::new(FILE, "is required"))?;
+    let fields = Json::Object(members);
+    Ok(BatchBody::Csv { fields, file })
+}

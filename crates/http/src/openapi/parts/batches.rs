@@ -1,0 +1,161 @@
+//! Batch calls.
+
+use offhook_domain::{BatchStatus, FailureReason, PausedReason, RecipientStatus, Scope};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, header, query};
+use super::super::schemas::{
+    any_object, array, e164, instant, integer, nullable, object, request, string, text, uuid, words,
+};
+use crate::Code;
+
+fn key() -> Value {
+    header(
+        "Idempotency-Key",
+        "A retry with the same key and body within 24 hours gets the first answer again.",
+        json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
+    )
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{List, One};
+    let read = Access::Scope(Scope::CampaignsRead);
+    let write = Access::Scope(Scope::CampaignsWrite);
+    let (all, one) = ("/v1/batch-calls", "/v1/batch-calls/{id}");
+    let step = |path, id, summary| {
+        Operation::new("POST", path, id, write, One("BatchCall"), summary)
+            .optional_body("Nothing")
+            .errors_too(&[Code::Conflict])
+    };
+    vec![
+        Operation::new("GET", all, "listBatches", read, List("BatchCall"), "List batch calls")
+            .filters(vec![
+                query("status", "Only in this status.", words(BatchStatus::ALL)),
+                query("agent_id", "Only of this agent.", uuid()),
+            ]),
+        Operation::new(
+            "POST",
+            all,
+            "createBatch",
+            write,
+            One("BatchCall"),
+            "Call many recipients with a legacy agent; JSON, or a form with the same fields and the recipients as a CSV \
+             `file` with a column `to` and one per variable",
+        )
+        .body("CreateBatchCall")
+        .form("CreateBatchCallForm")
+        .filters(vec![key()])
+        .status(202)
+        .errors_too(&[
+            Code::InvalidIdempotencyKey,
+            Code::IdempotencyConflict,
+            Code::Conflict,
+            Code::UnsupportedRuntime,
+        ]),
+        Operation::new("GET", one, "getBatch", read, One("BatchCall"), "Read a batch"),
+        Operation::new(
+            "GET",
+            "/v1/batch-calls/{id}/recipients",
+            "listBatchRecipients",
+            read,
+            List("BatchRecipient"),
+            "List a batch's recipients, in the order that they were given in",
+        )
+        .filters(vec![query(
+            "status",
+            "Only in this status.",
+            words(RecipientStatus::ALL),
+        )]),
+        step(
+            "/v1/batch-calls/{id}/pause",
+            "pauseBatch",
+            "Call nobody new; calls under way go on",
+        ),
+        step("/v1/batch-calls/{id}/resume", "resumeBatch", "Go on"),
+        step(
+            "/v1/batch-calls/{id}/cancel",
+            "cancelBatch",
+            "End a batch; calls under way go on to their end",
+        ),
+        Operation::new(
+            "POST",
+            "/v1/batch-calls/{id}/retry",
+            "retryBatch",
+            write,
+            One("BatchCall"),
+            "Call those of an ended batch again that were not called well",
+        )
+        .optional_body("Nothing")
+        .filters(vec![key()])
+        .status(202)
+        .errors_too(&[
+            Code::InvalidIdempotencyKey,
+            Code::IdempotencyConflict,
+            Code::Conflict,
+        ]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let counts = [
+        ("total", integer()),
+        ("pending", integer()),
+        ("dialing", integer()),
+        ("completed", integer()),
+        ("failed", integer()),
+        ("cancelled", integer()),
+    ];
+    let batch = [
+        ("id", uuid()),
+        ("name", string()),
+        ("agent_id", uuid()),
+        ("phone_number_id", nullable(uuid())),
+        ("status", words(BatchStatus::ALL)),
+        ("paused_reason", nullable(words(PausedReason::ALL))),
+        ("scheduled_at", nullable(instant())),
+        ("counts", object(&counts)),
+        ("created_at", instant()),
+        ("started_at", nullable(instant())),
+        ("ended_at", nullable(instant())),
+    ];
+    let recipient = [
+        ("id", uuid()),
+        ("to", e164()),
+        ("status", words(RecipientStatus::ALL)),
+        ("call_id", nullable(string())),
+        ("failure_reason", nullable(words(FailureReason::ALL))),
+        ("metadata", nullable(any_object())),
+    ];
+    let fields = [
+        ("name", text(120)),
+        ("agent_id", text(255)),
+        ("phone_number_id", nullable(uuid())),
+        ("scheduled_at", nullable(string())),
+    ];
+    let row = request(
+        &["to"],
+        &[("to", e164()), ("metadata", nullable(any_object()))],
+    );
+    let mut rows = array(row);
+    rows["minItems"] = json!(1);
+    rows["maxItems"] = json!(10_000);
+    let file = json!({"type": "string", "format": "binary"});
+    vec![
+        ("BatchCall", object(&batch)),
+        ("BatchRecipient", object(&recipient)),
+        (
+            "CreateBatchCall",
+            request(
+                &["name", "agent_id", "recipients"],
+                &[&fields[..], &[("recipients", rows)]].concat(),
+            ),
+        ),
+        (
+            "CreateBatchCallForm",
+            request(
+                &["name", "agent_id", "file"],
+                &[&fields[..], &[("file", file)]].concat(),
+            ),
+        ),
+    ]
+}

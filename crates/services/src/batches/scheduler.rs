@@ -1,0 +1,100 @@
+//! The scheduler: looks at batches that are due and places their calls, a few at a time. Nodes share the work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, BatchId};
+use offhook_storage::{BatchLook, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::Shared;
+
+/// How often due batches are looked for, and how soon a running one is looked at again.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long a batch that lacks credits, budget or an active agent waits for the next look.
+const LATER: Duration = Duration::from_secs(30);
+
+/// How long one node has for a look before another one may try.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Batches that are looked at in turn.
+const BATCH: i64 = 32;
+
+/// Calls that one look places at most.
+const CALLS: i64 = 50;
+
+/// Places the calls of batches until `stop`.
+pub(crate) async fn keep_calling(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !stop.is_cancelled() {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = shared.wakes.batches.notified() => {}
+            _ = tick.tick() => {}
+        }
+        if let Err(error) = look_around(&shared).await {
+            tracing::warn!(%error, "due batches could not be looked at");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+async fn look_around(shared: &Shared) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    if !shared.store.has_due_batches(now).await? {
+        return Ok(());
+    }
+    for (account, id) in shared.store.take_due_batches(BATCH, LEASE, now).await? {
+        if let Err(error) = look_at(shared, account, id).await {
+            // Its lease runs out, and it is due again.
+            tracing::warn!(%error, batch = %id, "a batch could not be looked at");
+        }
+    }
+    Ok(())
+}
+
+async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(), StoreError> {
+    let Some(row) = shared.store.account(account).await? else {
+        return Ok(());
+    };
+    let live_calls = shared.plans.terms(row.plan).live_calls;
+    let (price, reserve) = shared.legacy_terms();
+    let at = shared.clock.now();
+    let look = BatchLook {
+        at,
+        calls_at_most: share(live_calls),
+        most: CALLS,
+        price,
+        reserve,
+        shared_number: shared.carrier.ours(),
+        next: at.plus(LOOK_EVERY),
+        later: at.plus(LATER),
+    };
+    if shared.store.look_at_batch(account, id, look).await? > 0 {
+        shared.wakes.dialer.notify_one();
+    }
+    Ok(())
+}
+
+/// What batches may bring the account's calls up to: a tenth of the plan's live calls, at least one, stays free, so that
+/// single calls never wait for a batch. Of one live call, batches have it all.
+fn share(live_calls: u32) -> i64 {
+    let live = i64::from(live_calls);
+    (live - (live / 10).max(1)).max(live.min(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_live_calls_is_left_to_single_calls() {
+        let shares = [(0, 0), (1, 1), (2, 1), (5, 4), (20, 18), (100, 90)];
+        for (live, most) in shares {
+            assert_eq!(share(live), most, "{live}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The scheduler's looks at batches, and what the end of a call does to its batch.
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
+    FailureReason, KeyId, PausedReason, RecipientId, RecipientStatus, Runtime, Timestamp,
+};
+
+use super::super::Conn;
+use super::batches::{NEVER, end};
+use super::wallets::{Draw, Reserve, hold, insert_reservation};
+use super::{agents, calls, numbers};
+use crate::schema::{
+    api_keys, batch_calls as batches, batch_recipients as recipients, batch_tries as tries,
+    conversations, wallets,
+};
+use crate::sql::V;
+use crate::{Batch, BatchLook, NewCall, Recipient, StoreError};
+
+/// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
+pub(crate) async fn take_due(
+    conn: &mut Conn,
+    most: i64,
+    (now, until): (Timestamp, Timestamp),
+) -> Result<Vec<(AccountId, BatchId)>, StoreError> {
+    let due: Vec<BatchId> = batches::table
+        .filter(batches::look_at.le(V(now)))
+        .order(batches::look_at)
+        .limit(most)
+        .select(batches::id)
+        .load(conn)
+        .await?;
+    let mut taken = Vec::with_capacity(due.len());
+    for id in due {
+        // Another node may have been faster: then it is due no more.
+        let batch: Option<(AccountId, BatchId)> = diesel::update(batches::table.find(V(id)))
+            .filter(batches::look_at.le(V(now)))
+            .set(batches::look_at.eq(V(until)))
+            .returning((batches::account_id, batches::id))
+            .get_result(conn)
+            .await
+            .optional()?;
+        taken.extend(batch);
+    }
+    Ok(taken)
+}
+
+/// Places what a batch, which is held, may place now; returns how many calls. The account's row is held, so that no two
+/// looks count the same room.
+pub(crate) async fn look(
+    conn: &mut Conn,
+    batch: Batch,
+    look: &BatchLook,
+) -> Result<usize, StoreError> {
+    let waits = match (batch.status, batch.paused_reason) {
+        (BatchStatus::Scheduled | BatchStatus::Running, _) => true,
+        (BatchStatus::Paused, reason) => reason != Some(PausedReason::Customer),
+        _ => false,
+    };
+    if !waits || batch.pending == 0 {
+        look_again(conn, batch.id, NEVER).await?;
+        return Ok(0);
+    }
+    let agent = agents::find(conn, batch.account_id, batch.agent_id).await?;
+    let Some(agent) = agent.filter(|agent| agent.status != AgentStatus::Archived) else {
+        end(conn, &batch, BatchStatus::Failed, look.at).await?;
+        return Ok(0);
+    };
+    if agent.status != AgentStatus::Active {
+        look_again(conn, batch.id, look.later).await?;
+        return Ok(0);
+    }
+    let Some(from) = number(conn, &batch, look).await? else {
+        end(conn, &batch, BatchStatus::Failed, look.at).await?;
+        return Ok(0);
+    };
+    let room = look.calls_at_most - calls_under_way(conn, batch.account_id).await?;
+    let most = room.min(look.most);
+    if most <= 0 {
+        goes_on(conn, &batch, 0, look).await?;
+        return Ok(0);
+    }
+    let next: Vec<Recipient> = recipients::table
+        .filter(recipients::batch_id.eq(V(batch.id)))
+        .filter(recipients::status.eq(V(RecipientStatus::Pending)))
+        .order(recipients::place)
+        .limit(most)
+        .select(Recipient::as_select())
+        .load(conn)
+        .await?;
+    let draw = Draw {
+        account: batch.account_id,
+        key: Some(batch.key_id),
+        budget: budget(conn, batch.key_id).await?,
+        month: look.at.utc_month(),
+    };
+    let mut placed = 0;
+    for recipient in next {
+        let lacks = match reserve(conn, &draw, look.reserve).await? {
+            Reserve::Held => None,
+            Reserve::WalletTooLow => Some(PausedReason::NoCredits),
+            Reserve::BudgetTooLow => Some(PausedReason::KeyBudget),
+        };
+        if let Some(reason) = lacks {
+            goes_on(conn, &batch, placed, look).await?;
+            pause(conn, batch.id, reason, look.later).await?;
+            return Ok(placed);
+        }
+        place(conn, &batch, recipient, (&draw, &from), look).await?;
+        placed += 1;
+    }
+    goes_on(conn, &batch, placed, look).await?;
+    Ok(placed)
+}
+
+/// The number that the customer chose, which must still be there; else what every call of the agent comes from.
+async fn number(
+    conn: &mut Conn,
+    batch: &Batch,
+    look: &BatchLook,
+) -> Result<Option<E164>, StoreError> {
+    if let Some(id) = batch.phone_number_id {
+        let number = numbers::find(conn, batch.account_id, id).await?;
+        return Ok(number.map(|number| number.phone_number));
+    }
+    let own = numbers::to_call_from(conn, batch.account_id, batch.agent_id).await?;
+    Ok(own.or_else(|| look.shared_number.clone()))
+}
+
+/// The account's calls that wait, ring, talk or close. The states are written out for the partial indexes.
+async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    let mut calls = 0;
+    for states in [
+        "conversations.state = 'queued'",
+        "conversations.state IN ('dialing', 'live', 'closing')",
+    ] {
+        calls += conversations::table
+            .filter(conversations::account_id.eq(V(account)))
+            .filter(sql::<Bool>(states))
+            .count()
+            .get_result::<i64>(conn)
+            .await?;
+    }
+    Ok(calls)
+}
+
+async fn budget(conn: &mut Conn, key: KeyId) -> Result<Option<Credits>, StoreError> {
+    Ok(api_keys::table
+        .find(V(key))
+        .select(api_keys::monthly_credit_budget)
+        .first(conn)
+        .await?)
+}
+
+/// Holds credits for one more call, or leaves everything as it was.
+async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve, StoreError> {
+    if credits == 0 {
+        return Ok(Reserve::Held);
+    }
+    let held = hold(conn, draw, credits).await?;
+    if held == Reserve::BudgetTooLow {
+        // The wallet was asked first, and the calls before this one are to stay.
+        diesel::update(wallets::table.find(V(draw.account)))
+            .set(wallets::reserved.eq(wallets::reserved - credits))
+            .execute(conn)
+            .await?;
+    }
+    Ok(held)
+}
+
+async fn place(
+    conn: &mut Conn,
+    batch: &Batch,
+    recipient: Recipient,
+    (draw, from): (&Draw, &E164),
+    look: &BatchLook,
+) -> Result<(), StoreError> {
+    let id: ConversationId = crate::store::mint(look.at);
+    let call = NewCall {
+        id,
+        account_id: batch.account_id,
+        agent_id: batch.agent_id,
+        agent_ref: batch.agent_id.to_string(),
+        agent_version: 0,
+        runtime: Runtime::Legacy,
+        key_id: batch.key_id,
+        key_budget: draw.budget,
+        from: from.clone(),
+        to: recipient.to_number,
+        metadata: recipient.metadata,
+        price: look.price,
+        reserve: look.reserve,
+        at: look.at,
+        // `call.initiated` tells of POST /v1/calls alone (decision 6.4).
+        event: None,
+        idempotency: None,
+    };
+    calls::insert(conn, &call).await?;
+    if look.reserve > 0 {
+        insert_reservation(conn, id, draw, look.reserve).await?;
+    }
+    diesel::insert_into(tries::table)
+        .values((
+            tries::recipient_id.eq(V(recipient.id)),
+            tries::attempt.eq(recipient.attempt),
+            tries::conversation_id.eq(V(id)),
+        ))
+        .execute(conn)
+        .await?;
+    diesel::update(recipients::table.find(V(recipient.id)))
+        .set((
+            recipients::status.eq(V(RecipientStatus::Dialing)),
+            recipients::conversation_id.eq(V(id)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The batch runs, with so many calls more; it is looked at again while somebody waits.
+async fn goes_on(
+    conn: &mut Conn,
+    batch: &Batch,
+    placed: usize,
+    look: &BatchLook,
+) -> Result<(), StoreError> {
+    let placed = i32::try_from(placed).unwrap_or(i32::MAX);
+    // A batch that is paused for want of credits runs again once a call could be placed.
+    let status = match batch.status {
+        BatchStatus::Paused if placed == 0 => BatchStatus::Paused,
+        _ => BatchStatus::Running,
+    };
+    let reason = batch
+        .paused_reason
+        .filter(|_| status == BatchStatus::Paused);
+    let next = if batch.pending > placed {
+        look.next
+    } else {
+        NEVER
+    };
+    diesel::update(batches::table.find(V(batch.id)))
+        .set((
+            batches::status.eq(V(status)),
+            batches::paused_reason.eq(reason),
+            batches::pending.eq(batches::pending - placed),
+            batches::dialing.eq(batches::dialing + placed),
+            batches::started_at.eq(V(batch.started_at.unwrap_or(look.at))),
+            batches::look_at.eq(V(next)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn pause(
+    conn: &mut Conn,
+    id: BatchId,
+    reason: PausedReason,
+    later: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(batches::table.find(V(id)))
+        .set((
+            batches::status.eq(V(BatchStatus::Paused)),
+            batches::paused_reason.eq(V(reason)),
+            batches::look_at.eq(V(later)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+async fn look_again(conn: &mut Conn, id: BatchId, at: Timestamp) -> Result<(), StoreError> {
+    diesel::update(batches::table.find(V(id)))
+        .set(batches::look_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Tells a call's batch that the call has ended: in the closing transaction, before the wallet. A call that no batch
+/// placed changes nothing. The batch is completed with its last recipient.
+pub(crate) async fn call_ended(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    (state, reason): (CallState, Option<FailureReason>),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let recipient: Option<RecipientId> = tries::table
+        .filter(tries::conversation_id.eq(V(conversation)))
+        .select(tries::recipient_id)
+        .first(conn)
+        .await
+        .optional()?;
+    let Some(recipient) = recipient else {
+        return Ok(());
+    };
+    let batch: BatchId = recipients::table
+        .find(V(recipient))
+        .select(recipients::batch_id)
+        .first(conn)
+        .await?;
+    let completed = state == CallState::Completed;
+    let status = if completed {
+        RecipientStatus::Completed
+    } else {
+        RecipientStatus::Failed
+    };
+    let counted: Batch = diesel::update(batches::table.find(V(batch)))
+        .set((
+            batches::dialing.eq(batches::dialing - 1),
+            batches::completed.eq(batches::completed + i32::from(completed)),
+            batches::failed.eq(batches::failed + i32::from(!completed)),
+        ))
+        .returning(Batch::as_returning())
+        .get_result(conn)
+        .await?;
+    diesel::update(recipients::table.find(V(recipient)))
+        .set((
+            recipients::status.eq(V(status)),
+            recipients::failure_reason.eq(reason),
+        ))
+        .execute(conn)
+        .await?;
+    if counted.pending == 0 && counted.dialing == 0 && !counted.status.is_over() {
+        diesel::update(batches::table.find(V(batch)))
+            .set((
+                batches::status.eq(V(BatchStatus::Completed)),
+                batches::paused_reason.eq(None::<PausedReason>),
+                batches::ended_at.eq(V(at)),
+                batches::look_at.eq(V(NEVER)),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Whether any batch is to be looked at.
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+    let due: Option<BatchId> = batches::table
+        .filter(batches::look_at.le(V(now)))
+        .order(batches::look_at)
+        .select(batches::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(due.is_some())
+}

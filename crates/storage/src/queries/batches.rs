@@ -1,0 +1,248 @@
+//! Batch calls and their recipients, as customers read and steer them.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
+    Timestamp,
+};
+
+use super::super::{Conn, Db};
+use crate::schema::{batch_calls as batches, batch_recipients as recipients};
+use crate::sql::V;
+use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, StoreError};
+
+/// When a batch is looked at that waits for nothing: never.
+pub(crate) const NEVER: Timestamp = Timestamp::from_micros(253_402_300_799_000_000);
+
+pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<(), StoreError> {
+    diesel::insert_into(batches::table)
+        .values((
+            (
+                batches::id.eq(V(batch.id)),
+                batches::account_id.eq(V(batch.account_id)),
+                batches::name.eq(batch.name.clone()),
+                batches::agent_id.eq(V(batch.agent_id)),
+                batches::phone_number_id.eq(batch.phone_number_id),
+                batches::key_id.eq(V(batch.key_id)),
+                batches::status.eq(V(batch.status)),
+                batches::paused_reason.eq(batch.paused_reason),
+                batches::scheduled_at.eq(batch.scheduled_at),
+            ),
+            (
+                batches::total.eq(batch.total),
+                batches::pending.eq(batch.pending),
+                batches::dialing.eq(batch.dialing),
+                batches::completed.eq(batch.completed),
+                batches::failed.eq(batch.failed),
+                batches::cancelled.eq(batch.cancelled),
+                batches::created_at.eq(V(batch.created_at)),
+                batches::started_at.eq(batch.started_at),
+                batches::look_at.eq(V(batch.scheduled_at.unwrap_or(batch.created_at))),
+            ),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Option<Batch>, StoreError> {
+    Ok(batches::table
+        .filter(
+            batches::id
+                .eq(V(id))
+                .and(batches::account_id.eq(V(account))),
+        )
+        .select(Batch::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: BatchFilter,
+    after: Option<PageKey<BatchId>>,
+    limit: i64,
+) -> Result<Vec<Batch>, StoreError> {
+    let mut query = batches::table
+        .filter(batches::account_id.eq(V(account)))
+        .order((batches::created_at.desc(), batches::id.desc()))
+        .limit(limit + 1)
+        .select(Batch::as_select())
+        .into_boxed::<Db>();
+    if let Some(status) = filter.status {
+        query = query.filter(batches::status.eq(V(status)));
+    }
+    if let Some(agent) = filter.agent {
+        query = query.filter(batches::agent_id.eq(V(agent)));
+    }
+    if let Some((at, id)) = after {
+        query = query
+            .filter(batches::created_at.le(V(at)))
+            .filter(batches::created_at.lt(V(at)).or(batches::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Recipients behind place `after`, in order. The caller has looked up the batch for its account.
+pub(crate) async fn recipients(
+    conn: &mut Conn,
+    batch: BatchId,
+    status: Option<RecipientStatus>,
+    after: Option<i32>,
+    limit: i64,
+) -> Result<Vec<Recipient>, StoreError> {
+    let mut query = recipients::table
+        .filter(recipients::batch_id.eq(V(batch)))
+        .order(recipients::place)
+        .limit(limit)
+        .select(Recipient::as_select())
+        .into_boxed::<Db>();
+    if let Some(status) = status {
+        query = query.filter(recipients::status.eq(V(status)));
+    }
+    if let Some(after) = after {
+        query = query.filter(recipients::place.gt(after));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Takes the batch's row for the duration of the transaction. Whoever changes a batch takes it before a wallet.
+pub(crate) async fn hold(
+    conn: &mut Conn,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Option<Batch>, StoreError> {
+    // An UPDATE that changes nothing locks the row on both databases.
+    Ok(diesel::update(batches::table.find(V(id)))
+        .filter(batches::account_id.eq(V(account)))
+        .set(batches::total.eq(batches::total))
+        .returning(Batch::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Takes a step that the batch, which is held, allows; `None` if it does not.
+pub(crate) async fn step(
+    conn: &mut Conn,
+    batch: &Batch,
+    step: BatchStep,
+    at: Timestamp,
+) -> Result<Option<Batch>, StoreError> {
+    use BatchStatus::{Paused, Running, Scheduled};
+    let by_customer = batch.paused_reason == Some(PausedReason::Customer);
+    match (step, batch.status) {
+        (BatchStep::Pause, Scheduled | Running) => {}
+        (BatchStep::Pause, Paused) if !by_customer => {}
+        (BatchStep::Resume, Paused) => {}
+        (BatchStep::Cancel, Scheduled | Running | Paused) => {
+            return end(conn, batch, BatchStatus::Cancelled, at).await.map(Some);
+        }
+        _ => return Ok(None),
+    }
+    let (status, reason, look_at) = match step {
+        BatchStep::Pause => (Paused, Some(PausedReason::Customer), NEVER),
+        BatchStep::Resume | BatchStep::Cancel => {
+            let begins = batch.scheduled_at.filter(|begins| *begins > at);
+            match (batch.started_at, begins) {
+                (None, Some(begins)) => (Scheduled, None, begins),
+                _ => (Running, None, at),
+            }
+        }
+    };
+    let started_at = match status {
+        Running => batch.started_at.or(Some(at)),
+        _ => batch.started_at,
+    };
+    let changed = diesel::update(batches::table.find(V(batch.id)))
+        .set((
+            batches::started_at.eq(started_at),
+            batches::status.eq(V(status)),
+            batches::paused_reason.eq(reason),
+            batches::look_at.eq(V(look_at)),
+        ))
+        .returning(Batch::as_returning())
+        .get_result(conn)
+        .await?;
+    Ok(Some(changed))
+}
+
+/// Ends a batch, which is held: nobody new is called; calls under way go on to their end and still count.
+pub(crate) async fn end(
+    conn: &mut Conn,
+    batch: &Batch,
+    status: BatchStatus,
+    at: Timestamp,
+) -> Result<Batch, StoreError> {
+    diesel::update(recipients::table)
+        .filter(recipients::batch_id.eq(V(batch.id)))
+        .filter(recipients::status.eq(V(RecipientStatus::Pending)))
+        .set(recipients::status.eq(V(RecipientStatus::Cancelled)))
+        .execute(conn)
+        .await?;
+    Ok(diesel::update(batches::table.find(V(batch.id)))
+        .set((
+            batches::status.eq(V(status)),
+            batches::paused_reason.eq(None::<PausedReason>),
+            batches::pending.eq(0),
+            batches::cancelled.eq(batches::cancelled + batches::pending),
+            batches::ended_at.eq(V(at)),
+            batches::look_at.eq(V(NEVER)),
+        ))
+        .returning(Batch::as_returning())
+        .get_result(conn)
+        .await?)
+}
+
+/// Makes the recipients of an ended batch, which is held, pending again that were not called well; `None` if there is
+/// none.
+pub(crate) async fn retry(
+    conn: &mut Conn,
+    batch: &Batch,
+    at: Timestamp,
+) -> Result<Option<Batch>, StoreError> {
+    use RecipientStatus::{Cancelled, Failed, Pending};
+    // A new try for who was called; who was not still has the first.
+    let again = diesel::update(recipients::table)
+        .filter(recipients::batch_id.eq(V(batch.id)))
+        .filter(recipients::status.eq(V(Failed)))
+        .set((
+            recipients::status.eq(V(Pending)),
+            recipients::attempt.eq(recipients::attempt + 1),
+            recipients::conversation_id.eq(None::<ConversationId>),
+            recipients::failure_reason.eq(None::<FailureReason>),
+        ))
+        .execute(conn)
+        .await?;
+    let first = diesel::update(recipients::table)
+        .filter(recipients::batch_id.eq(V(batch.id)))
+        .filter(recipients::status.eq(V(Cancelled)))
+        .set(recipients::status.eq(V(Pending)))
+        .execute(conn)
+        .await?;
+    if again + first == 0 {
+        return Ok(None);
+    }
+    Ok(Some(
+        diesel::update(batches::table.find(V(batch.id)))
+            .set((
+                batches::status.eq(V(BatchStatus::Running)),
+                batches::pending.eq(batches::pending + batches::failed + batches::cancelled),
+                batches::failed.eq(0),
+                batches::cancelled.eq(0),
+                batches::started_at.eq(V(batch.started_at.unwrap_or(at))),
+                batches::ended_at.eq(None::<Timestamp>),
+                batches::look_at.eq(V(at)),
+            ))
+            .returning(Batch::as_returning())
+            .get_result(conn)
+            .await?,
+    ))
+}

@@ -1,0 +1,209 @@
+//! Batch calls.
+
+use std::time::Duration;
+
+use offhook_domain::{AccountId, BatchId, RecipientStatus, Timestamp};
+
+use super::{read, write};
+use crate::{
+    Batch, BatchFilter, BatchLook, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, PageKey,
+    Recipient, Store, StoreError, Verdict,
+};
+
+impl Store {
+    /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if the batch may have been stored, the others if it was not.
+    pub async fn create_batch(&self, new: NewBatch) -> Result<BatchWrite, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let NewBatch {
+                batch,
+                recipients,
+                idempotency,
+            } = new;
+            if let Some(claim) = &idempotency {
+                use queries::idempotency::Take;
+                let clock = (batch.created_at, offset);
+                match queries::idempotency::take(conn, batch.account_id, claim, clock).await? {
+                    Take::Owned => {}
+                    Take::Used(answer) => {
+                        return Ok(Verdict::Rollback(BatchWrite::KeyUsed(answer)));
+                    }
+                    Take::InFlight => return Ok(Verdict::Rollback(BatchWrite::KeyInFlight)),
+                }
+            }
+            queries::batches::insert(conn, &batch).await?;
+            dialect::insert_recipients(conn, batch.id, recipients).await?;
+            Ok(Verdict::Commit(BatchWrite::Done(batch)))
+        })
+    }
+
+    /// A batch of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+    ) -> Result<Option<Batch>, StoreError> {
+        read!(self, |conn| queries::batches::find(conn, account, id).await)
+    }
+
+    /// A page of the account's batches, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn batches(
+        &self,
+        account: AccountId,
+        filter: BatchFilter,
+        after: Option<PageKey<BatchId>>,
+        limit: i64,
+    ) -> Result<Vec<Batch>, StoreError> {
+        read!(self, |conn| queries::batches::page(
+            conn, account, filter, after, limit
+        )
+        .await)
+    }
+
+    /// A page of a batch's recipients behind place `after`, in order, with one more than `limit` if there is a next
+    /// page; `None` if the account has no such batch.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn batch_recipients(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        status: Option<RecipientStatus>,
+        after: Option<i32>,
+        limit: i64,
+    ) -> Result<Option<Vec<Recipient>>, StoreError> {
+        read!(self, |conn| {
+            if queries::batches::find(conn, account, id).await?.is_none() {
+                return Ok(None);
+            }
+            let rows = queries::batches::recipients(conn, id, status, after, limit + 1).await?;
+            Ok(Some(rows))
+        })
+    }
+
+    /// Pauses, resumes or cancels a batch.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn step_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        step: BatchStep,
+        at: Timestamp,
+    ) -> Result<BatchWrite, StoreError> {
+        write!(self, |conn| {
+            let Some(batch) = queries::batches::hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(BatchWrite::Absent));
+            };
+            Ok(
+                match queries::batches::step(conn, &batch, step, at).await? {
+                    Some(changed) => Verdict::Commit(BatchWrite::Done(changed)),
+                    None => Verdict::Rollback(BatchWrite::Refused(batch)),
+                },
+            )
+        })
+    }
+
+    /// Calls the recipients of an ended batch again that were not called well, in one transaction with the
+    /// Idempotency-Key. `answer` makes what the key will replay.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if it may have been done, the others if it was not.
+    pub async fn retry_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        claim: Option<IdempotencyClaim>,
+        answer: fn(&Batch) -> Vec<u8>,
+        at: Timestamp,
+    ) -> Result<BatchWrite, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let Some(batch) = queries::batches::hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(BatchWrite::Absent));
+            };
+            let changed = match batch.status.is_over() {
+                true => queries::batches::retry(conn, &batch, at).await?,
+                false => None,
+            };
+            if let Some(mut claim) = claim {
+                use queries::idempotency::Take;
+                if let Some(changed) = &changed {
+                    claim.answer.body = answer(changed);
+                }
+                match queries::idempotency::take(conn, account, &claim, (at, offset)).await? {
+                    Take::Owned => {}
+                    Take::Used(answer) => {
+                        return Ok(Verdict::Rollback(BatchWrite::KeyUsed(answer)));
+                    }
+                    Take::InFlight => return Ok(Verdict::Rollback(BatchWrite::KeyInFlight)),
+                }
+            }
+            Ok(match changed {
+                Some(changed) => Verdict::Commit(BatchWrite::Done(changed)),
+                None => Verdict::Rollback(BatchWrite::Refused(batch)),
+            })
+        })
+    }
+
+    /// Takes up to `most` batches that are to be looked at; each is this caller's for `lease`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_due_batches(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<(AccountId, BatchId)>, StoreError> {
+        write!(self, |conn| {
+            let times = (now, now.plus(lease));
+            let taken = queries::batch_looks::take_due(conn, most, times).await?;
+            Ok(if taken.is_empty() {
+                Verdict::Rollback(taken)
+            } else {
+                Verdict::Commit(taken)
+            })
+        })
+    }
+
+    /// Whether any batch is to be looked at: a read, so that an idle scheduler keeps nobody from writing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn has_due_batches(&self, now: Timestamp) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::batch_looks::has_due(conn, now).await)
+    }
+
+    /// Places what a batch may place now: each recipient's call, its reservation and the counts in one transaction.
+    /// Returns how many calls were placed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn look_at_batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+        look: BatchLook,
+    ) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            dialect::lock_account(conn, account).await?;
+            let Some(batch) = queries::batches::hold(conn, account, id).await? else {
+                return Ok(Verdict::Rollback(0));
+            };
+            let placed = queries::batch_looks::look(conn, batch, &look).await?;
+            Ok(Verdict::Commit(placed))
+        })
+    }
+}
