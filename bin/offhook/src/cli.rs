@@ -2,7 +2,9 @@
 
 mod account;
 mod credential;
+mod integration;
 mod key;
+mod member;
 mod number;
 mod simulator;
 mod webhooks;
@@ -62,6 +64,12 @@ enum Command {
     /// Bring legacy agents in step with their provider.
     #[command(subcommand)]
     Legacy(credential::LegacyCommand),
+    /// Bring people into an account's team.
+    #[command(subcommand)]
+    Member(member::MemberCommand),
+    /// Write what accounts have connected.
+    #[command(subcommand)]
+    Integration(integration::IntegrationCommand),
     /// Give phone numbers to accounts.
     #[command(subcommand)]
     Number(number::NumberCommand),
@@ -123,6 +131,8 @@ impl Cli {
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
             Command::Legacy(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Member(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Integration(command) => command.run(&start(flags, QUIET)?).await,
             Command::Number(command) => command.run(&start(flags, QUIET)?).await,
             Command::Simulator(args) => {
                 let settings = start(flags, SERVING)?;
@@ -209,6 +219,15 @@ mod tests {
             &format!("offhook account credential list --account {id} --json"),
             &format!("offhook account credential remove --account {id} --provider simulator"),
             &format!("offhook legacy sync --account {id} --json"),
+            &format!(
+                "offhook member add --account {id} --email e@example.com --name Eva --role admin --json"
+            ),
+            &format!(
+                "offhook member invite --account {id} --email e@example.com --name Eva --role viewer"
+            ),
+            &format!(
+                "offhook integration set --account {id} --toolkit hubspot --status error --error Denied --json"
+            ),
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
             "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",
@@ -240,6 +259,18 @@ mod tests {
             (
                 "offhook account credential remove --account 01890000-0000-7000-8000-000000000000 --provider x",
                 "--provider",
+            ),
+            (
+                "offhook member add --account 01890000-0000-7000-8000-000000000000 --email e --name N --role admin",
+                "--email",
+            ),
+            (
+                "offhook member invite --account 01890000-0000-7000-8000-000000000000 --email e@x --name N --role king",
+                "`owner`, `admin`, `developer` or `viewer`",
+            ),
+            (
+                "offhook integration set --account 01890000-0000-7000-8000-000000000000 --toolkit x --status on",
+                "--status",
             ),
             ("offhook simulator --listen nowhere", "--listen"),
             (

@@ -87,6 +87,12 @@ pub(crate) fn write_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 
+/// The address that a process serves from this directory, if one does.
+pub(crate) fn read_listen(dir: &Path) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(dir.join(LISTEN_FILE)).ok()?;
+    text.trim().parse().ok()
+}
+
 /// Takes back the address that was written down.
 pub(crate) fn remove_listen(dir: &Path) {
     // A file that stays behind is written anew by the next start.

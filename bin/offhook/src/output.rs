@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use offhook_services::store::{Account, ApiKey, Credential, PhoneNumber};
+use offhook_services::Integration;
+use offhook_services::store::{Account, ApiKey, Credential, Invitation, Member, PhoneNumber};
 use serde_json::{Value, json};
 
 /// Prints `value` with `--json`, else `words`.
@@ -70,6 +71,44 @@ pub(crate) fn number(number: &PhoneNumber) -> Value {
         "agent_id": number.agent_id,
         "created_at": number.created_at,
         "updated_at": number.updated_at,
+    })
+}
+
+/// A member with the interface's field names.
+pub(crate) fn member(member: &Member) -> Value {
+    json!({
+        "id": member.id.to_string(),
+        "account_id": member.account_id.to_string(),
+        "name": member.name,
+        "email": member.email,
+        "role": member.role,
+        "joined_at": member.joined_at,
+    })
+}
+
+/// An invitation, without its link.
+pub(crate) fn invitation(invitation: &Invitation) -> Value {
+    json!({
+        "id": invitation.id.to_string(),
+        "account_id": invitation.account_id.to_string(),
+        "name": invitation.name,
+        "email": invitation.email,
+        "role": invitation.role,
+        "created_at": invitation.created_at,
+        "expires_at": invitation.expires_at,
+    })
+}
+
+/// An integration with the interface's field names.
+pub(crate) fn integration(integration: &Integration) -> Value {
+    json!({
+        "toolkit": integration.toolkit.toolkit,
+        "name": integration.toolkit.name,
+        "category": integration.toolkit.category,
+        "native": integration.toolkit.native,
+        "status": integration.status,
+        "connected_at": integration.connected_at,
+        "last_error": integration.last_error,
     })
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn services(
             ..CallSettings::default()
         },
     };
-    Services::new(config).context("the model catalog is broken")
+    Services::new(config).context("a shipped catalog is broken")
 }
 
 /// The use cases for a command that administers, beside a service that may be running.

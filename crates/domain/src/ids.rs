@@ -118,6 +118,11 @@ ids! {
     RecipientId;
 }
 
+ids! {
+    /// An invitation to an account's team.
+    InvitationId;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

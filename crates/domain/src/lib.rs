@@ -5,7 +5,10 @@ mod batch;
 mod call;
 mod credential;
 mod e164;
+mod email;
 mod ids;
+mod integration;
+mod member;
 mod number;
 mod plan;
 mod price;
@@ -25,11 +28,15 @@ pub use call::{
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
 pub use e164::{E164, E164Error};
+pub use email::{EmailAddress, EmailAddressError};
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RecipientId, RequestId,
+    EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
+    RecipientId, RequestId,
 };
+pub use integration::{IntegrationCategory, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};
+pub use member::MemberRole;
 pub use metadata::Metadata;
 pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};

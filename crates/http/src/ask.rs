@@ -67,6 +67,13 @@ permissions! {
     PhoneNumbersWrite => Some(Scope::PhoneNumbersWrite);
 }
 
+permissions! {
+    /// `team:read`.
+    TeamRead => Some(Scope::TeamRead);
+    /// `integrations:read`.
+    IntegrationsRead => Some(Scope::IntegrationsRead);
+}
+
 /// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
 /// every later check runs as it does for a row that does not exist (decision 1.5).
 pub(crate) trait FromPath: Sized {

@@ -12,6 +12,31 @@ const LENGTH: usize = 1 + 4 + 8 + 8 + 16 + 4;
 /// The sort key of a row: its time and id. Lists that are not sorted by time count their rows in the time.
 pub(crate) type SortKey = (Timestamp, Uuid);
 
+/// The longest text that can be a sort key, in bytes.
+const LONGEST_TEXT: usize = 8 + 16;
+
+/// The sort key of a list that is sorted by a short text without U+0000: its bytes.
+pub(crate) fn text_key(text: &str) -> SortKey {
+    let mut bytes = [0; LONGEST_TEXT];
+    debug_assert!(text.len() <= LONGEST_TEXT, "{text} does not fit a cursor");
+    for (to, from) in bytes.iter_mut().zip(text.bytes()) {
+        *to = from;
+    }
+    let (micros, id) = (&bytes[..8], &bytes[8..]);
+    let micros = micros
+        .iter()
+        .fold(0, |all, byte| all << 8 | i64::from(*byte));
+    let id = id.iter().fold(0, |all, byte| all << 8 | u128::from(*byte));
+    (Timestamp::from_micros(micros), Uuid::from_u128(id))
+}
+
+/// The text of such a sort key.
+pub(crate) fn key_text((micros, id): SortKey) -> String {
+    let bytes = [micros.micros().to_be_bytes().as_slice(), id.as_bytes()].concat();
+    let text = String::from_utf8_lossy(&bytes);
+    text.trim_end_matches('\0').to_owned()
+}
+
 /// A cursor that was ours and this endpoint's; its filters are still to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
@@ -95,6 +120,13 @@ mod tests {
             &format!("{text}="),
         ] {
             assert_eq!(Cursor::read("/v1/calls", foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_the_sort_key_that_it_was() {
+        for text in ["", "a", "google_calendar", "abcdefghijklmnopqrstuvwx", "é"] {
+            assert_eq!(key_text(text_key(text)), text);
         }
     }
 

@@ -79,18 +79,28 @@ impl<F> Listing<F> {
     }
 
     /// The list envelope around a page.
+    pub(crate) fn envelope<'a, T, W: Serialize>(
+        &self,
+        page: &'a Page<T>,
+        key: impl Fn(&T) -> SortKey,
+        wire: impl Fn(&'a T) -> W,
+    ) -> Envelope<W> {
+        let last = page.items.last().filter(|_| page.has_more);
+        Envelope {
+            data: page.items.iter().map(wire).collect(),
+            has_more: page.has_more,
+            next_cursor: last.map(|row| Cursor::write(&self.path, &self.filter_text, key(row))),
+        }
+    }
+
+    /// The answer with a page in its envelope.
     pub(crate) fn answer<'a, T, W: Serialize>(
         &self,
         page: &'a Page<T>,
         key: impl Fn(&T) -> SortKey,
         wire: impl Fn(&'a T) -> W,
     ) -> Result<HttpResponse, ApiError> {
-        let last = page.items.last().filter(|_| page.has_more);
-        reply::ok(&Envelope {
-            data: page.items.iter().map(wire).collect(),
-            has_more: page.has_more,
-            next_cursor: last.map(|row| Cursor::write(&self.path, &self.filter_text, key(row))),
-        })
+        reply::ok(&self.envelope(page, key, wire))
     }
 
     /// The list envelope around a page of rows that are all at hand, and stay in their order.
@@ -113,7 +123,7 @@ impl<F> Listing<F> {
 
 /// The list envelope (interface).
 #[derive(Serialize)]
-struct Envelope<W> {
+pub(crate) struct Envelope<W> {
     data: Vec<W>,
     has_more: bool,
     next_cursor: Option<String>,

@@ -5,7 +5,8 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
-    account, agents, batches, calls, conversations, models, numbers, process, webhooks,
+    account, agents, batches, calls, conversations, integrations, models, numbers, process, team,
+    webhooks,
 };
 use crate::error::ApiError;
 
@@ -79,6 +80,8 @@ pub(crate) fn table() -> Vec<Endpoint> {
         numbers::routes(),
         batches::routes(),
         webhooks::routes(),
+        integrations::routes(),
+        team::routes(),
         process::routes(),
     ]
     .into_iter()

@@ -4,8 +4,10 @@ pub(crate) mod account;
 pub(crate) mod agent;
 pub(crate) mod batch;
 pub(crate) mod conversation;
+pub(crate) mod integration;
 pub(crate) mod model;
 pub(crate) mod number;
+pub(crate) mod team;
 pub(crate) mod webhook;
 
 use serde_json::value::RawValue;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{AccountId, Plan};
-use offhook_storage::{Account, NewLedgerEntry, StoreError, mint};
+use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan};
+use offhook_storage::{Account, Member, NewLedgerEntry, StoreError, mint};
 
 use crate::Shared;
 
@@ -30,7 +30,7 @@ impl Accounts {
     /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
     ///
     /// # Errors
-    /// [`AccountError::Invalid`] for an empty or too long name, negative credits, or an e-mail address without `@`.
+    /// [`AccountError::Invalid`] for an empty or too long name, negative credits, or an address that is none.
     pub async fn create(
         &self,
         name: &str,
@@ -50,11 +50,9 @@ impl Accounts {
                 "--credits must not be negative".to_owned(),
             ));
         }
-        if owner_email.is_some_and(|email| !email.contains('@') || email.len() > 254) {
-            return Err(AccountError::Invalid(
-                "--owner-email must be an e-mail address".to_owned(),
-            ));
-        }
+        let owner_email = owner_email.map(str::parse::<EmailAddress>).transpose();
+        let owner_email =
+            owner_email.map_err(|error| AccountError::Invalid(format!("--owner-email {error}")))?;
         let at = self.0.clock.now();
         let id: AccountId = mint(at);
         let account = Account {
@@ -78,9 +76,13 @@ impl Accounts {
             description,
             at,
         });
-        let owner = owner_email.map(|email| {
-            let name = email.split('@').next().unwrap_or(email);
-            (name.to_owned(), email.to_owned())
+        let owner = owner_email.map(|email| Member {
+            id: mint(at),
+            account_id: id,
+            name: email.local_part().to_owned(),
+            email,
+            role: MemberRole::Owner,
+            joined_at: at,
         });
         self.0
             .store

@@ -68,10 +68,24 @@ impl fmt::Display for ModelKind {
     }
 }
 
-/// The shipped catalog is not what it should be.
+/// A shipped catalog is not what it should be.
 #[derive(Debug, thiserror::Error)]
-#[error("catalog: {0}")]
-pub struct CatalogError(pub(crate) String);
+#[error("{file}: {fault}")]
+pub struct CatalogError {
+    file: &'static str,
+    fault: String,
+}
+
+impl CatalogError {
+    pub(crate) const fn new(file: &'static str, fault: String) -> Self {
+        Self { file, fault }
+    }
+}
+
+/// A fault of this catalog.
+const fn wrong(fault: String) -> CatalogError {
+    CatalogError::new("catalog/models.toml", fault)
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,13 +122,13 @@ impl Catalog {
     }
 
     fn parse(text: &str, plans: &Plans) -> Result<Self, CatalogError> {
-        let file: File = toml::from_str(text).map_err(|error| CatalogError(error.to_string()))?;
+        let file: File = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let mut models: Vec<Model> = Vec::with_capacity(file.models.len());
         for entry in file.models {
             let price = price(entry.credits_per_minute)
-                .ok_or_else(|| CatalogError(format!("{}: bad credits_per_minute", entry.id)))?;
+                .ok_or_else(|| wrong(format!("{}: bad credits_per_minute", entry.id)))?;
             if models.iter().any(|model| model.id == entry.id) {
-                return Err(CatalogError(format!("{}: id used twice", entry.id)));
+                return Err(wrong(format!("{}: id used twice", entry.id)));
             }
             models.push(Model {
                 id: entry.id,

@@ -74,9 +74,10 @@ struct Terms {
 /// What a minute of a legacy agent's call costs.
 pub(crate) fn price() -> Result<Price, CatalogError> {
     let terms: Terms = toml::from_str(include_str!("../../../catalog/legacy.toml"))
-        .map_err(|error| CatalogError(format!("legacy.toml: {error}")))?;
-    catalog::price(terms.credits_per_minute)
-        .ok_or_else(|| CatalogError("legacy.toml: bad credits_per_minute".to_owned()))
+        .map_err(|error| CatalogError::new("catalog/legacy.toml", error.to_string()))?;
+    catalog::price(terms.credits_per_minute).ok_or_else(|| {
+        CatalogError::new("catalog/legacy.toml", "bad credits_per_minute".to_owned())
+    })
 }
 
 impl Shared {

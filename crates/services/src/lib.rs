@@ -15,11 +15,14 @@ mod feed;
 mod folding;
 mod health;
 mod housekeeping;
+mod integrations;
 mod keys;
 mod legacy;
 mod numbers;
 mod page;
 mod recordings;
+mod team;
+mod toolkits;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -45,12 +48,15 @@ pub use conversations::Conversations;
 pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
+pub use integrations::{Integration, IntegrationError, Integrations};
 pub use keys::{Caller, KeyError, Keys};
 pub use legacy::{Legacy, SyncError};
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
 pub use recordings::Recording;
+pub use team::{Invited, Seats, Team, TeamError};
+pub use toolkits::{Toolkit, Toolkits};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
 
 use feed::Feed;
@@ -99,6 +105,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) plans: Plans,
     pub(crate) catalog: Catalog,
+    pub(crate) toolkits: Toolkits,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) carrier: Arc<dyn Carrier>,
@@ -132,6 +139,8 @@ pub struct Services {
     legacy: Legacy,
     numbers: Numbers,
     webhooks: Webhooks,
+    team: Team,
+    integrations: Integrations,
     health: Health,
 }
 
@@ -139,7 +148,7 @@ impl Services {
     /// Puts the use cases together.
     ///
     /// # Errors
-    /// [`CatalogError`] if the shipped catalog does not hold what it should.
+    /// [`CatalogError`] if a shipped catalog does not hold what it should.
     pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
         let catalog = Catalog::load(&config.plans)?;
         let shared = Arc::new(Shared {
@@ -147,6 +156,7 @@ impl Services {
             clock: config.clock,
             plans: config.plans,
             catalog,
+            toolkits: Toolkits::load()?,
             models: config.models,
             latencies: Latencies::default(),
             carrier: config.carrier,
@@ -174,6 +184,8 @@ impl Services {
             legacy: Legacy::new(shared.clone()),
             numbers: Numbers::new(shared.clone()),
             webhooks: Webhooks::new(shared.clone()),
+            team: Team::new(shared.clone()),
+            integrations: Integrations::new(shared.clone()),
             health: Health::new(shared.clone()),
             shared,
         })
@@ -255,6 +267,18 @@ impl Services {
     #[must_use]
     pub const fn webhooks(&self) -> &Webhooks {
         &self.webhooks
+    }
+
+    /// The people who work with an account.
+    #[must_use]
+    pub const fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Integrations.
+    #[must_use]
+    pub const fn integrations(&self) -> &Integrations {
+        &self.integrations
     }
 
     /// The model catalog.

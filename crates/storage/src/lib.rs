@@ -25,6 +25,7 @@ pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::numbers::NumberWrite;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
+pub use store::team::SeatTaken;
 pub use store::webhooks::{Recovered, Resent};
 pub use store::{Durability, LEASE, Mint, Store, StoreConfig, mint};
 

@@ -6,8 +6,10 @@ mod batches;
 mod calls;
 mod conversations;
 mod credentials;
+mod integrations;
 mod legacy;
 mod numbers;
+mod team;
 mod webhooks;
 
 use offhook_domain::Timestamp;
@@ -18,8 +20,10 @@ pub use batches::*;
 pub use calls::*;
 pub use conversations::*;
 pub use credentials::*;
+pub use integrations::*;
 pub use legacy::*;
 pub use numbers::*;
+pub use team::*;
 pub use webhooks::*;
 
 /// Where a page begins: behind the row with this time and id, newest first.

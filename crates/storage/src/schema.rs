@@ -45,8 +45,8 @@ table! {
         id -> sql::Uuid,
         account_id -> sql::Uuid,
         name -> Text,
-        email -> Text,
-        role -> Text,
+        email -> sql::Word,
+        role -> sql::Word,
         joined_at -> sql::Instant,
     }
 }
@@ -455,6 +455,46 @@ table! {
         recipient_id -> sql::Uuid,
         attempt -> Integer,
         conversation_id -> sql::Uuid,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    account_seats (account_id) {
+        account_id -> sql::Uuid,
+        members -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    invitations (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        email -> sql::Word,
+        role -> sql::Word,
+        digest -> Binary,
+        created_at -> sql::Instant,
+        expires_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    integration_connections (account_id, toolkit) {
+        account_id -> sql::Uuid,
+        toolkit -> Text,
+        status -> sql::Word,
+        connected_at -> Nullable<sql::Instant>,
+        last_error -> Nullable<Text>,
+        updated_at -> sql::Instant,
     }
 }
 

@@ -24,6 +24,7 @@ use offhook_domain::{
     NumberProvider, PausedReason, PhoneNumberId, Plan, RecipientId, RecipientStatus, Runtime,
     Scopes, TerminationReason, Timestamp,
 };
+use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
@@ -200,6 +201,8 @@ column! {
 
 id_columns! { BatchId CredentialId PhoneNumberId RecipientId }
 
+id_columns! { InvitationId }
+
 queryable!(Instant: Timestamp);
 
 column! {
@@ -242,3 +245,5 @@ word_columns! {
 }
 
 word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason RecipientStatus }
+
+word_columns! { EmailAddress IntegrationStatus MemberRole }

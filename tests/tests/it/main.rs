@@ -1,5 +1,6 @@
 //! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
 
+mod administration;
 mod agent_faults;
 mod agents;
 mod auth;

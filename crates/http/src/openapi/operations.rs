@@ -123,14 +123,7 @@ impl Operation {
             });
         }
         if matches!(self.answer, Answer::List(_)) {
-            let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
-            parameters.push(query("limit", "Items on a page.", limit));
-            let cursor = json!({"type": "string"});
-            parameters.push(query(
-                "cursor",
-                "The `next_cursor` of the page before.",
-                cursor,
-            ));
+            parameters.extend(paging());
         }
         parameters.extend(self.filters.iter().cloned());
         parameters
@@ -174,6 +167,16 @@ pub(super) fn query(name: &str, description: &str, schema: Value) -> Value {
 
 pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
     json!({"name": name, "in": "header", "description": description, "schema": schema})
+}
+
+/// What every list takes.
+pub(super) fn paging() -> [Value; 2] {
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
+    let cursor = json!({"type": "string"});
+    [
+        query("limit", "Items on a page.", limit),
+        query("cursor", "The `next_cursor` of the page before.", cursor),
+    ]
 }
 
 pub(super) fn period() -> [Value; 2] {

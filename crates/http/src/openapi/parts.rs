@@ -5,7 +5,9 @@ mod agents;
 mod batches;
 mod calls;
 mod conversations;
+mod integrations;
 mod numbers;
+mod team;
 mod webhooks;
 
 use serde_json::Value;
@@ -22,6 +24,8 @@ pub(super) fn operations() -> Vec<Operation> {
         numbers::operations(),
         batches::operations(),
         webhooks::operations(),
+        integrations::operations(),
+        team::operations(),
     ]
     .into_iter()
     .flatten()
@@ -37,6 +41,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         numbers::schemas(),
         batches::schemas(),
         webhooks::schemas(),
+        integrations::schemas(),
+        team::schemas(),
     ]
     .into_iter()
     .flatten()

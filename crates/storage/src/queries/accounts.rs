@@ -1,11 +1,11 @@
-//! Accounts, members and keys.
+//! Accounts and keys.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, Credits, KeyId, MemberId, Timestamp};
+use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::super::Conn;
-use crate::schema::{accounts, api_keys, audit_log, members, wallets};
+use crate::schema::{accounts, api_keys, audit_log, wallets};
 use crate::sql::V;
 use crate::{Account, ApiKey, NewApiKey, StoreError};
 
@@ -47,27 +47,6 @@ pub(crate) async fn list(conn: &mut Conn) -> Result<Vec<Account>, StoreError> {
         .select(Account::as_select())
         .load(conn)
         .await?)
-}
-
-pub(crate) async fn insert_member(
-    conn: &mut Conn,
-    account: AccountId,
-    id: MemberId,
-    (name, email, role): (String, String, String),
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::insert_into(members::table)
-        .values((
-            members::id.eq(V(id)),
-            members::account_id.eq(V(account)),
-            members::name.eq(name),
-            members::email.eq(email),
-            members::role.eq(role),
-            members::joined_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 pub(crate) async fn insert_key(conn: &mut Conn, new: NewApiKey) -> Result<(), StoreError> {

@@ -1,9 +1,11 @@
 //! Accounts, keys and wallets.
 
-use offhook_domain::{AccountId, Credits, KeyId, MemberId, Timestamp};
+use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::{mint, read, write};
-use crate::{Account, ApiKey, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet};
+use crate::{
+    Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet,
+};
 
 impl Store {
     /// Makes an account with its wallet, its first credits and its first member.
@@ -14,7 +16,7 @@ impl Store {
         &self,
         account: Account,
         credits: Option<NewLedgerEntry>,
-        owner: Option<(String, String)>,
+        owner: Option<Member>,
     ) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::accounts::insert(conn, &account).await?;
@@ -22,10 +24,9 @@ impl Store {
             if let Some(entry) = credits {
                 queries::wallets::append(conn, account.id, mint(at), entry, None).await?;
             }
-            if let Some((name, email)) = owner {
-                let id: MemberId = mint(at);
-                let member = (name, email, "owner".to_owned());
-                queries::accounts::insert_member(conn, account.id, id, member, at).await?;
+            queries::team::begin_seats(conn, account.id, i64::from(owner.is_some())).await?;
+            if let Some(owner) = owner {
+                queries::team::insert_member(conn, owner).await?;
             }
             let id: offhook_domain::EventId = mint(at);
             let words = ("cli", "account.create", account.name.as_str());

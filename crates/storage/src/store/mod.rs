@@ -5,9 +5,11 @@ mod agents;
 mod batches;
 mod calls;
 mod credentials;
+mod integrations;
 mod legacy;
 pub(crate) mod numbers;
 pub(crate) mod retention;
+pub(crate) mod team;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -17,8 +19,8 @@ use std::time::Duration;
 
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId, RecipientId, RequestId,
-    Timestamp,
+    EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
+    RecipientId, RequestId, Timestamp,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -310,6 +312,8 @@ minted! {
 }
 
 minted! { BatchId CredentialId PhoneNumberId RecipientId }
+
+minted! { InvitationId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_domain::{KeyId, Plan};
-use offhook_storage::{Account, Store, StoreError, mint};
+use offhook_domain::{KeyId, MemberRole, Plan};
+use offhook_storage::{Account, Member, Store, StoreError, mint};
 use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after, new_key, pass};
@@ -73,14 +73,22 @@ contract! {
 
     async fn accounts_are_listed_oldest_first(store: Store) {
         for (name, at) in [("new", after(5)), ("old", T0)] {
+            let id = mint(at);
             let account = Account {
-                id: mint(at),
+                id,
                 name: name.to_owned(),
                 plan: Plan::Free,
                 engine_module: Some(true),
                 created_at: at,
             };
-            let owner = Some(("Eva".to_owned(), "eva@example.com".to_owned()));
+            let owner = Some(Member {
+                id: mint(at),
+                account_id: id,
+                name: "Eva".to_owned(),
+                email: "eva@example.com".parse().unwrap(),
+                role: MemberRole::Owner,
+                joined_at: at,
+            });
             store.create_account(account, None, owner).await.unwrap();
         }
         let accounts = store.accounts().await.unwrap();

@@ -12,6 +12,8 @@ mod closing;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
+mod integrations;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod legacy;
@@ -35,5 +37,7 @@ mod retention;
 mod schema;
 #[cfg(test)]
 mod shop;
+#[cfg(test)]
+mod team;
 #[cfg(test)]
 mod wallets;

@@ -111,6 +111,11 @@ async fn read_every_list(shop: &Shop) {
         }
     }
     for place in [None, Some((after(5_000), mint(after(5_000))))] {
+        let now = after(5_000);
+        store.team(shop.account, place, 20, now).await.unwrap();
+    }
+    store.connections(shop.account).await.unwrap();
+    for place in [None, Some((after(5_000), mint(after(5_000))))] {
         for filter in [
             DeliveryFilter::default(),
             DeliveryFilter {

@@ -1,0 +1,52 @@
+//! Integrations with other applications.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::agent::vocabulary;
+
+vocabulary! {
+    /// How an account stands to a toolkit of the catalog (decision 6.9).
+    IntegrationStatus {
+        /// Offered, and never connected.
+        Available => "available",
+        /// The connecting has begun.
+        Connecting => "connecting",
+        /// Connected.
+        Active => "active",
+        /// The application no longer takes the authorization.
+        Expired => "expired",
+        /// Connecting or using it failed.
+        Error => "error",
+        /// Once connected, and taken back.
+        Disconnected => "disconnected",
+    }
+}
+
+vocabulary! {
+    /// What a toolkit is for.
+    IntegrationCategory {
+        /// Events and free hours.
+        Calendar => "calendar",
+        /// Messages to people.
+        Communication => "communication",
+        /// Contacts and deals.
+        Crm => "crm",
+        /// Shops and orders.
+        Ecommerce => "ecommerce",
+        /// Campaigns and mailing lists.
+        Marketing => "marketing",
+        /// Invoices and money.
+        Payments => "payments",
+        /// Tasks, notes and projects.
+        Productivity => "productivity",
+        /// Tables of data.
+        Spreadsheets => "spreadsheets",
+        /// Files.
+        Storage => "storage",
+        /// Tickets of customers.
+        Support => "support",
+    }
+}

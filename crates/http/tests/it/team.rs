@@ -1,0 +1,173 @@
+//! `/v1/team/members` (interface, GET /v1/team/members).
+
+use std::time::Duration;
+
+use offhook_domain::{AccountId, MemberRole, Plan, Scope, Scopes};
+use serde_json::{Value, json};
+
+use crate::app::{Setup, TestApp};
+use crate::client::must;
+
+const ALL: &str = "/v1/team/members";
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn add(app: &TestApp, account: AccountId, name: &str, role: MemberRole) -> Value {
+    let email = must(format!("{name}@Example.com").parse());
+    let member = app.services.team().add(account, email, name, role);
+    let member = must(member.await);
+    json!({
+        "id": member.id,
+        "name": name,
+        "email": format!("{}@example.com", name.to_lowercase()),
+        "role": role,
+        "joined_at": member.joined_at,
+    })
+}
+
+async fn invite(app: &TestApp, account: AccountId, name: &str) -> Result<String, String> {
+    let email = must(format!("{name}@example.com").parse());
+    let team = app.services.team();
+    let invited = team.invite(account, email, name, MemberRole::Viewer).await;
+    invited
+        .map(|invited| invited.token)
+        .map_err(|error| error.to_string())
+}
+
+async fn seats(app: &TestApp) -> Value {
+    app.get(ALL).send().await.assert(200)["seats"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_members_are_listed_oldest_first_page_by_page() {
+    let app = TestApp::start().await;
+    let nobody = json!({
+        "data": [], "has_more": false, "next_cursor": null, "seats": {"used": 0, "max": 25},
+    });
+    assert_eq!(app.get(ALL).send().await.assert(200), nobody);
+    let mut all = Vec::new();
+    for (at, role) in MemberRole::ALL.iter().chain(MemberRole::ALL).enumerate() {
+        all.push(add(&app, app.account, &format!("Eva{at}"), *role).await);
+        if at % 3 == 2 {
+            app.clock.advance(Duration::from_millis(1));
+        }
+    }
+    all.sort_by_key(|member| (member["joined_at"].to_string(), member["id"].to_string()));
+    let seats = json!({"used": 8, "max": 25});
+    let whole = json!({"data": all, "has_more": false, "next_cursor": null, "seats": seats});
+    assert_eq!(app.get(ALL).send().await.assert(200), whole);
+    let mut seen = Vec::new();
+    let mut target = format!("{ALL}?limit=3");
+    loop {
+        let page = app.get(&target).send().await.assert(200);
+        seen.extend(page["data"].as_array().cloned().unwrap_or_default());
+        assert_eq!(page["seats"]["max"], 25);
+        assert_eq!(page["has_more"], page["next_cursor"].is_string());
+        // Who comes meanwhile does not move the others.
+        if seen.len() == 3 {
+            all.push(add(&app, app.account, "Zoe", MemberRole::Viewer).await);
+            app.clock.advance(Duration::from_millis(1));
+        }
+        match page["next_cursor"].as_str() {
+            Some(cursor) => target = format!("{ALL}?limit=3&cursor={cursor}"),
+            None => break,
+        }
+    }
+    seen.sort_by_key(|member| member["id"].to_string());
+    all.sort_by_key(|member| member["id"].to_string());
+    assert_eq!(seen, all);
+    for (query, start) in [
+        ("limit=0", "`limit`"),
+        ("cursor=x", "`cursor`"),
+        ("role=owner", "`role`"),
+    ] {
+        let answer = app.get(&format!("{ALL}?{query}")).send().await;
+        let message = answer.assert_error(400, "invalid_query");
+        assert!(message.starts_with(start), "{message}");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_invitations_take_seats_until_they_expire() {
+    let app = TestApp::with(Setup {
+        plan: Plan::Starter,
+        ..Setup::default()
+    })
+    .await;
+    let member = add(&app, app.account, "Ana", MemberRole::Owner).await;
+    must(invite(&app, app.account, "Eva").await);
+    app.clock.advance(DAY);
+    let token = must(invite(&app, app.account, "Luz").await);
+    assert_eq!(token.len(), 64);
+    assert_eq!(seats(&app).await, json!({"used": 3, "max": 3}));
+    // Those who are invited are no members yet.
+    let list = app.get(ALL).send().await.assert(200);
+    assert_eq!(list["data"], json!([member]));
+    let full = invite(&app, app.account, "Zoe").await.unwrap_err();
+    assert!(
+        full.starts_with("no seat is free") && full.contains("3 of the 3 of the starter plan"),
+        "{full}"
+    );
+    let again = invite(&app, app.account, "Luz").await.unwrap_err();
+    assert!(again.contains("invited already, until"), "{again}");
+    let ours = invite(&app, app.account, "Ana").await.unwrap_err();
+    assert!(ours.contains("has this address already"), "{ours}");
+    app.clock.advance(6 * DAY - Duration::from_millis(1));
+    assert_eq!(seats(&app).await["used"], 3);
+    app.clock.advance(Duration::from_millis(1));
+    assert_eq!(seats(&app).await["used"], 2);
+    app.clock.advance(DAY);
+    assert_eq!(seats(&app).await["used"], 1);
+    must(invite(&app, app.account, "Luz").await);
+    assert_eq!(seats(&app).await["used"], 2);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_account_sees_its_own_team_and_an_unlimited_one_has_no_maximum() {
+    let app = TestApp::with(Setup {
+        plan: Plan::Enterprise,
+        ..Setup::default()
+    })
+    .await;
+    let accounts = app.services.accounts();
+    let owner = Some("Boss@Example.com");
+    let other = must(accounts.create("Other", Plan::Pro, None, None, owner).await).id;
+    app.clock.advance(Duration::from_millis(1));
+    let reads = [Scope::TeamRead].into_iter().collect();
+    let read_only = app.key(other, reads, true, None).await;
+    let ours = add(&app, app.account, "Ana", MemberRole::Admin).await;
+    // The same person may be in both.
+    let theirs = add(&app, other, "Ana", MemberRole::Viewer).await;
+    let list = app.get(ALL).send().await.assert(200);
+    assert_eq!(list["data"], json!([ours]));
+    assert_eq!(list["seats"], json!({"used": 1, "max": null}));
+    let list = app
+        .bare("GET", ALL)
+        .key(&read_only)
+        .send()
+        .await
+        .assert(200);
+    let boss = &list["data"][0];
+    assert_eq!(
+        (&boss["name"], &boss["email"], &boss["role"]),
+        (&json!("boss"), &json!("boss@example.com"), &json!("owner"))
+    );
+    assert_eq!(
+        (&list["data"][1], &list["data"][2]),
+        (&theirs, &Value::Null)
+    );
+    assert_eq!(list["seats"], json!({"used": 2, "max": 10}));
+    let other_scope: Scopes = [Scope::IntegrationsRead].into_iter().collect();
+    let lacking = app.key(app.account, other_scope, false, None).await;
+    let answer = app.bare("GET", ALL).key(&lacking).send().await;
+    answer.assert_error(403, "insufficient_scope");
+    let free = app.stranger(Plan::Free).await;
+    let answer = app.bare("GET", ALL).key(&free).send().await;
+    answer.assert_error(403, "plan_limit");
+    app.bare("GET", ALL)
+        .send()
+        .await
+        .assert_error(401, "unauthorized");
+    app.close().await;
+}

@@ -1,0 +1,138 @@
+//! Integrations: the catalog, and how an account stands to each of its toolkits (decision 6.9).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
+use offhook_storage::{Connection, StoreError};
+
+use crate::{Page, Shared, Toolkit};
+
+/// The longest description of an error, in characters.
+const LONGEST_ERROR: usize = 500;
+
+/// Why a connection was not written; the sentence is the operator's.
+#[derive(Debug, thiserror::Error)]
+pub enum IntegrationError {
+    /// A value is wrong; the sentence names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A toolkit, and how an account stands to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Integration {
+    /// What is offered.
+    pub toolkit: Toolkit,
+    /// `available` if it was never connected.
+    pub status: IntegrationStatus,
+    /// When it last became active.
+    pub connected_at: Option<Timestamp>,
+    /// What is wrong, where something is.
+    pub last_error: Option<String>,
+}
+
+/// Integrations.
+#[derive(Clone)]
+pub struct Integrations(Arc<Shared>);
+
+impl Integrations {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of the whole catalog in the order of its keys, behind the key `after`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Page<Integration>, StoreError> {
+        let connections = self.0.store.connections(account).await?;
+        let mut of_toolkit: HashMap<String, Connection> = connections
+            .into_iter()
+            .map(|connection| (connection.toolkit.clone(), connection))
+            .collect();
+        let one_more = usize::try_from(limit)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1);
+        let rows = self.0.toolkits.after(after).iter().take(one_more);
+        let rows = rows.map(|toolkit| integration(toolkit, of_toolkit.remove(&toolkit.toolkit)));
+        Ok(Page::of(rows.collect(), limit))
+    }
+
+    /// Writes how an account stands to a toolkit: the operator's way.
+    ///
+    /// # Errors
+    /// [`IntegrationError::Refused`] for an unknown account or toolkit, the status `available`, which is said of what
+    /// was never connected, an error without the status `error` or `expired`, or the status `error` without one.
+    pub async fn set(
+        &self,
+        account: AccountId,
+        toolkit: &str,
+        status: IntegrationStatus,
+        error: Option<&str>,
+    ) -> Result<Integration, IntegrationError> {
+        use IntegrationStatus::{Available, Error, Expired};
+        let refused = |text: String| Err(IntegrationError::Refused(text));
+        let Some(found) = self.0.toolkits.find(toolkit) else {
+            return refused(format!(
+                "--toolkit {toolkit}: the catalog has no such toolkit (GET /v1/integrations lists it)"
+            ));
+        };
+        let error = error.map(str::trim).filter(|error| !error.is_empty());
+        match (status, error) {
+            (Available, _) => {
+                return refused(
+                    "--status available is said of what was never connected: say disconnected"
+                        .to_owned(),
+                );
+            }
+            (Error, None) => {
+                return refused("--status error needs --error, what is wrong".to_owned());
+            }
+            (Error | Expired, _) | (_, None) => {}
+            (_, Some(_)) => {
+                return refused(format!(
+                    "--error belongs to the statuses error and expired, not to {status}"
+                ));
+            }
+        }
+        if error.is_some_and(|error| error.chars().count() > LONGEST_ERROR) {
+            return refused(format!(
+                "--error must have at most {LONGEST_ERROR} characters"
+            ));
+        }
+        if self.0.store.account(account).await?.is_none() {
+            return refused(format!("--account {account}: no such account"));
+        }
+        let (key, error) = (found.toolkit.clone(), error.map(str::to_owned));
+        let at = self.0.clock.now();
+        let connection = self.0.store.set_connection(account, key, status, error, at);
+        Ok(integration(found, Some(connection.await?)))
+    }
+}
+
+fn integration(toolkit: &Toolkit, connection: Option<Connection>) -> Integration {
+    let toolkit = toolkit.clone();
+    match connection {
+        Some(connection) => Integration {
+            toolkit,
+            status: connection.status,
+            connected_at: connection.connected_at,
+            last_error: connection.last_error,
+        },
+        None => Integration {
+            toolkit,
+            status: IntegrationStatus::Available,
+            connected_at: None,
+            last_error: None,
+        },
+    }
+}

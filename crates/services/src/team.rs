@@ -1,0 +1,179 @@
+//! The people who work with an account, and its seats (decision 6.9).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole};
+use offhook_storage::{Account, Invitation, Member, SeatTaken, StoreError, mint};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::keys::sha256;
+use crate::{Page, PageRequest, Shared};
+
+/// How long an invitation's link opens something (decision 6.9).
+const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Random bytes of a link's token.
+const TOKEN_BYTES: usize = 32;
+
+/// Why nobody came to a team; the sentence is the operator's.
+#[derive(Debug, thiserror::Error)]
+pub enum TeamError {
+    /// A value is wrong, or the state of the team forbids it; the sentence names it.
+    #[error("{0}")]
+    Refused(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Seats of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seats {
+    /// Active members and pending invitations.
+    pub used: i64,
+    /// How many the plan has; `None` is unlimited.
+    pub max: Option<u32>,
+}
+
+/// An invitation that was just made.
+#[derive(Debug, Clone)]
+pub struct Invited {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// The token of its link; it is here and nowhere else.
+    pub token: String,
+}
+
+/// Members and invitations.
+#[derive(Clone)]
+pub struct Team(Arc<Shared>);
+
+impl Team {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of the account's active members, the oldest first, and its seats, of which its plan has `seats_max`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        seats_max: Option<u32>,
+        page: PageRequest<MemberId>,
+    ) -> Result<(Page<Member>, Seats), StoreError> {
+        let (limit, now) = (i64::from(page.limit), self.0.clock.now());
+        let team = self.0.store.team(account, page.after, limit, now);
+        let (members, used) = team.await?;
+        let max = seats_max;
+        Ok((Page::of(members, page.limit), Seats { used, max }))
+    }
+
+    /// Makes a member of the team; a pending invitation of the same address ends with it.
+    ///
+    /// # Errors
+    /// [`TeamError::Refused`] for an unknown account, an empty or too long name, an address that the account has
+    /// already, or if no seat is free.
+    pub async fn add(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        name: &str,
+        role: MemberRole,
+    ) -> Result<Member, TeamError> {
+        let (account, name) = (self.account(account).await?, checked_name(name)?);
+        let at = self.0.clock.now();
+        let member = Member {
+            id: mint(at),
+            account_id: account.id,
+            name,
+            email,
+            role,
+            joined_at: at,
+        };
+        let seats_max = self.0.plans.terms(account.plan).seats_max;
+        let taken = self.0.store.add_member(member.clone(), seats_max).await?;
+        self.check(&account, &member.email, taken)?;
+        Ok(member)
+    }
+
+    /// Invites somebody to the team, for seven days.
+    ///
+    /// # Errors
+    /// As [`Team::add`], and [`TeamError::Refused`] for an address with a pending invitation.
+    pub async fn invite(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        name: &str,
+        role: MemberRole,
+    ) -> Result<Invited, TeamError> {
+        let (account, name) = (self.account(account).await?, checked_name(name)?);
+        let mut random = [0; TOKEN_BYTES];
+        SystemRandom::new()
+            .fill(&mut random)
+            .map_err(|_| TeamError::Refused("the system gives no randomness".to_owned()))?;
+        let token = hex::encode(random);
+        let at = self.0.clock.now();
+        let invitation = Invitation {
+            id: mint(at),
+            account_id: account.id,
+            name,
+            email,
+            role,
+            created_at: at,
+            expires_at: at.plus(INVITATION_LASTS),
+        };
+        let seats_max = self.0.plans.terms(account.plan).seats_max;
+        let digest = sha256(token.as_bytes());
+        let store = &self.0.store;
+        let taken = store.invite(invitation.clone(), digest, seats_max).await?;
+        self.check(&account, &invitation.email, taken)?;
+        Ok(Invited { invitation, token })
+    }
+
+    async fn account(&self, id: AccountId) -> Result<Account, TeamError> {
+        let account = self.0.store.account(id).await?;
+        account.ok_or_else(|| no_account(id))
+    }
+
+    fn check(
+        &self,
+        account: &Account,
+        email: &EmailAddress,
+        taken: SeatTaken,
+    ) -> Result<(), TeamError> {
+        let plan = account.plan;
+        let max = self.0.plans.terms(plan).seats_max.unwrap_or(u32::MAX);
+        Err(match taken {
+            SeatTaken::Done => return Ok(()),
+            SeatTaken::NoAccount => no_account(account.id),
+            SeatTaken::Member => TeamError::Refused(format!(
+                "--email {email}: a member of the account has this address already"
+            )),
+            SeatTaken::Invited(until) => TeamError::Refused(format!(
+                "--email {email}: invited already, until {until}; `offhook member add` makes a member at once"
+            )),
+            SeatTaken::Full(used) => TeamError::Refused(format!(
+                "no seat is free: members and pending invitations take {used} of the {max} of the {plan} plan; move the \
+                 account to a larger plan, or wait until an invitation has expired"
+            )),
+        })
+    }
+}
+
+fn no_account(id: AccountId) -> TeamError {
+    TeamError::Refused(format!("--account {id}: no such account"))
+}
+
+fn checked_name(name: &str) -> Result<String, TeamError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 120 {
+        return Err(TeamError::Refused(
+            "--name must have 1 to 120 characters".to_owned(),
+        ));
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,59 @@
+//! What accounts have connected.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::AccountId;
+
+use super::super::Conn;
+use crate::schema::integration_connections as connections;
+use crate::sql::V;
+use crate::{Connection, StoreError};
+
+/// Everything that the account has connected: a row for each toolkit of the catalog at most.
+pub(crate) async fn all(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<Connection>, StoreError> {
+    Ok(connections::table
+        .filter(connections::account_id.eq(V(account)))
+        .select(Connection::as_select())
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    toolkit: &str,
+) -> Result<Option<Connection>, StoreError> {
+    Ok(connections::table
+        .find((V(account), toolkit.to_owned()))
+        .select(Connection::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Writes a connection, over what was there.
+pub(crate) async fn put(conn: &mut Conn, connection: Connection) -> Result<(), StoreError> {
+    diesel::insert_into(connections::table)
+        .values((
+            connections::account_id.eq(V(connection.account_id)),
+            connections::toolkit.eq(connection.toolkit),
+            connections::status.eq(V(connection.status)),
+            connections::connected_at.eq(connection.connected_at),
+            connections::last_error.eq(connection.last_error.clone()),
+            connections::updated_at.eq(V(connection.updated_at)),
+        ))
+        .on_conflict((connections::account_id, connections::toolkit))
+        .do_update()
+        .set((
+            connections::status.eq(V(connection.status)),
+            connections::connected_at.eq(connection.connected_at),
+            connections::last_error.eq(connection.last_error),
+            connections::updated_at.eq(V(connection.updated_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

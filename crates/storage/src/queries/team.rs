@@ -1,0 +1,176 @@
+//! Members, invitations and seats.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, EmailAddress, MemberId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{account_seats as seats, invitations, members};
+use crate::sql::V;
+use crate::{Invitation, Member, PageKey, StoreError};
+
+/// Makes the account's count of members; `owners` of them are there from the beginning.
+pub(crate) async fn begin_seats(
+    conn: &mut Conn,
+    account: AccountId,
+    owners: i64,
+) -> Result<(), StoreError> {
+    diesel::insert_into(seats::table)
+        .values((seats::account_id.eq(V(account)), seats::members.eq(owners)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Counts `more` members, and keeps everybody else from taking a seat until the transaction ends; `false` without such
+/// an account.
+pub(crate) async fn hold_seats(
+    conn: &mut Conn,
+    account: AccountId,
+    more: i64,
+) -> Result<bool, StoreError> {
+    let held = diesel::update(seats::table.find(V(account)))
+        .set(seats::members.eq(seats::members + more))
+        .execute(conn)
+        .await?;
+    Ok(held > 0)
+}
+
+/// Seats that are taken: by members and by invitations that have not expired.
+pub(crate) async fn seats_used(
+    conn: &mut Conn,
+    account: AccountId,
+    now: Timestamp,
+) -> Result<i64, StoreError> {
+    let members: Option<i64> = seats::table
+        .find(V(account))
+        .select(seats::members)
+        .first(conn)
+        .await
+        .optional()?;
+    let pending: i64 = invitations::table
+        .filter(invitations::account_id.eq(V(account)))
+        .filter(invitations::expires_at.gt(V(now)))
+        .count()
+        .get_result(conn)
+        .await?;
+    Ok(members.unwrap_or(0) + pending)
+}
+
+/// Whether the account has a member with this address.
+pub(crate) async fn is_member(
+    conn: &mut Conn,
+    account: AccountId,
+    email: &EmailAddress,
+) -> Result<bool, StoreError> {
+    let found: Option<MemberId> = members::table
+        .filter(members::account_id.eq(V(account)))
+        .filter(members::email.eq(V(email.clone())))
+        .select(members::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+pub(crate) async fn insert_member(conn: &mut Conn, member: Member) -> Result<(), StoreError> {
+    diesel::insert_into(members::table)
+        .values((
+            members::id.eq(V(member.id)),
+            members::account_id.eq(V(member.account_id)),
+            members::name.eq(member.name),
+            members::email.eq(V(member.email)),
+            members::role.eq(V(member.role)),
+            members::joined_at.eq(V(member.joined_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A page of members, the oldest first, and one more if there is a next page.
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<PageKey<MemberId>>,
+    limit: i64,
+) -> Result<Vec<Member>, StoreError> {
+    let mut query = members::table
+        .filter(members::account_id.eq(V(account)))
+        .order((members::joined_at, members::id))
+        .limit(limit + 1)
+        .select(Member::as_select())
+        .into_boxed::<Db>();
+    if let Some((at, id)) = after {
+        query = query
+            .filter(members::joined_at.ge(V(at)))
+            .filter(members::joined_at.gt(V(at)).or(members::id.gt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Until when this address is invited, if it is.
+pub(crate) async fn invited_until(
+    conn: &mut Conn,
+    account: AccountId,
+    email: &EmailAddress,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    Ok(invitations::table
+        .filter(invitations::account_id.eq(V(account)))
+        .filter(invitations::email.eq(V(email.clone())))
+        .filter(invitations::expires_at.gt(V(now)))
+        .select(invitations::expires_at)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn insert_invitation(
+    conn: &mut Conn,
+    invitation: Invitation,
+    digest: [u8; 32],
+) -> Result<(), StoreError> {
+    diesel::insert_into(invitations::table)
+        .values((
+            invitations::id.eq(V(invitation.id)),
+            invitations::account_id.eq(V(invitation.account_id)),
+            invitations::name.eq(invitation.name),
+            invitations::email.eq(V(invitation.email)),
+            invitations::role.eq(V(invitation.role)),
+            invitations::digest.eq(digest.to_vec()),
+            invitations::created_at.eq(V(invitation.created_at)),
+            invitations::expires_at.eq(V(invitation.expires_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Deletes the account's invitations that have expired, which would hold their addresses for ever.
+pub(crate) async fn delete_expired(
+    conn: &mut Conn,
+    account: AccountId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::delete(invitations::table)
+        .filter(invitations::account_id.eq(V(account)))
+        .filter(invitations::expires_at.le(V(now)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Deletes the account's invitation of this address.
+pub(crate) async fn delete_invitation(
+    conn: &mut Conn,
+    account: AccountId,
+    email: &EmailAddress,
+) -> Result<(), StoreError> {
+    diesel::delete(invitations::table)
+        .filter(invitations::account_id.eq(V(account)))
+        .filter(invitations::email.eq(V(email.clone())))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

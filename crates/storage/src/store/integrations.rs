@@ -1,0 +1,54 @@
+//! What accounts have connected (decision 6.9).
+
+use offhook_domain::{AccountId, EventId, IntegrationStatus, Timestamp};
+
+use super::{mint, read, write};
+use crate::{Connection, Store, StoreError, Verdict};
+
+impl Store {
+    /// Everything that the account has connected, in no order: a row for each toolkit of the catalog at most.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn connections(&self, account: AccountId) -> Result<Vec<Connection>, StoreError> {
+        read!(self, |conn| queries::integrations::all(conn, account).await)
+    }
+
+    /// Writes how the account stands to a toolkit. `connected_at` moves when it becomes active. The audit log tells of
+    /// it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn set_connection(
+        &self,
+        account: AccountId,
+        toolkit: String,
+        status: IntegrationStatus,
+        last_error: Option<String>,
+        at: Timestamp,
+    ) -> Result<Connection, StoreError> {
+        write!(self, |conn| {
+            let before = queries::integrations::find(conn, account, &toolkit).await?;
+            let active = |status| status == IntegrationStatus::Active;
+            let was_active = before.as_ref().is_some_and(|before| active(before.status));
+            let connected_at = match before.and_then(|before| before.connected_at) {
+                _ if active(status) && !was_active => Some(at),
+                before => before,
+            };
+            let connection = Connection {
+                account_id: account,
+                toolkit,
+                status,
+                connected_at,
+                last_error,
+                updated_at: at,
+            };
+            queries::integrations::put(conn, connection.clone()).await?;
+            let audit_id: EventId = mint(at);
+            let target = format!("{} {status}", connection.toolkit);
+            let words = ("cli", "integration.set", target.as_str());
+            queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(connection))
+        })
+    }
+}

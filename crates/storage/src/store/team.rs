@@ -1,0 +1,110 @@
+//! Members, invitations and seats (decision 6.9).
+
+use offhook_domain::{AccountId, EventId, MemberId, Timestamp};
+
+use super::{mint, read, write};
+use crate::{Invitation, Member, PageKey, Store, StoreError, Verdict};
+
+/// What became of the wish for a seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeatTaken {
+    /// It is taken.
+    Done,
+    /// There is no such account.
+    NoAccount,
+    /// The account has a member with this address.
+    Member,
+    /// The address is invited until then.
+    Invited(Timestamp),
+    /// So many seats are taken, and that is all that there are.
+    Full(i64),
+}
+
+impl Store {
+    /// A page of the account's members, the oldest first, with one more than `limit` if there is a next page; and how
+    /// many seats are taken at `now`, by members and by invitations that have not expired.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn team(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<MemberId>>,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<(Vec<Member>, i64), StoreError> {
+        read!(self, |conn| {
+            let members = queries::team::page(conn, account, after, limit).await?;
+            let used = queries::team::seats_used(conn, account, now).await?;
+            Ok((members, used))
+        })
+    }
+
+    /// Makes a member of the team, in place of a pending invitation of the same address. `seats_max` is how many seats
+    /// the account has; `None` is unlimited.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn add_member(
+        &self,
+        member: Member,
+        seats_max: Option<u32>,
+    ) -> Result<SeatTaken, StoreError> {
+        write!(self, |conn| {
+            let (account, at) = (member.account_id, member.joined_at);
+            // First, as it holds the seats: of two that want the last one, the second counts the first.
+            if !queries::team::hold_seats(conn, account, 1).await? {
+                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+            }
+            if queries::team::is_member(conn, account, &member.email).await? {
+                return Ok(Verdict::Rollback(SeatTaken::Member));
+            }
+            queries::team::delete_invitation(conn, account, &member.email).await?;
+            let used = queries::team::seats_used(conn, account, at).await?;
+            if seats_max.is_some_and(|max| used > i64::from(max)) {
+                return Ok(Verdict::Rollback(SeatTaken::Full(used - 1)));
+            }
+            let (audit_id, target): (EventId, _) = (mint(at), member.id.to_string());
+            queries::team::insert_member(conn, member).await?;
+            let words = ("cli", "member.add", target.as_str());
+            queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(SeatTaken::Done))
+        })
+    }
+
+    /// Invites somebody to the team. `digest` is the SHA-256 of the link's token, `seats_max` how many seats the account
+    /// has; `None` is unlimited.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn invite(
+        &self,
+        invitation: Invitation,
+        digest: [u8; 32],
+        seats_max: Option<u32>,
+    ) -> Result<SeatTaken, StoreError> {
+        write!(self, |conn| {
+            let (account, at) = (invitation.account_id, invitation.created_at);
+            if !queries::team::hold_seats(conn, account, 0).await? {
+                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+            }
+            if queries::team::is_member(conn, account, &invitation.email).await? {
+                return Ok(Verdict::Rollback(SeatTaken::Member));
+            }
+            let invited = queries::team::invited_until(conn, account, &invitation.email, at);
+            if let Some(until) = invited.await? {
+                return Ok(Verdict::Rollback(SeatTaken::Invited(until)));
+            }
+            let used = queries::team::seats_used(conn, account, at).await?;
+            if seats_max.is_some_and(|max| used >= i64::from(max)) {
+                return Ok(Verdict::Rollback(SeatTaken::Full(used)));
+            }
+            queries::team::delete_expired(conn, account, at).await?;
+            let (audit_id, target): (EventId, _) = (mint(at), invitation.id.to_string());
+            queries::team::insert_invitation(conn, invitation, digest).await?;
+            let words = ("cli", "member.invite", target.as_str());
+            queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(SeatTaken::Done))
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! What the operator does with the command line, and the interface shows (decision 10.2).
+
+use offhook_tests::{Account, Database, Options, Server, both};
+use serde_json::{Value, json};
+
+async fn start(database: Database) -> Server {
+    Server::start(Options::on(database)).await
+}
+
+/// What a command says that fails.
+async fn refused(server: &Server, arguments: &[&str]) -> String {
+    let output = server.run(arguments).await;
+    assert!(!output.status.success(), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn member<'a>(how: &'a str, account: &'a Account, email: &'a str) -> Vec<&'a str> {
+    let account = account.id.as_str();
+    let person = ["--email", email, "--name", "Eva Luz", "--role", "developer"];
+    [&["member", how, "--account", account], &person[..]].concat()
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    let members = value.as_object().into_iter().flatten();
+    members.map(|(name, _)| name.as_str()).collect()
+}
+
+both! {
+    async fn members_are_added_and_invited_until_no_seat_is_free(database: Database) {
+        let server = start(database).await;
+        let account = server.account("starter").await;
+        let added = server.cli(&member("add", &account, "Eva@Example.com")).await;
+        let expected = json!({
+            "id": added["id"],
+            "account_id": account.id,
+            "name": "Eva Luz",
+            "email": "eva@example.com",
+            "role": "developer",
+            "joined_at": added["joined_at"],
+        });
+        assert_eq!(added, expected);
+        let again = refused(&server, &member("add", &account, "eva@example.com")).await;
+        assert!(again.contains("--email eva@example.com"), "{again}");
+        for email in ["ana@example.com", "luz@example.com"] {
+            let invited = server.cli(&member("invite", &account, email)).await;
+            let token = invited["token"].as_str().unwrap_or_default();
+            assert_eq!(token.len(), 64, "{invited}");
+            let url = format!("http://{}/invitations/{token}", server.address());
+            assert_eq!(invited["url"], json!(url));
+            let all = ["account_id", "created_at", "email", "expires_at", "id", "name", "role", "token", "url"];
+            let mut shown = names(&invited);
+            shown.sort_unstable();
+            assert_eq!(shown, all);
+        }
+        let full = refused(&server, &member("invite", &account, "zoe@example.com")).await;
+        assert!(full.contains("no seat is free"), "{full}");
+        let full = refused(&server, &member("add", &account, "zoe@example.com")).await;
+        assert!(full.contains("no seat is free"), "{full}");
+        // Who is invited takes the own seat.
+        server.cli(&member("add", &account, "ana@example.com")).await;
+        let team = account.read("/v1/team/members").await;
+        assert_eq!(team["seats"], json!({"used": 3, "max": 3}));
+        assert_eq!(team["data"].as_array().map(Vec::len), Some(2));
+        let eva = &team["data"][0];
+        assert_eq!((&eva["id"], &eva["email"]), (&added["id"], &added["email"]));
+        let stranger = Account { id: "01890000-0000-7000-8000-000000000000".to_owned(), ..account };
+        let nowhere = refused(&server, &member("add", &stranger, "a@example.com")).await;
+        assert!(nowhere.contains("no such account"), "{nowhere}");
+    }
+
+    async fn a_connection_that_the_operator_sets_is_listed(database: Database) {
+        let server = start(database).await;
+        let (account, other) = (server.account("pro").await, server.account("pro").await);
+        let set = ["integration", "set", "--account", &account.id, "--toolkit", "slack", "--status"];
+        let active = server.cli(&[&set[..], &["active"]].concat()).await;
+        let expected = json!({
+            "toolkit": "slack",
+            "name": "Slack",
+            "category": "communication",
+            "native": true,
+            "status": "active",
+            "connected_at": active["connected_at"],
+            "last_error": null,
+        });
+        assert_eq!(active, expected);
+        let slack = async |account: &Account| {
+            let list = account.read("/v1/integrations?limit=100").await;
+            let mut items = list["data"].as_array().cloned().unwrap_or_default().into_iter();
+            items.find(|item| item["toolkit"] == "slack").unwrap_or_default()
+        };
+        assert_eq!(slack(&account).await, active);
+        assert_eq!(slack(&other).await["status"], "available");
+        let failed = server.cli(&[&set[..], &["error", "--error", "Access was denied."]].concat()).await;
+        assert_eq!(slack(&account).await, failed);
+        assert_eq!(failed["last_error"], "Access was denied.");
+        let never = refused(&server, &[&set[..], &["available"]].concat()).await;
+        assert!(never.contains("say disconnected"), "{never}");
+    }
+}
