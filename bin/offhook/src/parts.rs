@@ -86,6 +86,7 @@ pub(crate) fn services(
         node,
         has_redis: false,
         webhook_policy: webhook_policy(settings),
+        tool_client: GuardedClient::new(Policy::default())?,
         calls: CallSettings {
             allowed_prefixes: settings.calls.allowed_prefixes.clone(),
             max_queue: settings.calls.max_queue,

@@ -123,14 +123,13 @@ impl AgentConfig {
     /// The first setting that differs from its default though nothing reads it yet (decision 6.2: refused at save).
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
-        const UNREAD: [&[&str]; 7] = [
+        const UNREAD: [&[&str]; 6] = [
             &["stt"],
             &["voice"],
             &["knowledge_base"],
             &["conversation", "recording"],
             &["conversation", "audio"],
             &["conversation", "pronunciation"],
-            &["tool_ids"],
         ];
         let (set, default) = (self.to_json(), Self::new(&self.language).to_json());
         let path = UNREAD.iter().find_map(|names| {

@@ -105,6 +105,8 @@ ids! {
     NodeId;
     /// One HTTP request (`X-Request-Id`).
     RequestId;
+    /// A tool of an account.
+    ToolId;
 }
 
 ids! {

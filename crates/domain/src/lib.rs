@@ -18,6 +18,7 @@ mod timestamp;
 pub mod config;
 pub mod json;
 pub mod metadata;
+pub mod tool;
 
 pub use agent::{AgentStatus, Runtime};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
@@ -32,7 +33,7 @@ pub use email::{EmailAddress, EmailAddressError};
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
-    RecipientId, RequestId,
+    RecipientId, RequestId, ToolId,
 };
 pub use integration::{IntegrationCategory, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};
@@ -43,3 +44,4 @@ pub use plan::{Plan, PlanTerms, Plans};
 pub use price::{Credits, Price};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
+pub use tool::Tool;

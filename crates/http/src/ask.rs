@@ -4,13 +4,13 @@
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use actix_web::dev::Payload;
+use actix_web::dev::{Path, Payload, Url};
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, EndpointId, PhoneNumberId,
-    Scope,
+    Scope, ToolId,
 };
 use offhook_services::{Caller, Services};
 
@@ -79,6 +79,11 @@ permissions! {
 pub(crate) trait FromPath: Sized {
     /// Reads it.
     fn read(id: &str) -> Self;
+
+    /// Reads it from a path with more than an id.
+    fn of(path: &Path<Url>) -> Self {
+        Self::read(path.get("id").unwrap_or_default())
+    }
 }
 
 impl FromPath for () {
@@ -95,7 +100,7 @@ macro_rules! path_ids {
     )*};
 }
 
-path_ids! { AgentId ConversationId EndpointId DeliveryId }
+path_ids! { AgentId ConversationId EndpointId DeliveryId ToolId }
 
 path_ids! { BatchId PhoneNumberId }
 
@@ -147,7 +152,7 @@ where
             let caller = authenticate(&state, req.headers()).await?;
             admit(&state, &exchange, &caller)?;
             permit(&caller, P::SCOPE)?;
-            let id = Id::read(req.match_info().get("id").unwrap_or_default());
+            let id = Id::of(req.match_info());
             let query = read_query(&req)?;
             let body = B::read(req.headers(), payload).await?;
             Ok(Self {

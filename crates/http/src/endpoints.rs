@@ -10,4 +10,6 @@ pub(crate) mod models;
 pub(crate) mod numbers;
 pub(crate) mod process;
 pub(crate) mod team;
+pub(crate) mod tools;
+pub(crate) mod versions;
 pub(crate) mod webhooks;

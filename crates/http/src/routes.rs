@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
     account, agents, batches, calls, conversations, integrations, models, numbers, process, team,
-    webhooks,
+    tools, versions, webhooks,
 };
 use crate::error::ApiError;
 
@@ -74,7 +74,9 @@ pub(crate) fn table() -> Vec<Endpoint> {
     [
         account::routes(),
         models::routes(),
+        tools::routes(),
         agents::routes(),
+        versions::routes(),
         calls::routes(),
         conversations::routes(),
         numbers::routes(),

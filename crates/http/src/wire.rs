@@ -8,6 +8,7 @@ pub(crate) mod integration;
 pub(crate) mod model;
 pub(crate) mod number;
 pub(crate) mod team;
+pub(crate) mod tool;
 pub(crate) mod webhook;
 
 use serde_json::value::RawValue;

@@ -1,7 +1,9 @@
 //! Agents: drafted, versioned, published (decision 6.2).
 
 mod check;
+mod judge;
 mod patch;
+mod versions;
 
 use std::sync::Arc;
 
@@ -9,12 +11,16 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
-use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
+use offhook_storage::{
+    Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, Publication, StoreError, mint,
+};
 
 use crate::folding::fold;
 use crate::{Page, PageRequest, Shared};
 
 use patch::{AgentPatch, language, name};
+
+pub use versions::AgentVersionView;
 
 /// How often a change without an expected version is made again on a newer head.
 const TRIES: usize = 5;
@@ -132,6 +138,7 @@ impl Agents {
         fields.finish()?;
         if let Some(write) = &config {
             self.0.check_config(&write.config)?;
+            self.0.tools_of(account, &write.config).await??;
             if write.version.is_some_and(|version| version != 0) {
                 return Err(AgentError::Conflict(
                     "`config.version`: a new agent has no version yet; leave it out".to_owned(),
@@ -190,6 +197,10 @@ impl Agents {
             }
             if let (Runtime::Legacy, Some((name, _))) = (agent.runtime, &change.name) {
                 self.0.rename_at_provider(&agent, name).await?;
+            }
+            if let Some(config) = &change.config {
+                let config = AgentConfig::from_stored(config).map_err(corrupt)?;
+                self.0.tools_of(account, &config).await??;
             }
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
@@ -289,11 +300,12 @@ impl Agents {
         fields.finish()?;
         let version = version.and_then(|version| i32::try_from(version).ok());
         for _ in 0..TRIES {
-            let found = self.0.store.agent_with_config(account, id, version).await?;
-            let (agent, stored) = found.ok_or(AgentError::NotFound)?;
+            let agent = self.0.store.agent(account, id).await?;
+            let agent = agent.ok_or(AgentError::NotFound)?;
             let statuses = (agent.status, publishable_status(&agent)?);
             let wanted = version.unwrap_or(agent.head_version);
-            let Some(stored) = stored else {
+            let found = self.0.store.agent_version(account, id, wanted).await?;
+            let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
                     Some(_) => FieldError::new("version", "the agent has no such version").into(),
                     None => AgentError::Conflict(
@@ -303,12 +315,19 @@ impl Agents {
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
             self.0.check_publishable(&config)?;
-            let at = self.0.clock.now();
-            let published = self
-                .0
-                .store
-                .publish_agent(account, id, wanted, statuses, note.clone(), at)
-                .await?;
+            // A version that was published before keeps the tools that it pinned then.
+            let tools = match before.published_at {
+                None => self.0.tools_of(account, &config).await?.map_err(refused)?,
+                Some(_) => Vec::new(),
+            };
+            let publication = Publication {
+                version: wanted,
+                statuses,
+                note: note.clone(),
+                tools,
+                at: self.0.clock.now(),
+            };
+            let published = self.0.store.publish_agent(account, id, publication).await?;
             if let Some((agent, config)) = published {
                 return view(agent, config);
             }
@@ -358,6 +377,10 @@ fn publishable_status(agent: &Agent) -> Result<AgentStatus, AgentError> {
     }
 }
 
+fn refused(fault: FieldError) -> AgentError {
+    AgentError::Conflict(fault.to_string())
+}
+
 fn stale(field: &str, head: i32) -> AgentError {
     AgentError::Conflict(format!(
         "`{field}`: the agent is at version {head}; read it again and make the change on that"
@@ -368,19 +391,19 @@ fn corrupt(error: JsonError) -> StoreError {
     StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
 }
 
+/// A stored configuration with its version first.
+fn shown(version: i32, stored: &str) -> Result<Json, StoreError> {
+    let config = AgentConfig::from_stored(stored).map_err(corrupt)?;
+    let mut members = vec![("version".to_owned(), Json::from(i64::from(version)))];
+    if let Json::Object(rest) = config.to_json() {
+        members.extend(rest);
+    }
+    Ok(Json::Object(members))
+}
+
 fn view(agent: Agent, stored: Option<String>) -> Result<AgentView, AgentError> {
     let config = match (agent.runtime, stored) {
-        (Runtime::Engine, Some(stored)) => {
-            let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-            let mut members = vec![(
-                "version".to_owned(),
-                Json::from(i64::from(agent.head_version)),
-            )];
-            if let Json::Object(rest) = config.to_json() {
-                members.extend(rest);
-            }
-            Some(Json::Object(members))
-        }
+        (Runtime::Engine, Some(stored)) => Some(shown(agent.head_version, &stored)?),
         (Runtime::Legacy, _) => match agent.legacy_config.as_deref() {
             Some(text) => Some(Json::parse(text.as_bytes()).map_err(corrupt)?),
             None => None,

@@ -23,6 +23,7 @@ mod page;
 mod recordings;
 mod team;
 mod toolkits;
+mod tools;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 
 use offhook_domain::{Clock, NodeId, Plans, Price};
-use offhook_egress::Policy;
+use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::{Carrier, Models};
@@ -39,7 +40,7 @@ use offhook_storage::Store;
 use tokio::sync::Notify;
 
 pub use accounts::{AccountError, Accounts};
-pub use agents::{AgentError, AgentView, Agents};
+pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
 pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
@@ -57,6 +58,7 @@ pub use page::{Page, PageRequest};
 pub use recordings::Recording;
 pub use team::{Invited, Seats, Team, TeamError};
 pub use toolkits::{Toolkit, Toolkits};
+pub use tools::{ToolError, ToolShelf, ToolView};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
 
 use feed::Feed;
@@ -83,6 +85,8 @@ pub struct ServicesConfig {
     pub has_redis: bool,
     /// What webhook URLs may point to.
     pub webhook_policy: Policy,
+    /// What `http` tools ask through; its policy says what their URLs may point to.
+    pub tool_client: GuardedClient,
     /// How calls are placed and kept.
     pub calls: CallSettings,
 }
@@ -115,6 +119,7 @@ pub(crate) struct Shared {
     pub(crate) node: NodeId,
     pub(crate) has_redis: bool,
     pub(crate) webhook_policy: Policy,
+    pub(crate) tool_client: GuardedClient,
     pub(crate) calls: CallSettings,
     pub(crate) feed: Feed,
     pub(crate) wakes: Wakes,
@@ -138,6 +143,7 @@ pub struct Services {
     credentials: Credentials,
     legacy: Legacy,
     numbers: Numbers,
+    tools: ToolShelf,
     webhooks: Webhooks,
     team: Team,
     integrations: Integrations,
@@ -166,6 +172,7 @@ impl Services {
             node: config.node,
             has_redis: config.has_redis,
             webhook_policy: config.webhook_policy,
+            tool_client: config.tool_client,
             calls: config.calls,
             feed: Feed::default(),
             wakes: Wakes::default(),
@@ -183,6 +190,7 @@ impl Services {
             credentials: Credentials::new(shared.clone()),
             legacy: Legacy::new(shared.clone()),
             numbers: Numbers::new(shared.clone()),
+            tools: ToolShelf::new(shared.clone()),
             webhooks: Webhooks::new(shared.clone()),
             team: Team::new(shared.clone()),
             integrations: Integrations::new(shared.clone()),
@@ -263,6 +271,12 @@ impl Services {
         &self.numbers
     }
 
+    /// Tools.
+    #[must_use]
+    pub const fn tools(&self) -> &ToolShelf {
+        &self.tools
+    }
+
     /// Webhooks.
     #[must_use]
     pub const fn webhooks(&self) -> &Webhooks {
@@ -296,6 +310,6 @@ impl Services {
     /// The worker that dials and keeps house.
     #[must_use]
     pub fn dialer(&self) -> Dialer {
-        Dialer::new(self.shared.clone(), self.keys.clone())
+        Dialer::new(self.shared.clone(), self.keys.clone(), self.agents.clone())
     }
 }

@@ -10,6 +10,7 @@ mod integrations;
 mod legacy;
 mod numbers;
 mod team;
+mod tools;
 mod webhooks;
 
 use offhook_domain::Timestamp;
@@ -24,6 +25,7 @@ pub use integrations::*;
 pub use legacy::*;
 pub use numbers::*;
 pub use team::*;
+pub use tools::*;
 pub use webhooks::*;
 
 /// Where a page begins: behind the row with this time and id, newest first.

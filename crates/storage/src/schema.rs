@@ -498,6 +498,36 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    tools (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        definition -> sql::Json,
+        headers -> Nullable<Binary>,
+        revision -> Integer,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    agent_version_tools (agent_id, version, position) {
+        agent_id -> sql::Uuid,
+        version -> Integer,
+        position -> Integer,
+        tool_id -> sql::Uuid,
+        definition -> sql::Json,
+        headers -> Nullable<Binary>,
+    }
+}
+
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));
@@ -509,3 +539,4 @@ joinable!(legacy_agents -> agents (agent_id));
 allow_tables_to_appear_in_same_query!(agents, legacy_agents);
 allow_tables_to_appear_in_same_query!(agents, agent_versions);
 allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);
+allow_tables_to_appear_in_same_query!(agents, agent_version_tools);

@@ -22,7 +22,7 @@ use offhook_domain::{
     ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, E164,
     EndpointId, EventId, EventType, FailureReason, KeyId, LedgerId, MemberId, NodeId,
     NumberProvider, PausedReason, PhoneNumberId, Plan, RecipientId, RecipientStatus, Runtime,
-    Scopes, TerminationReason, Timestamp,
+    Scopes, TerminationReason, Timestamp, ToolId,
 };
 use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
 
@@ -180,6 +180,7 @@ macro_rules! id_columns {
 
 id_columns! {
     AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
+    ToolId
 }
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's `timestamptz` begins.

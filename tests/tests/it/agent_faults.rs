@@ -131,10 +131,6 @@ both! {
                 json!({"conversation": {"audio": {"speed": 1.5}}}),
                 "config.conversation.audio.speed",
             ),
-            (
-                json!({"tool_ids": ["0190163d-8694-739b-aea5-966c26f8ad91"]}),
-                "config.tool_ids",
-            ),
         ] {
             let answer = account
                 .patch(&target(&agent), json!({"config": config}))

@@ -193,10 +193,6 @@ fn what_nothing_reads_yet_is_not_available() {
             r#"{"conversation":{"pronunciation":[{"term":"a","say":"b"}]}}"#,
             "config.conversation.pronunciation",
         ),
-        (
-            r#"{"tool_ids":["0190163d-8694-739b-aea5-966c26f8ad91"]}"#,
-            "config.tool_ids",
-        ),
     ];
     for (text, path) in cases {
         let error = config(text).first_unavailable().unwrap();

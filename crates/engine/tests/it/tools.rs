@@ -190,9 +190,10 @@ async fn the_end_of_the_call_comes_after_the_last_words_which_nothing_interrupts
 }
 
 fn front_desk() -> ToolAction {
+    let to = "+5215598765432".parse();
     ToolAction::Transfer {
         name: "front_desk".to_owned(),
-        to: "+5215598765432".parse().unwrap(),
+        to: to.unwrap_or_else(|error| panic!("{error}")),
     }
 }
 

@@ -9,14 +9,14 @@ use crate::list::Listing;
 use crate::query::{FromQuery, QueryReader};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::wire::agent::AgentBody;
+use crate::wire::agent::{AgentBody, Archived};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
     vec![
         at("/v1/agents").get(list).post(create),
-        at("/v1/agents/{id}").get(get).patch(update),
+        at("/v1/agents/{id}").get(get).patch(update).delete(archive),
         at("/v1/agents/{id}/publish").post(publish),
     ]
 }
@@ -70,6 +70,16 @@ async fn update(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
     let agents = ask.services().agents();
     let view = agents.update(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&AgentBody::from(&view))
+}
+
+/// `DELETE /v1/agents/{id}`
+async fn archive(ask: Ask<AgentsWrite, AgentId>) -> Reply {
+    let agents = ask.services().agents();
+    agents.archive(ask.account(), ask.id).await?;
+    reply::ok(&Archived {
+        id: ask.id,
+        archived: true,
+    })
 }
 
 /// `POST /v1/agents/{id}/publish`

@@ -3,7 +3,7 @@
 use offhook_domain::FieldError;
 use offhook_services::store::StoreError;
 use offhook_services::{
-    AgentError, BatchError, HangUpError, NumberError, PlaceCallError, WebhookError,
+    AgentError, BatchError, HangUpError, NumberError, PlaceCallError, ToolError, WebhookError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -47,6 +47,17 @@ impl From<AgentError> for ApiError {
             AgentError::UnsupportedRuntime(message) => unsupported(message),
             AgentError::Upstream(cause) => upstream("The provider of the legacy agents", cause),
             AgentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ToolError> for ApiError {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::NotFound => Self::not_found(),
+            ToolError::Invalid(fault) => fault.into(),
+            ToolError::Conflict(message) => conflict(message),
+            ToolError::Store(error) => error.into(),
         }
     }
 }

@@ -122,6 +122,13 @@ impl Operation {
                 false => path_id(json!({"type": "string", "format": "uuid"}), "The id."),
             });
         }
+        if self.path.contains("{version}") {
+            let version = json!({"type": "integer", "minimum": 1});
+            parameters.push(json!({
+                "name": "version", "in": "path", "required": true, "description": "The version's number.",
+                "schema": version
+            }));
+        }
         if matches!(self.answer, Answer::List(_)) {
             parameters.extend(paging());
         }

@@ -8,6 +8,7 @@ mod conversations;
 mod integrations;
 mod numbers;
 mod team;
+mod tools;
 mod webhooks;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ pub(super) fn operations() -> Vec<Operation> {
     [
         account::operations(),
         agents::operations(),
+        tools::operations(),
         calls::operations(),
         conversations::operations(),
         numbers::operations(),
@@ -37,6 +39,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [
         account::schemas(),
         agents::schemas(),
+        tools::schemas(),
         conversations::schemas(),
         numbers::schemas(),
         batches::schemas(),

@@ -1,8 +1,8 @@
 //! The Agent object (interface).
 
 use offhook_domain::{AgentId, AgentStatus, E164, Json, PhoneNumberId, Runtime, Timestamp};
-use offhook_services::AgentView;
 use offhook_services::store::{Agent, PhoneNumber};
+use offhook_services::{AgentVersionView, AgentView};
 use serde::Serialize;
 
 /// An agent. The outer `Option`s are the fields that come and go with the runtime or in lists.
@@ -86,4 +86,36 @@ impl<'a> From<&'a PhoneNumber> for AgentNumber<'a> {
             label: &number.label,
         }
     }
+}
+
+/// A saved version of an agent; `config` not in lists.
+#[derive(Serialize)]
+pub(crate) struct VersionBody<'a> {
+    version: i32,
+    created_at: Timestamp,
+    published_at: Option<Timestamp>,
+    is_published: bool,
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a Json>,
+}
+
+impl<'a> From<&'a AgentVersionView> for VersionBody<'a> {
+    fn from(view: &'a AgentVersionView) -> Self {
+        Self {
+            version: view.version.version,
+            created_at: view.version.created_at,
+            published_at: view.version.published_at,
+            is_published: view.is_published,
+            note: view.version.note.as_deref(),
+            config: view.config.as_ref(),
+        }
+    }
+}
+
+/// What DELETE answers (decision 6.2).
+#[derive(Serialize)]
+pub(crate) struct Archived {
+    pub(crate) id: AgentId,
+    pub(crate) archived: bool,
 }

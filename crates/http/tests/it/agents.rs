@@ -1,10 +1,18 @@
 //! `/v1/agents` (interface; decision 6.2).
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_carriers::Simulator;
+use offhook_domain::{Clock, Json, Plans};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
+use offhook_services::store::mint;
+use offhook_services::{CallSettings, Services, ServicesConfig};
 use serde_json::json;
 
-use crate::app::{TestApp, members, text};
+use crate::app::{CUSTOMER, TestApp, members, text};
+use crate::client::must;
 
 const LISTED: [&str; 10] = [
     "id",
@@ -64,6 +72,78 @@ async fn an_agent_is_drafted_changed_and_published() {
     let stale = json!({"name": "Ana", "expected_version": 7});
     let stale = app.request("PATCH", &target).json(stale).send().await;
     stale.assert_error(409, "conflict");
+    app.close().await;
+}
+
+/// The same service set up for the provider `local` as well.
+fn with_local_models(app: &TestApp) -> Services {
+    let local = ProviderSettings {
+        base_url: "http://127.0.0.1:1/v1".to_owned(),
+        api_key: None,
+    };
+    let models = ModelRegistry::new([("local".to_owned(), local)]);
+    let (node, clock) = (mint(app.clock.now()), Arc::new(app.clock.clone()));
+    let carrier = Arc::new(Simulator::new(1.0));
+    must(Services::new(ServicesConfig {
+        store: app.services.store().clone(),
+        clock: clock.clone(),
+        plans: Plans::default(),
+        models: Arc::new(must(models)),
+        carrier: carrier.clone(),
+        legacy: Arc::new(SimulatedLegacy::new(carrier, clock, node)),
+        objects: std::env::temp_dir(),
+        node,
+        has_redis: false,
+        webhook_policy: Policy::default(),
+        tool_client: must(GuardedClient::new(Policy::default())),
+        calls: CallSettings::default(),
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_any_model_to_ask_is_in_error_until_there_is_one() {
+    let app = TestApp::start().await;
+    let elsewhere = with_local_models(&app);
+    let agent = |fallback: serde_json::Value| {
+        json!({"name": "Sofía", "language": "es-MX", "config": {
+            "system_prompt": "You are brief.",
+            "llm": {"provider": "local", "model": "m", "fallback": fallback},
+        }})
+    };
+    let scripted = json!([{"provider": "scripted", "model": "scripted"}]);
+    let mut targets = Vec::new();
+    for fallback in [json!([]), scripted] {
+        let made = app
+            .post("/v1/agents", agent(fallback))
+            .send()
+            .await
+            .assert(201);
+        let refused = app.post(&format!("/v1/agents/{}/publish", text(&made["id"])), "{}");
+        refused.send().await.assert_error(409, "conflict");
+        let (id, all) = (must(text(&made["id"]).parse()), must(Json::parse(b"{}")));
+        let published = elsewhere.agents().publish(app.account, id, &all);
+        must(published.await);
+        targets.push(format!("/v1/agents/{}", text(&made["id"])));
+    }
+    assert_eq!(must(elsewhere.agents().judge().await), 0);
+    assert_eq!(must(app.services.agents().judge().await), 1);
+    let broken = app.get(&targets[0]).send().await.assert(200);
+    assert_eq!(broken["status"], "error");
+    let helped = app.get(&targets[1]).send().await.assert(200);
+    assert_eq!(helped["status"], "active", "a fallback can be asked");
+    let call = json!({"agent_id": broken["id"], "to": CUSTOMER});
+    let refused = app.post("/v1/calls", call).send().await;
+    refused.assert_error(403, "agent_disabled");
+    for status in ["active", "paused"] {
+        let change = app
+            .request("PATCH", &targets[0])
+            .json(json!({"status": status}));
+        change.send().await.assert_error(409, "conflict");
+    }
+    assert_eq!(must(app.services.agents().judge().await), 0);
+    assert_eq!(must(elsewhere.agents().judge().await), 1);
+    let healed = app.get(&targets[0]).send().await.assert(200);
+    assert_eq!(healed["status"], "active");
     app.close().await;
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
-use offhook_egress::Policy;
+use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, SimulatedLegacy};
 use offhook_services::store::mint;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::{Request, must};
 
-/// How many times faster than people the simulated ones are.
+/// So fast that nobody has the patience to listen to the end.
 const SPEED: f64 = 2_000.0;
 
 /// A number that answers and talks.
@@ -45,6 +45,8 @@ pub(crate) struct Setup {
     pub(crate) config: HttpConfig,
     pub(crate) plan: Plan,
     pub(crate) credits: i64,
+    /// How many times faster than people the simulated ones are.
+    pub(crate) speed: f64,
 }
 
 impl Default for Setup {
@@ -59,6 +61,7 @@ impl Default for Setup {
             config: HttpConfig::default(),
             plan: Plan::Scale,
             credits: 100_000,
+            speed: SPEED,
         }
     }
 }
@@ -71,7 +74,7 @@ impl TestApp {
     pub(crate) async fn with(setup: Setup) -> Self {
         let database = TestDatabase::sqlite();
         let clock = ManualClock::default();
-        let carrier = Arc::new(Simulator::new(SPEED));
+        let carrier = Arc::new(Simulator::new(setup.speed));
         let node = mint(clock.now());
         let directory = database.directory().map(std::path::Path::to_owned);
         let services = must(Services::new(ServicesConfig {
@@ -85,6 +88,9 @@ impl TestApp {
             node,
             has_redis: false,
             webhook_policy: Policy::default(),
+            tool_client: must(GuardedClient::new(Policy {
+                allow_private: true,
+            })),
             calls: CallSettings::default(),
         }));
         let state = HttpState::new(

@@ -156,7 +156,7 @@ async fn wrong_methods_name_the_right_ones() {
     let app = TestApp::start().await;
     let cases = [
         ("POST", "/v1/me", "GET"),
-        ("DELETE", "/v1/agents/x", "GET, PATCH"),
+        ("PUT", "/v1/agents/x", "GET, PATCH, DELETE"),
         ("GET", "/v1/agents/x/publish", "POST"),
         ("PATCH", "/v1/webhooks/events", "GET"),
         ("PUT", "/v1/webhooks/x", "GET, PATCH, DELETE"),

@@ -30,7 +30,7 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
         loop {
             match (ours.next(), theirs.next()) {
                 (None, None) => return true,
-                (Some("{id}"), Some(part)) if !part.is_empty() => {}
+                (Some("{id}" | "{version}"), Some(part)) if !part.is_empty() => {}
                 (Some(a), Some(b)) if a == b => {}
                 _ => return false,
             }

@@ -17,4 +17,5 @@ mod lists;
 mod numbers;
 mod stream;
 mod team;
+mod tools;
 mod webhooks;

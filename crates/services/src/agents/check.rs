@@ -5,7 +5,7 @@ use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::FieldError;
 use offhook_egress::{Policy, TargetUrl};
 
-use super::AgentError;
+use super::{AgentError, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
 
@@ -64,7 +64,6 @@ impl Shared {
     }
 
     pub(super) fn check_publishable(&self, config: &AgentConfig) -> Result<(), AgentError> {
-        let refused = |fault: FieldError| AgentError::Conflict(fault.to_string());
         config.publishable().map_err(refused)?;
         let llm = &config.llm;
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())

@@ -7,7 +7,7 @@ use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
     Runtime,
 };
-use offhook_engine::ports::{Carrier, DialRequest, NoTools};
+use offhook_engine::ports::{Carrier, DialRequest, NoTools, Tools};
 use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
 };
@@ -21,6 +21,7 @@ use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::Shared;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
+use crate::tools::Toolbox;
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
@@ -56,7 +57,7 @@ async fn hold_fallibly(
         return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
     }
     let prepared = prepare(shared, call).await?;
-    let (config, persona) = match prepared {
+    let (config, persona, tools) = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(shared, call, claim, reason).await,
     };
@@ -77,7 +78,7 @@ async fn hold_fallibly(
         persona: persona.clone(),
         models: shared.models.clone(),
         latencies: shared.latencies.clone(),
-        tools: Arc::new(NoTools),
+        tools,
         clock: shared.clock.clone(),
     };
     let record = Record::new(shared.clone(), call.id, claim);
@@ -157,11 +158,14 @@ pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
     call.from_number.clone().zip(call.to_number.clone())
 }
 
+/// What a call is held with.
+type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
+
 /// Looks at the agent and its hours once more (decision 8.4), and fills the call's variables in.
 async fn prepare(
     shared: &Shared,
     call: &Conversation,
-) -> Result<Result<(AgentConfig, Persona), FailureReason>, StoreError> {
+) -> Result<Result<Prepared, FailureReason>, StoreError> {
     let version = Some(call.agent_version);
     let found = insist(|| {
         shared
@@ -189,7 +193,22 @@ async fn prepare(
     let Some(persona) = persona(&config, &metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    Ok(Ok((config, persona)))
+    let tools = tools(shared, call, &config).await?;
+    Ok(Ok((config, persona, tools)))
+}
+
+/// What the agent may use in this call: what the version that was published when the call was placed has pinned.
+async fn tools(
+    shared: &Shared,
+    call: &Conversation,
+    config: &AgentConfig,
+) -> Result<Arc<dyn Tools>, StoreError> {
+    if config.tool_ids.is_empty() {
+        return Ok(Arc::new(NoTools));
+    }
+    let (account, agent, version) = (call.account_id, call.agent_id, call.agent_version);
+    let pinned = insist(|| shared.store.pinned_tools(account, agent, version)).await?;
+    Ok(Arc::new(Toolbox::new(shared.tool_client.clone(), pinned)?))
 }
 
 fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
-use crate::{Keys, Shared, housekeeping};
+use crate::{Agents, Keys, Shared, housekeeping};
 
 pub(crate) use closing::unanswered;
 pub(crate) use registry::Registry;
@@ -46,14 +46,16 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub struct Dialer {
     shared: Arc<Shared>,
     keys: Keys,
+    agents: Agents,
     calls: TaskTracker,
 }
 
 impl Dialer {
-    pub(crate) fn new(shared: Arc<Shared>, keys: Keys) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, keys: Keys, agents: Agents) -> Self {
         Self {
             shared,
             keys,
+            agents,
             calls: TaskTracker::new(),
         }
     }
@@ -76,7 +78,9 @@ impl Dialer {
         let in_step = tokio::spawn(in_step);
         let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
         let scheduler = tokio::spawn(scheduler);
+        let judge = tokio::spawn(self.agents.clone().keep_judging(stop.clone()));
         self.claim_until(&stop).await;
+        let _ = judge.await;
         let _ = sweeper.await;
         self.calls.close();
         tokio::select! {

@@ -2,12 +2,16 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 
 use super::super::{Conn, Db};
+use super::tools;
 use crate::schema::{agent_versions as versions, agents};
 use crate::sql::V;
-use crate::{Agent, AgentChange, AgentFilter, AgentRef, NewAgent, PageKey, StoreError};
+use crate::{
+    Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, NewAgent, PageKey, Publication,
+    ServingAgent, StoreError,
+};
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
     let agent = new.agent;
@@ -185,36 +189,137 @@ pub(crate) async fn change(
     Ok(true)
 }
 
-/// Makes `version` the one that serves calls; the first time makes a draft active. `false` if the status has
-/// changed or there is no such version.
+/// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools.
+/// `false` if the status has changed, or there is no such version, or one of the tools is gone.
 pub(crate) async fn publish(
     conn: &mut Conn,
     account: AccountId,
     id: AgentId,
-    version: i32,
-    (seen, next): (AgentStatus, AgentStatus),
-    note: Option<String>,
-    at: Timestamp,
+    new: Publication,
 ) -> Result<bool, StoreError> {
+    let (seen, next) = new.statuses;
     let changed = diesel::update(agents::table)
         .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
         .filter(agents::status.eq(V(seen)))
         .set((
-            agents::published_version.eq(version),
+            agents::published_version.eq(new.version),
             agents::status.eq(V(next)),
-            agents::updated_at.eq(V(at)),
+            agents::updated_at.eq(V(new.at)),
         ))
         .execute(conn)
         .await?;
     if changed == 0 {
         return Ok(false);
     }
-    let published = diesel::update(versions::table.find((V(id), version)))
+    // The agent's row is this transaction's now: nobody else publishes the version meanwhile.
+    let Some((before, _)) = version(conn, id, new.version).await? else {
+        return Ok(false);
+    };
+    // A published version is immutable: what it pinned the first time stays (interface, rule 2 on versions).
+    let is_first = before.published_at.is_none();
+    if is_first && !tools::pin(conn, account, id, new.version, &new.tools).await? {
+        return Ok(false);
+    }
+    diesel::update(versions::table.find((V(id), new.version)))
         .set((
-            versions::published_at.eq(V(at)),
-            note.map(|note| versions::note.eq(note)),
+            versions::published_at.eq(V(new.at)),
+            new.note.map(|note| versions::note.eq(note)),
         ))
         .execute(conn)
         .await?;
-    Ok(published > 0)
+    Ok(true)
+}
+
+/// A version with its configuration, as JSON text.
+pub(crate) async fn version(
+    conn: &mut Conn,
+    agent: AgentId,
+    version: i32,
+) -> Result<Option<(AgentVersion, String)>, StoreError> {
+    Ok(versions::table
+        .find((V(agent), version))
+        .select((AgentVersion::as_select(), versions::config))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Versions below `before`, the highest first.
+pub(crate) async fn versions_page(
+    conn: &mut Conn,
+    agent: AgentId,
+    before: Option<i32>,
+    limit: i64,
+) -> Result<Vec<AgentVersion>, StoreError> {
+    Ok(versions::table
+        .filter(versions::agent_id.eq(V(agent)))
+        .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
+        .order(versions::version.desc())
+        .limit(limit + 1)
+        .select(AgentVersion::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// Agents of all accounts that serve calls, or should, in the order of their ids.
+pub(crate) async fn serving(
+    conn: &mut Conn,
+    after: Option<AgentId>,
+    limit: i64,
+) -> Result<Vec<ServingAgent>, StoreError> {
+    let published = versions::agent_id
+        .eq(agents::id)
+        .and(versions::version.eq(agents::published_version));
+    Ok(agents::table
+        .inner_join(versions::table.on(published))
+        .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
+        .filter(agents::runtime.eq(V(Runtime::Engine)))
+        .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
+        .order(agents::id)
+        .limit(limit)
+        .select((
+            agents::id,
+            agents::status,
+            agents::published_version,
+            versions::config,
+        ))
+        .load(conn)
+        .await?)
+}
+
+/// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
+pub(crate) async fn judge(
+    conn: &mut Conn,
+    seen: &ServingAgent,
+    status: AgentStatus,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let judged = diesel::update(agents::table)
+        .filter(agents::id.eq(V(seen.id)))
+        .filter(agents::status.eq(V(seen.status)))
+        .filter(agents::published_version.eq(seen.version))
+        .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
+        .execute(conn)
+        .await?;
+    Ok(judged > 0)
+}
+
+/// Puts an engine agent away. One that is archived already stays as it is: `false`.
+pub(crate) async fn archive(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let archived = diesel::update(agents::table)
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .filter(agents::runtime.eq(V(Runtime::Engine)))
+        .filter(agents::status.ne(V(AgentStatus::Archived)))
+        .set((
+            agents::status.eq(V(AgentStatus::Archived)),
+            agents::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(archived > 0)
 }

@@ -21,4 +21,5 @@ pub(crate) mod numbers;
 pub(crate) mod rechecks;
 pub(crate) mod retention;
 pub(crate) mod team;
+pub(crate) mod tools;
 pub(crate) mod wallets;

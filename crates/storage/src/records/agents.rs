@@ -1,7 +1,7 @@
 //! Agents.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp, ToolId};
 
 use crate::schema;
 
@@ -68,6 +68,48 @@ pub struct AgentChange {
     pub status: Option<(AgentStatus, AgentStatus)>,
     /// The configuration of the next version, as JSON text.
     pub config: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A saved version of an agent.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = schema::agent_versions)]
+pub struct AgentVersion {
+    /// Its number, from 1.
+    pub version: i32,
+    /// When it was saved.
+    pub created_at: Timestamp,
+    /// When it was last published.
+    pub published_at: Option<Timestamp>,
+    /// What was said of it when it was last published with a note.
+    pub note: Option<String>,
+}
+
+/// An engine agent whose published version serves calls, or should.
+#[derive(Debug, Clone, Queryable)]
+pub struct ServingAgent {
+    /// The agent.
+    pub id: AgentId,
+    /// `active` or `error`.
+    pub status: AgentStatus,
+    /// The published version.
+    pub version: i32,
+    /// Its configuration, as JSON text.
+    pub config: String,
+}
+
+/// A version that is to serve calls.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    /// The version.
+    pub version: i32,
+    /// The status that the publication was judged by, and the one to come.
+    pub statuses: (AgentStatus, AgentStatus),
+    /// What to say of it.
+    pub note: Option<String>,
+    /// The tools to pin when the version is published for the first time, in the configuration's order.
+    pub tools: Vec<ToolId>,
     /// When.
     pub at: Timestamp,
 }

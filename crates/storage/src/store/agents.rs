@@ -4,7 +4,8 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
 
 use super::{read, write};
 use crate::{
-    Agent, AgentChange, AgentFilter, AgentRef, NewAgent, PageKey, Store, StoreError, Verdict,
+    Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, NewAgent, PageKey, Publication,
+    ServingAgent, Store, StoreError, Verdict,
 };
 
 impl Store {
@@ -110,7 +111,8 @@ impl Store {
         })
     }
 
-    /// Makes a version the one that serves calls, if the status is still `statuses.0`; it becomes `statuses.1`.
+    /// Makes a version the one that serves calls, if the status is still the one that the publication was judged by;
+    /// `None` if not, or if one of the tools is gone.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -118,15 +120,10 @@ impl Store {
         &self,
         account: AccountId,
         id: AgentId,
-        version: i32,
-        statuses: (AgentStatus, AgentStatus),
-        note: Option<String>,
-        at: Timestamp,
+        publication: Publication,
     ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
         write!(self, |conn| {
-            let done =
-                queries::agents::publish(conn, account, id, version, statuses, note, at).await?;
-            if !done {
+            if !queries::agents::publish(conn, account, id, publication).await? {
                 return Ok(Verdict::Rollback(None));
             }
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
@@ -134,6 +131,98 @@ impl Store {
             };
             let config = queries::agents::config(conn, id, agent.head_version).await?;
             Ok(Verdict::Commit(Some((agent, config))))
+        })
+    }
+
+    /// A page of the agent's versions below `before`, the highest first, with one more than `limit` if there is a next
+    /// page; `None` without such an agent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent_versions(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        before: Option<i32>,
+        limit: i64,
+    ) -> Result<Option<(Agent, Vec<AgentVersion>)>, StoreError> {
+        read!(self, |conn| {
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            let page = queries::agents::versions_page(conn, id, before, limit).await?;
+            Ok(Some((agent, page)))
+        })
+    }
+
+    /// An agent with one of its versions and that one's configuration, as JSON text; the inner `None` without such a
+    /// version.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent_version(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        version: i32,
+    ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>, StoreError> {
+        read!(self, |conn| {
+            let Some(agent) = queries::agents::find(conn, account, id).await? else {
+                return Ok(None);
+            };
+            let version = queries::agents::version(conn, id, version).await?;
+            Ok(Some((agent, version)))
+        })
+    }
+
+    /// Agents of all accounts that serve calls, or should, behind `after` in the order of their ids.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn serving_agents(
+        &self,
+        after: Option<AgentId>,
+        limit: i64,
+    ) -> Result<Vec<ServingAgent>, StoreError> {
+        read!(self, |conn| queries::agents::serving(conn, after, limit)
+            .await)
+    }
+
+    /// Gives an agent the status that its published version deserves; `false` if version or status have changed since.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn judge_agent(
+        &self,
+        seen: ServingAgent,
+        status: AgentStatus,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::agents::judge(conn, &seen, status, at).await?,
+            ))
+        })
+    }
+
+    /// Archives an engine agent and returns it as it is then; a legacy one stays as it is. Its numbers are
+    /// unassigned.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn archive_agent(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        at: Timestamp,
+    ) -> Result<Option<Agent>, StoreError> {
+        write!(self, |conn| {
+            if queries::agents::archive(conn, account, id, at).await? {
+                queries::numbers::unassign(conn, account, id, at).await?;
+            }
+            Ok(Verdict::Commit(
+                queries::agents::find(conn, account, id).await?,
+            ))
         })
     }
 }

@@ -10,6 +10,7 @@ mod legacy;
 pub(crate) mod numbers;
 pub(crate) mod retention;
 pub(crate) mod team;
+mod tools;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use std::time::Duration;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
-    RecipientId, RequestId, Timestamp,
+    RecipientId, RequestId, Timestamp, ToolId,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -308,7 +309,7 @@ macro_rules! minted {
 
 minted! {
     AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
-    RequestId
+    RequestId ToolId
 }
 
 minted! { BatchId CredentialId PhoneNumberId RecipientId }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, Runtime};
-use offhook_storage::{AgentChange, AgentFilter, AgentRef, Store, StoreError};
+use offhook_storage::{AgentChange, AgentFilter, AgentRef, Publication, Store, StoreError};
 use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after, new_agent};
@@ -114,7 +114,8 @@ contract! {
 
         let to = (AgentStatus::Draft, AgentStatus::Active);
         let publish = |version, statuses, note: Option<&str>| {
-            store.publish_agent(shop.account, id, version, statuses, note.map(str::to_owned), after(2))
+            let publication = Publication { version, statuses, note: note.map(str::to_owned), tools: vec![], at: after(2) };
+            store.publish_agent(shop.account, id, publication)
         };
         let (agent, config) = publish(2, to, Some("first")).await.unwrap().unwrap();
         assert_eq!((agent.published_version, agent.status), (2, AgentStatus::Active));
@@ -124,6 +125,49 @@ contract! {
         assert!(publish(9, stay, None).await.unwrap().is_none(), "there is no such version");
         let (agent, _) = publish(1, stay, None).await.unwrap().unwrap();
         assert_eq!((agent.published_version, agent.head_version), (1, 2), "the rollback");
+    }
+
+    async fn versions_come_highest_first_and_page_by_number(store: Store) {
+        let shop = Shop::new(&store).await;
+        let stranger = Shop::new(&store).await;
+        for head in 1..=4 {
+            store.change_agent(shop.account, shop.agent, change(head, Some("{}"))).await.unwrap().unwrap();
+        }
+        let numbers = |before, limit| {
+            let (store, shop) = (store.clone(), shop.clone());
+            async move {
+                let found = store.agent_versions(shop.account, shop.agent, before, limit).await.unwrap().unwrap();
+                assert_eq!(found.0.id, shop.agent);
+                found.1.iter().map(|version| version.version).collect::<Vec<_>>()
+            }
+        };
+        assert_eq!(numbers(None, 2).await, [5, 4, 3], "one more than asked for says that there is a next page");
+        assert_eq!(numbers(Some(4), 2).await, [3, 2, 1]);
+        assert_eq!(numbers(Some(2), 2).await, [1]);
+        assert!(store.agent_versions(stranger.account, shop.agent, None, 2).await.unwrap().is_none());
+        let (_, found) = store.agent_version(shop.account, shop.agent, 1).await.unwrap().unwrap();
+        let (first, config) = found.unwrap();
+        assert_eq!((first.version, first.created_at, first.note), (1, T0, None));
+        assert_eq!(config, r#"{"version": 1}"#);
+        let (_, absent) = store.agent_version(shop.account, shop.agent, 6).await.unwrap().unwrap();
+        assert!(absent.is_none());
+        assert!(store.agent_version(stranger.account, shop.agent, 1).await.unwrap().is_none());
+    }
+
+    async fn an_archived_agent_stays_as_it_is(store: Store) {
+        let shop = Shop::new(&store).await;
+        let stranger = Shop::new(&store).await;
+        assert!(store.archive_agent(stranger.account, shop.agent, after(1)).await.unwrap().is_none());
+        let archived = store.archive_agent(shop.account, shop.agent, after(2)).await.unwrap().unwrap();
+        assert_eq!((archived.status, archived.updated_at), (AgentStatus::Archived, after(2)));
+        let again = store.archive_agent(shop.account, shop.agent, after(3)).await.unwrap().unwrap();
+        assert_eq!((again.status, again.updated_at), (AgentStatus::Archived, after(2)));
+        let mut legacy = new_agent(shop.account, "Legacy");
+        legacy.agent.runtime = Runtime::Legacy;
+        let id = legacy.agent.id;
+        store.create_agent(legacy).await.unwrap();
+        let untouched = store.archive_agent(shop.account, id, after(3)).await.unwrap().unwrap();
+        assert_eq!(untouched.status, AgentStatus::Active);
     }
 
     async fn a_provider_id_names_one_agent_of_the_account(store: Store) {

@@ -39,5 +39,6 @@ mod schema;
 mod shop;
 #[cfg(test)]
 mod team;
+mod tools;
 #[cfg(test)]
 mod wallets;

@@ -62,6 +62,15 @@ pub(super) fn operations() -> Vec<Operation> {
             Code::UpstreamError,
         ]),
         Operation::new(
+            "DELETE",
+            one,
+            "archiveAgent",
+            write,
+            One("AgentArchived"),
+            "Archive an agent; its conversations stay",
+        )
+        .errors_too(&[Code::UnsupportedRuntime]),
+        Operation::new(
             "POST",
             "/v1/agents/{id}/publish",
             "publishAgent",

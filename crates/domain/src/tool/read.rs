@@ -1,0 +1,308 @@
+//! Reading a tool, field by field in the object's order.
+
+use std::ops::RangeInclusive;
+
+use super::{HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
+use crate::E164;
+use crate::json::{FieldError, Fields, Json, check_string, item_path, member_path};
+
+const NAME_CHARS: RangeInclusive<usize> = 1..=64;
+const DESCRIPTION: RangeInclusive<usize> = 1..=1_024;
+const URL: RangeInclusive<usize> = 1..=2_048;
+const TIMEOUT_MS: RangeInclusive<i64> = 100..=10_000;
+const DEFAULT_TIMEOUT_MS: i64 = 5_000;
+const MAX_HEADERS: usize = 20;
+const HEADER_VALUE: RangeInclusive<usize> = 1..=4_096;
+const TARGETS: RangeInclusive<usize> = 1..=20;
+
+/// Headers that frame the request, or that the service writes itself.
+const OWN_HEADERS: [&str; 14] = [
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>), FieldError> {
+    let mut fields = Fields::of(json, "")?;
+    let name = fields.required_string("name", 1..=usize::MAX)?;
+    let name = identifier(name)
+        .ok_or_else(|| {
+            let message =
+                "must be a lower-case letter, then up to 63 lower-case letters, digits or `_`";
+            fields.fault("name", message)
+        })?
+        .to_owned();
+    let description = fields.required_string("description", DESCRIPTION)?;
+    if description.trim().is_empty() {
+        return Err(fields.fault("description", "must not be blank"));
+    }
+    let kind = fields
+        .optional_choice::<ToolKind>("kind", ToolKind::choices)?
+        .ok_or_else(|| fields.fault("kind", "is required"))?;
+    let parameters = fields.present("parameters");
+    let http = fields.optional_object("http")?;
+    let transfer = fields.optional_object("transfer")?;
+    for (name, of, given) in [
+        ("http", ToolKind::Http, http.is_some()),
+        ("transfer", ToolKind::Transfer, transfer.is_some()),
+    ] {
+        if (kind == of) != given {
+            let message = if given {
+                format!("goes with the kind `{of}` alone")
+            } else {
+                format!("is required with the kind `{of}`")
+            };
+            return Err(fields.fault(name, message));
+        }
+    }
+    let targets = transfer.map(targets).transpose()?;
+    let parameters = parameters_of(kind, parameters, targets.as_deref(), &fields)?;
+    let (http, values) = match http {
+        Some(http) => {
+            let (http, values) = request(http, kept)?;
+            (Some(http), values)
+        }
+        None => (None, Vec::new()),
+    };
+    fields.finish()?;
+    let tool = Tool {
+        name,
+        description: description.to_owned(),
+        kind,
+        parameters,
+        http,
+        targets,
+    };
+    Ok((tool, values))
+}
+
+pub(super) fn merged(
+    old: &Tool,
+    patch: &Json,
+    kept: &[Header],
+) -> Result<(Tool, Vec<Header>), FieldError> {
+    let Some(changes) = patch.as_object() else {
+        return Err(FieldError::new("", "must be an object"));
+    };
+    for name in ["id", "created_at", "updated_at"] {
+        if patch.get(name).is_some() {
+            return Err(FieldError::new(name, "is read-only"));
+        }
+    }
+    for name in ["name", "description", "kind"] {
+        if matches!(patch.get(name), Some(Json::Null)) {
+            return Err(FieldError::new(name, "must not be null"));
+        }
+    }
+    // What the service derives is derived anew.
+    let mut members = old.to_json().as_object().unwrap_or_default().to_vec();
+    let derived = old.parameters == derived(old.kind, old.targets.as_deref());
+    members.retain(|(name, _)| name != "parameters" || !derived);
+    let before = Json::Object(members);
+    // A patch removes what it sets to null, known or not: with the nulls left in, an unknown one shows.
+    if let Some((name, _)) = changes
+        .iter()
+        .find(|(name, value)| *value == Json::Null && old.to_json().get(name).is_none())
+    {
+        return Err(FieldError::new(member_path("", name), "unknown field"));
+    }
+    tool(&before.merge_patch(patch), kept)
+}
+
+/// A stored tool: its header values are elsewhere.
+pub(super) fn stored(json: &Json) -> Result<Tool, FieldError> {
+    let headers = json.get("http").and_then(|http| http.get("headers"));
+    let names = headers.and_then(Json::as_object).unwrap_or_default();
+    let kept: Vec<Header> = names
+        .iter()
+        .map(|(name, _)| (name.clone(), HIDDEN.to_owned()))
+        .collect();
+    Ok(tool(json, &kept)?.0)
+}
+
+/// `^[a-z][a-z0-9_]{0,63}$`.
+fn identifier(text: &str) -> Option<&str> {
+    let mut bytes = text.bytes();
+    let first = bytes.next().is_some_and(|byte| byte.is_ascii_lowercase());
+    let rest = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    (first && rest && NAME_CHARS.contains(&text.len())).then_some(text)
+}
+
+/// The arguments' schema. That of a `transfer` and a `dtmf` tool follows from what it does.
+fn parameters_of(
+    kind: ToolKind,
+    given: Option<&Json>,
+    targets: Option<&[TransferTarget]>,
+    fields: &Fields<'_>,
+) -> Result<Json, FieldError> {
+    let own = derived(kind, targets);
+    match (kind, given) {
+        (_, None) => Ok(own),
+        (ToolKind::Http | ToolKind::EndCall, Some(given)) => match given {
+            Json::Object(_) => Ok(given.clone()),
+            _ => Err(fields.fault("parameters", "must be an object: a JSON Schema")),
+        },
+        (ToolKind::Transfer | ToolKind::Dtmf, Some(given)) => {
+            if given.canonical() == own.canonical() {
+                return Ok(own);
+            }
+            let message = format!("follows from the kind `{kind}`: leave it out");
+            Err(fields.fault("parameters", message))
+        }
+    }
+}
+
+/// The schema of a tool that says nothing of its arguments.
+fn derived(kind: ToolKind, targets: Option<&[TransferTarget]>) -> Json {
+    let property = |name: &str, schema: Json| {
+        Json::object([
+            ("type", Json::from("object")),
+            ("properties", Json::object([(name, schema)])),
+            ("required", Json::Array(vec![Json::from(name)])),
+            ("additionalProperties", Json::Bool(false)),
+        ])
+    };
+    match kind {
+        ToolKind::Http | ToolKind::EndCall => Json::object([
+            ("type", Json::from("object")),
+            ("properties", Json::Object(Vec::new())),
+        ]),
+        ToolKind::Transfer => {
+            let names = targets.unwrap_or_default().iter();
+            let names = names.map(|target| Json::from(target.name.as_str()));
+            let words = Json::object([
+                ("type", Json::from("string")),
+                ("enum", names.collect::<Json>()),
+            ]);
+            property("target", words)
+        }
+        ToolKind::Dtmf => {
+            let digits = Json::object([
+                ("type", Json::from("string")),
+                (
+                    "description",
+                    Json::from("0-9, *, #, A-D; w waits half a second"),
+                ),
+                ("pattern", Json::from("^[0-9*#A-Dw]{1,32}$")),
+            ]);
+            property("digits", digits)
+        }
+    }
+}
+
+fn request(
+    mut fields: Fields<'_>,
+    kept: &[Header],
+) -> Result<(HttpRequest, Vec<Header>), FieldError> {
+    let method = fields
+        .optional_choice::<HttpMethod>("method", HttpMethod::choices)?
+        .ok_or_else(|| fields.fault("method", "is required"))?;
+    let url = fields.required_string("url", URL)?.to_owned();
+    let values = headers(&mut fields, kept)?;
+    let timeout_ms = fields
+        .optional_integer("timeout_ms", TIMEOUT_MS)?
+        .unwrap_or(DEFAULT_TIMEOUT_MS);
+    fields.finish()?;
+    let request = HttpRequest {
+        method,
+        url,
+        headers: values.iter().map(|(name, _)| name.clone()).collect(),
+        timeout_ms,
+    };
+    Ok((request, values))
+}
+
+fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>, FieldError> {
+    let Some(value) = fields.present("headers") else {
+        return Ok(Vec::new());
+    };
+    let path = fields.path_of("headers");
+    let members = value
+        .as_object()
+        .ok_or_else(|| FieldError::new(path.as_str(), "must be an object"))?;
+    if members.len() > MAX_HEADERS {
+        let message = format!("more than {MAX_HEADERS} members");
+        return Err(FieldError::new(path.as_str(), message));
+    }
+    let mut values: Vec<Header> = Vec::with_capacity(members.len());
+    for (name, value) in members {
+        let fault = |message: &str| FieldError::new(member_path(&path, name), message);
+        check_header_name(name).map_err(fault)?;
+        if values
+            .iter()
+            .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        {
+            return Err(fault(
+                "appears more than once: the case of a header's name does not count",
+            ));
+        }
+        let value = check_string(value, &HEADER_VALUE).map_err(|message| fault(&message))?;
+        let value = if value == HIDDEN {
+            let known = kept
+                .iter()
+                .find(|(other, _)| other.eq_ignore_ascii_case(name));
+            known.map(|(_, value)| value.as_str()).ok_or_else(|| {
+                fault("`***` stands for a stored value, and there is none: send the value")
+            })?
+        } else {
+            value
+        };
+        let is_visible = |c: char| matches!(c, ' '..='~');
+        if !value.chars().all(is_visible) || value.trim() != value {
+            return Err(fault(
+                "must be printable ASCII without a space at either end",
+            ));
+        }
+        values.push((name.clone(), value.to_owned()));
+    }
+    Ok(values)
+}
+
+/// A token of RFC 9110 that the service does not write itself.
+fn check_header_name(name: &str) -> Result<(), &'static str> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if !NAME_CHARS.contains(&name.len()) || !name.bytes().all(is_token) {
+        return Err("must be a header's name of at most 64 characters");
+    }
+    if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err("is written by the service: leave it out");
+    }
+    Ok(())
+}
+
+fn targets(mut fields: Fields<'_>) -> Result<Vec<TransferTarget>, FieldError> {
+    let items = fields
+        .optional_array("targets", TARGETS)?
+        .ok_or_else(|| fields.fault("targets", "is required"))?;
+    let path = fields.path_of("targets");
+    let mut targets: Vec<TransferTarget> = Vec::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let mut fields = Fields::of(item, &item_path(&path, at))?;
+        let name = fields.required_string("name", NAME_CHARS)?.to_owned();
+        if name.trim().is_empty() {
+            return Err(fields.fault("name", "must not be blank"));
+        }
+        if targets.iter().any(|target| target.name == name) {
+            return Err(fields.fault("name", "appears more than once"));
+        }
+        let to = fields.required_string("to", 1..=64)?;
+        let to: E164 = to
+            .parse()
+            .map_err(|error: crate::E164Error| fields.fault("to", error.to_string()))?;
+        fields.finish()?;
+        targets.push(TransferTarget { name, to });
+    }
+    fields.finish()?;
+    Ok(targets)
+}

@@ -1,0 +1,62 @@
+//! `/v1/agents/tools` (decision 6.2).
+
+use offhook_domain::{Json, ToolId};
+
+use crate::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::body::Optional;
+use crate::list::Listing;
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::tool::{ToolBody, ToolDeleted};
+
+/// The paths; they stand before those of agents, whose ids have the same place.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/agents/tools").get(list).post(create),
+        at("/v1/agents/tools/{id}")
+            .get(get)
+            .patch(update)
+            .delete(delete),
+    ]
+}
+
+/// `GET /v1/agents/tools`
+async fn list(ask: Ask<AgentsRead, (), Listing<()>>) -> Reply {
+    let page = ask.query.page_request(ToolId::from_uuid);
+    let tools = ask.services().tools().list(ask.account(), page).await?;
+    ask.query.answer(
+        &tools,
+        |view| (view.row.created_at, view.row.id.uuid()),
+        ToolBody::from,
+    )
+}
+
+/// `POST /v1/agents/tools`
+async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
+    let tools = ask.services().tools();
+    let view = tools.create(ask.account(), &ask.body).await?;
+    reply::created(&ToolBody::from(&view))
+}
+
+/// `GET /v1/agents/tools/{id}`
+async fn get(ask: Ask<AgentsRead, ToolId>) -> Reply {
+    let view = ask.services().tools().get(ask.account(), ask.id).await?;
+    reply::ok(&ToolBody::from(&view))
+}
+
+/// `PATCH /v1/agents/tools/{id}`
+async fn update(ask: Ask<AgentsWrite, ToolId, (), Optional>) -> Reply {
+    let tools = ask.services().tools();
+    let view = tools.update(ask.account(), ask.id, &ask.body.0).await?;
+    reply::ok(&ToolBody::from(&view))
+}
+
+/// `DELETE /v1/agents/tools/{id}`
+async fn delete(ask: Ask<AgentsWrite, ToolId>) -> Reply {
+    ask.services().tools().delete(ask.account(), ask.id).await?;
+    reply::ok(&ToolDeleted {
+        id: ask.id,
+        deleted: true,
+    })
+}

@@ -1,0 +1,64 @@
+//! `/v1/agents/{id}/versions` (decision 6.2).
+
+use actix_web::dev::{Path, Url};
+use offhook_domain::AgentId;
+use uuid::Uuid;
+
+use crate::ask::{AgentsRead, Ask, FromPath};
+use crate::list::Listing;
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::agent::VersionBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/agents/{id}/versions").get(list),
+        at("/v1/agents/{id}/versions/{version}").get(get),
+    ]
+}
+
+/// A version of an agent; 0, which no version has, where the path holds no number of its form.
+struct VersionPath {
+    agent: AgentId,
+    version: i32,
+}
+
+impl FromPath for VersionPath {
+    fn read(id: &str) -> Self {
+        Self {
+            agent: AgentId::read(id),
+            version: 0,
+        }
+    }
+
+    fn of(path: &Path<Url>) -> Self {
+        let text = path.get("version").unwrap_or_default();
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+        let version = text.parse().ok().filter(|_| is_number);
+        Self {
+            version: version.unwrap_or(0),
+            ..Self::read(path.get("id").unwrap_or_default())
+        }
+    }
+}
+
+/// `GET /v1/agents/{id}/versions`
+async fn list(ask: Ask<AgentsRead, AgentId, Listing<()>>) -> Reply {
+    let after = ask.query.after.map(|(place, _)| place);
+    let agents = ask.services().agents();
+    let page = agents
+        .versions(ask.account(), ask.id, after, ask.query.limit)
+        .await?;
+    ask.query
+        .answer(&page, |view| (view.place(), Uuid::nil()), VersionBody::from)
+}
+
+/// `GET /v1/agents/{id}/versions/{version}`
+async fn get(ask: Ask<AgentsRead, VersionPath>) -> Reply {
+    let VersionPath { agent, version } = ask.id;
+    let agents = ask.services().agents();
+    let view = agents.version(ask.account(), agent, version).await?;
+    reply::ok(&VersionBody::from(&view))
+}

@@ -1,0 +1,149 @@
+//! Tools, and an agent's versions.
+
+use offhook_domain::Scope;
+use offhook_domain::tool::{HttpMethod, ToolKind};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation};
+use super::super::reference;
+use super::super::schemas::{
+    any_object, array, boolean, e164, instant, integer, nullable, object, request, string, text,
+    uuid, words,
+};
+use crate::Code;
+
+pub(super) fn operations() -> Vec<Operation> {
+    use Answer::{List, One};
+    let read = Access::Scope(Scope::AgentsRead);
+    let write = Access::Scope(Scope::AgentsWrite);
+    let (all, one) = ("/v1/agents/tools", "/v1/agents/tools/{id}");
+    let versions = "/v1/agents/{id}/versions";
+    vec![
+        Operation::new("GET", all, "listTools", read, List("Tool"), "List tools"),
+        Operation::new("POST", all, "createTool", write, One("Tool"), "Make a tool")
+            .body("CreateTool")
+            .status(201)
+            .errors_too(&[Code::Conflict]),
+        Operation::new("GET", one, "getTool", read, One("Tool"), "Read a tool"),
+        Operation::new(
+            "PATCH",
+            one,
+            "updateTool",
+            write,
+            One("Tool"),
+            "Change a tool; published versions keep it as it was",
+        )
+        .optional_body("UpdateTool")
+        .errors_too(&[Code::Conflict]),
+        Operation::new(
+            "DELETE",
+            one,
+            "deleteTool",
+            write,
+            One("ToolDeleted"),
+            "Delete a tool; published versions keep it",
+        ),
+        Operation::new(
+            "GET",
+            versions,
+            "listAgentVersions",
+            read,
+            List("AgentVersion"),
+            "List an agent's versions, the highest first",
+        )
+        .errors_too(&[Code::UnsupportedRuntime]),
+        Operation::new(
+            "GET",
+            "/v1/agents/{id}/versions/{version}",
+            "getAgentVersion",
+            read,
+            One("AgentVersionWithConfig"),
+            "Read a version of an agent",
+        )
+        .errors_too(&[Code::UnsupportedRuntime]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let name = json!({"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"});
+    let timeout = json!({"type": "integer", "minimum": 100, "maximum": 10_000, "default": 5_000});
+    let http = |headers: Value| {
+        [
+            ("method", words(HttpMethod::ALL)),
+            ("url", text(2_048)),
+            ("headers", headers),
+            ("timeout_ms", timeout.clone()),
+        ]
+    };
+    let target = [("name", text(64)), ("to", e164())];
+    let values = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let hidden = json!({
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Each header's value is shown as `***`."
+    });
+    let shown = [
+        ("id", uuid()),
+        ("name", string()),
+        ("description", string()),
+        ("kind", words(ToolKind::ALL)),
+        ("parameters", any_object()),
+        ("http", nullable(object(&http(hidden)))),
+        (
+            "transfer",
+            nullable(object(&[("targets", array(object(&target)))])),
+        ),
+        ("created_at", instant()),
+        ("updated_at", instant()),
+    ];
+    let http = http(nullable(values));
+    let sent = |http: Value, transfer: Value| {
+        [
+            ("name", name.clone()),
+            ("description", text(1_024)),
+            ("kind", words(ToolKind::ALL)),
+            ("parameters", nullable(any_object())),
+            ("http", nullable(http)),
+            ("transfer", nullable(transfer)),
+        ]
+    };
+    let targets = request(
+        &["targets"],
+        &[("targets", array(request(&["name", "to"], &target)))],
+    );
+    let version = [
+        ("version", integer()),
+        ("created_at", instant()),
+        ("published_at", nullable(instant())),
+        ("is_published", boolean()),
+        ("note", nullable(string())),
+    ];
+    let config = [("config", reference("AgentConfig"))];
+    vec![
+        ("Tool", object(&shown)),
+        (
+            "CreateTool",
+            request(
+                &["name", "description", "kind"],
+                &sent(request(&["method", "url"], &http), targets.clone()),
+            ),
+        ),
+        (
+            "UpdateTool",
+            request(&[], &sent(request(&[], &http), targets)),
+        ),
+        (
+            "ToolDeleted",
+            object(&[("id", uuid()), ("deleted", boolean())]),
+        ),
+        ("AgentVersion", object(&version)),
+        (
+            "AgentVersionWithConfig",
+            object(&[&version[..], &config].concat()),
+        ),
+        (
+            "AgentArchived",
+            object(&[("id", uuid()), ("archived", boolean())]),
+        ),
+    ]
+}

@@ -1,0 +1,513 @@
+//! `/v1/agents/tools`, an agent's versions, and tools in a call (decision 6.2).
+
+use std::time::Duration;
+
+use offhook_domain::Plan;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::app::{CUSTOMER, Setup, TestApp, members, text};
+use crate::client::must;
+
+const TOOL: [&str; 9] = [
+    "id",
+    "name",
+    "description",
+    "kind",
+    "parameters",
+    "http",
+    "transfer",
+    "created_at",
+    "updated_at",
+];
+
+fn look(url: &str) -> Value {
+    json!({
+        "name": "look",
+        "description": "Finds an order.",
+        "kind": "http",
+        "parameters": {
+            "type": "object",
+            "properties": {"id": {"type": "integer", "maximum": 1.0e3}},
+            "required": ["id"],
+        },
+        "http": {
+            "method": "GET",
+            "url": url,
+            "headers": {"Authorization": "Bearer s3cret"},
+            "timeout_ms": 2000,
+        },
+    })
+}
+
+async fn make(app: &TestApp, tool: Value) -> Value {
+    app.post("/v1/agents/tools", tool).send().await.assert(201)
+}
+
+fn one(tool: &Value) -> String {
+    format!("/v1/agents/tools/{}", text(&tool["id"]))
+}
+
+async fn patch(app: &TestApp, target: &str, change: Value) -> Value {
+    app.request("PATCH", target)
+        .json(change)
+        .send()
+        .await
+        .assert(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_made_read_changed_and_deleted_and_its_header_values_never_show() {
+    let app = TestApp::start().await;
+    let made = make(&app, look("https://Example.com")).await;
+    assert_eq!(members(&made), TOOL);
+    let mut expected = look("https://example.com/");
+    expected["http"]["headers"]["Authorization"] = json!("***");
+    expected["id"] = made["id"].clone();
+    expected["transfer"] = Value::Null;
+    expected["created_at"] = made["created_at"].clone();
+    expected["updated_at"] = made["created_at"].clone();
+    assert_eq!(made, expected);
+    let target = one(&made);
+    assert_eq!(app.get(&target).send().await.assert(200), made);
+
+    app.clock.advance(Duration::from_secs(1));
+    let change = json!({"http": {"timeout_ms": 900, "headers": {"Authorization": "***"}}});
+    let changed = patch(&app, &target, change.clone()).await;
+    expected["http"]["timeout_ms"] = json!(900);
+    expected["updated_at"] = changed["updated_at"].clone();
+    assert_eq!(changed, expected);
+    assert_ne!(changed["updated_at"], made["updated_at"]);
+    app.clock.advance(Duration::from_secs(1));
+    assert_eq!(patch(&app, &target, change).await, changed, "no change");
+
+    let stranger = app.stranger(Plan::Scale).await;
+    for method in ["GET", "PATCH", "DELETE"] {
+        let foreign = app.bare(method, &target).key(&stranger).json("{}").send();
+        foreign.await.assert_error(404, "not_found");
+        let unformed = app.request(method, "/v1/agents/tools/x").json("{}").send();
+        unformed.await.assert_error(404, "not_found");
+    }
+    let theirs = app.bare("GET", "/v1/agents/tools").key(&stranger).send();
+    assert_eq!(theirs.await.assert(200)["data"], json!([]));
+    let deleted = app.request("DELETE", &target).send().await.assert(200);
+    assert_eq!(deleted, json!({"id": made["id"], "deleted": true}));
+    app.get(&target).send().await.assert_error(404, "not_found");
+    app.request("DELETE", &target)
+        .send()
+        .await
+        .assert_error(404, "not_found");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_listed_newest_first_and_a_name_is_taken_once() {
+    let app = TestApp::start().await;
+    for name in ["a", "b", "c"] {
+        make(
+            &app,
+            json!({"name": name, "description": "Ends.", "kind": "end_call"}),
+        )
+        .await;
+        app.clock.advance(Duration::from_millis(1));
+    }
+    let names = |list: &Value| -> Vec<String> {
+        let items = list["data"].as_array().into_iter().flatten();
+        items.map(|tool| text(&tool["name"])).collect()
+    };
+    let first = app.get("/v1/agents/tools?limit=2").send().await.assert(200);
+    assert_eq!(names(&first), ["c", "b"]);
+    let cursor = text(&first["next_cursor"]);
+    let rest = app.get(&format!("/v1/agents/tools?cursor={cursor}"));
+    assert_eq!(names(&rest.send().await.assert(200)), ["a"]);
+    let taken = json!({"name": "a", "description": "Ends.", "kind": "end_call"});
+    let refused = app.post("/v1/agents/tools", taken).send().await;
+    let message = refused.assert_error(409, "conflict");
+    assert!(message.contains("`name`"), "{message}");
+    let target = one(&first["data"][0]);
+    let renamed = app.request("PATCH", &target).json(json!({"name": "b"}));
+    renamed.send().await.assert_error(409, "conflict");
+    for at in 3..64 {
+        let name = format!("t{at}");
+        make(
+            &app,
+            json!({"name": name, "description": "Ends.", "kind": "end_call"}),
+        )
+        .await;
+    }
+    let one_more = json!({"name": "more", "description": "Ends.", "kind": "end_call"});
+    let refused = app.post("/v1/agents/tools", one_more).send().await;
+    let message = refused.assert_error(409, "conflict");
+    assert!(message.contains("64"), "{message}");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_tool_is_refused_with_its_field() {
+    let app = TestApp::start().await;
+    let with = |change: Value| {
+        let mut tool = look("https://example.com/");
+        for (name, value) in change.as_object().into_iter().flatten() {
+            tool[name] = value.clone();
+        }
+        tool
+    };
+    let http = |url: &str| with(json!({"http": {"method": "GET", "url": url}}));
+    let cases = [
+        (with(json!({"name": "Look"})), "`name`"),
+        (with(json!({"kind": "shell"})), "`kind`"),
+        (
+            with(json!({"parameters": {"$ref": "https://example.com/s.json"}})),
+            "`parameters`: has a `$ref` that is not local",
+        ),
+        (
+            with(json!({"parameters": {"properties": {"a": {"$ref": "#"}}}})),
+            "`parameters`: has a `$ref` that leads back to itself",
+        ),
+        (
+            with(json!({"parameters": {"properties": {"a": {"type": "strnig"}}}})),
+            "`parameters`: is no valid JSON Schema",
+        ),
+        (http("ftp://example.com/"), "`http.url`"),
+        (http("https://user:pass@example.com/"), "`http.url`"),
+        (
+            with(
+                json!({"http": {"method": "GET", "url": "https://example.com/", "timeout_ms": 60000}}),
+            ),
+            "`http.timeout_ms`",
+        ),
+        (with(json!({"transfer": {"targets": []}})), "`transfer`"),
+        (with(json!({"more": 1})), "`more`: unknown field"),
+    ];
+    for (tool, start) in cases {
+        let answer = app.post("/v1/agents/tools", &tool).send().await;
+        let message = answer.assert_error(400, "invalid_body");
+        assert!(message.starts_with(start), "{tool}: {message}");
+    }
+    app.close().await;
+}
+
+fn agent(tools: &[&Value], prompt: &str) -> Value {
+    let ids: Vec<&Value> = tools.iter().map(|tool| &tool["id"]).collect();
+    json!({
+        "name": "Sofía",
+        "language": "es-MX",
+        "config": {
+            "system_prompt": prompt,
+            "first_message": "Hola, habla Sofía.",
+            "llm": {"provider": "scripted", "model": "scripted"},
+            "conversation": {"turns": {"silence_timeout_s": 120}},
+            "tool_ids": ids,
+        },
+    })
+}
+
+async fn publish(app: &TestApp, id: &str, body: Value) -> Value {
+    let target = format!("/v1/agents/{id}/publish");
+    app.post(&target, body).send().await.assert(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_are_listed_highest_first_and_one_serves() {
+    let app = TestApp::start().await;
+    let made = app
+        .post("/v1/agents", agent(&[], "One."))
+        .send()
+        .await
+        .assert(201);
+    let id = text(&made["id"]);
+    let target = format!("/v1/agents/{id}");
+    for prompt in ["Two.", "Three."] {
+        app.clock.advance(Duration::from_secs(1));
+        patch(&app, &target, json!({"config": {"system_prompt": prompt}})).await;
+    }
+    let versions = format!("{target}/versions");
+    let list = app.get(&versions).send().await.assert(200);
+    assert_eq!(
+        members(&list["data"][0]),
+        [
+            "version",
+            "created_at",
+            "published_at",
+            "is_published",
+            "note"
+        ]
+    );
+    let shown = |list: &Value| -> Vec<(i64, bool)> {
+        let items = list["data"].as_array().into_iter().flatten();
+        items
+            .map(|item| {
+                (
+                    item["version"].as_i64().unwrap(),
+                    item["is_published"] == true,
+                )
+            })
+            .collect()
+    };
+    assert_eq!(shown(&list), [(3, false), (2, false), (1, false)]);
+    publish(&app, &id, json!({"version": 2, "note": "Better."})).await;
+    publish(&app, &id, json!({"version": 3})).await;
+    let back = publish(&app, &id, json!({"version": 2})).await;
+    assert_eq!(
+        (&back["current_version"], &back["published_version"]),
+        (&json!(3), &json!(2))
+    );
+    let first = app
+        .get(&format!("{versions}?limit=2"))
+        .send()
+        .await
+        .assert(200);
+    assert_eq!(shown(&first), [(3, false), (2, true)]);
+    let cursor = text(&first["next_cursor"]);
+    let rest = app
+        .get(&format!("{versions}?limit=2&cursor={cursor}"))
+        .send()
+        .await;
+    assert_eq!(shown(&rest.assert(200)), [(1, false)]);
+    let two = app.get(&format!("{versions}/2")).send().await.assert(200);
+    assert_eq!(
+        members(&two),
+        [
+            "version",
+            "created_at",
+            "published_at",
+            "is_published",
+            "note",
+            "config"
+        ]
+    );
+    assert_eq!(
+        (&two["note"], &two["is_published"]),
+        (&json!("Better."), &json!(true))
+    );
+    assert_eq!(
+        (&two["config"]["version"], &two["config"]["system_prompt"]),
+        (&json!(2), &json!("Two."))
+    );
+    let stranger = app.stranger(Plan::Scale).await;
+    for absent in ["0", "4", "02", "+2", "x", "99999999999"] {
+        let answer = app.get(&format!("{versions}/{absent}")).send().await;
+        answer.assert_error(404, "not_found");
+    }
+    for foreign in [&versions, &format!("{versions}/2")] {
+        let answer = app.bare("GET", foreign).key(&stranger).send().await;
+        answer.assert_error(404, "not_found");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_agent_keeps_its_place_and_comes_back_paused() {
+    let app = TestApp::start().await;
+    let id = app.agent().await;
+    let target = format!("/v1/agents/{id}");
+    let stranger = app.stranger(Plan::Scale).await;
+    let foreign = app.bare("DELETE", &target).key(&stranger).send().await;
+    foreign.assert_error(404, "not_found");
+    for _ in 0..2 {
+        let archived = app.request("DELETE", &target).send().await.assert(200);
+        assert_eq!(archived, json!({"id": id, "archived": true}));
+    }
+    let read = app.get(&target).send().await.assert(200);
+    assert_eq!(read["status"], "archived");
+    let body = json!({"agent_id": id, "to": CUSTOMER});
+    let refused = app.post("/v1/calls", body).send().await;
+    refused.assert_error(403, "agent_disabled");
+    let publish = app.post(&format!("{target}/publish"), "{}").send().await;
+    publish.assert_error(409, "conflict");
+    let active = app
+        .request("PATCH", &target)
+        .json(json!({"status": "active"}));
+    active.send().await.assert_error(409, "conflict");
+    let back = patch(&app, &target, json!({"status": "paused"})).await;
+    assert_eq!(back["status"], "paused");
+    let back = patch(&app, &target, json!({"status": "active"})).await;
+    assert_eq!(back["status"], "active");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_config_that_names_a_missing_tool_is_refused_at_save_and_at_publish() {
+    let app = TestApp::start().await;
+    let tool = make(&app, look("https://example.com/")).await;
+    let missing = json!({"id": "0190163d-8694-739b-aea5-966c26f8ad91"});
+    let refused = app
+        .post("/v1/agents", agent(&[&tool, &missing], "Hi."))
+        .send()
+        .await;
+    let message = refused.assert_error(400, "invalid_body");
+    assert!(message.starts_with("`config.tool_ids[1]`"), "{message}");
+    let made = app
+        .post("/v1/agents", agent(&[&tool], "Hi."))
+        .send()
+        .await
+        .assert(201);
+    let id = text(&made["id"]);
+    app.request("DELETE", &one(&tool)).send().await.assert(200);
+    let refused = app
+        .post(&format!("/v1/agents/{id}/publish"), "{}")
+        .send()
+        .await;
+    let message = refused.assert_error(409, "conflict");
+    assert!(message.contains("`config.tool_ids[0]`"), "{message}");
+    app.close().await;
+}
+
+/// A server that answers every request with the order that was asked for.
+async fn orders() -> String {
+    let listener = must(TcpListener::bind("127.0.0.1:0").await);
+    let url = format!("http://{}/orders", must(listener.local_addr()));
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut request = vec![0; 8_192];
+            let length = must(socket.read(&mut request).await);
+            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            let knows = request
+                .to_lowercase()
+                .contains("authorization: bearer s3cret");
+            let query = request
+                .split([' ', '?'])
+                .nth(2)
+                .unwrap_or_default()
+                .to_owned();
+            let body = format!("{query} is {}", if knows { "shipped" } else { "secret" });
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            drop(socket.write_all(format!("{head}{body}").as_bytes()).await);
+        }
+    });
+    url
+}
+
+/// The transcript of a call as `role: text`, without the customer.
+async fn transcript(app: &TestApp, call: &Value) -> Vec<String> {
+    let id = text(&call["conversation_id"]);
+    let read = app
+        .get(&format!("/v1/conversations/{id}"))
+        .send()
+        .await
+        .assert(200);
+    let turns = read["transcript"].as_array().into_iter().flatten();
+    turns
+        .filter(|turn| turn["role"] != "user")
+        .map(|turn| format!("{}: {}", text(&turn["role"]), text(&turn["text"])))
+        .collect()
+}
+
+/// A service whose people are slow enough to listen.
+async fn talking() -> TestApp {
+    let setup = Setup {
+        speed: 100.0,
+        ..Setup::default()
+    };
+    let app = TestApp::with(setup).await;
+    app.dial();
+    app
+}
+
+/// Calls the customer and waits for the end.
+async fn held(app: &TestApp, id: &str) -> Value {
+    let call = app.call(id, CUSTOMER).await;
+    let target = format!("/v1/calls/{}", text(&call["id"]));
+    let ended = async {
+        loop {
+            let call = app.get(&target).send().await.assert(200);
+            if call["status"] != "initiated" {
+                return call;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    ended.unwrap_or_else(|_| panic!("the call goes on"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_asks_a_server_and_ends_the_call_as_its_version_pinned_it() {
+    let app = talking().await;
+    let url = orders().await;
+    let look = make(&app, look(&url)).await;
+    let bye = make(
+        &app,
+        json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"}),
+    )
+    .await;
+    let prompt = "say: One moment.\ncall: look {\"id\":\"x\"}\nthen: Again.\ncall: look {\"id\":7}\nthen: {result}.\n\
+                  say: Goodbye!\ncall: bye {}";
+    let made = app
+        .post("/v1/agents", agent(&[&look, &bye], prompt))
+        .send()
+        .await
+        .assert(201);
+    let id = text(&made["id"]);
+    publish(&app, &id, json!({})).await;
+    let expected = [
+        "agent: Hola, habla Sofía.",
+        "agent: One moment.",
+        "tool: look({\"id\":\"x\"}) → The arguments do not fit the tool's schema (/id: \"x\" is not of type \
+         \"integer\"). Call the tool again with arguments that do.",
+        "agent: Again.",
+        "tool: look({\"id\":7}) → id=7 is shipped",
+        "agent: id=7 is shipped.",
+        "agent: Goodbye!",
+        "tool: bye({}) → Done.",
+    ];
+    let call = held(&app, &id).await;
+    assert_eq!(call["termination_reason"], "agent_hangup");
+    assert_eq!(transcript(&app, &call).await, expected);
+
+    let elsewhere = json!({"http": {"url": "https://example.invalid/", "headers": null}});
+    patch(&app, &one(&look), elsewhere).await;
+    app.request("DELETE", &one(&bye)).send().await.assert(200);
+    publish(&app, &id, json!({"version": 1})).await;
+    let call = held(&app, &id).await;
+    assert_eq!(
+        transcript(&app, &call).await,
+        expected,
+        "a published version is immutable"
+    );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_sends_digits_and_hands_the_customer_over() {
+    let app = talking().await;
+    let keys = make(
+        &app,
+        json!({"name": "keys", "description": "Sends tones.", "kind": "dtmf"}),
+    )
+    .await;
+    let desk = make(
+        &app,
+        json!({
+            "name": "desk", "description": "A person.", "kind": "transfer",
+            "transfer": {"targets": [{"name": "front", "to": "+5215598765432"}]},
+        }),
+    )
+    .await;
+    let prompt =
+        "say: One moment.\ncall: keys {\"digits\":\"1w2#\"}\ncall: desk {\"target\":\"front\"}";
+    let made = app
+        .post("/v1/agents", agent(&[&keys, &desk], prompt))
+        .send()
+        .await
+        .assert(201);
+    let id = text(&made["id"]);
+    publish(&app, &id, json!({})).await;
+    let call = held(&app, &id).await;
+    assert_eq!(
+        (&call["status"], &call["termination_reason"]),
+        (&json!("completed"), &json!("transferred"))
+    );
+    assert_eq!(
+        transcript(&app, &call).await[2..],
+        [
+            "tool: keys({\"digits\":\"1w2#\"}) → The digits were sent.",
+            "tool: desk({\"target\":\"front\"}) → Transferred to front."
+        ]
+    );
+    app.close().await;
+}

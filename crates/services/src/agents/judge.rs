@@ -1,0 +1,94 @@
+//! The status `error`: the published version cannot hold a call at all (decision 6.2).
+//!
+//! What a version needs beyond itself is this process's: its catalog and the providers that it is set up for. Both
+//! change only with a start, so agents are judged at the start, and daily in case processes differ.
+
+use std::time::Duration;
+
+use offhook_domain::{AgentConfig, AgentId, AgentStatus};
+use offhook_storage::{ServingAgent, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::Agents;
+use crate::Shared;
+use crate::catalog::ModelKind;
+
+/// How often published versions are judged.
+const EVERY: Duration = Duration::from_secs(86_400);
+
+/// Agents that are looked at in one read.
+const AT_ONCE: i64 = 200;
+
+/// How long to wait before the database is asked again.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+impl Agents {
+    /// Judges every published version: one that cannot hold a call turns its `active` agent to `error`, one that can
+    /// turns it back. Returns how many have turned.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; what was judged so far stays.
+    pub async fn judge(&self) -> Result<usize, StoreError> {
+        let (shared, mut after, mut turned) = (&self.0, None::<AgentId>, 0);
+        loop {
+            let page = shared.store.serving_agents(after, AT_ONCE).await?;
+            let Some(last) = page.last() else {
+                return Ok(turned);
+            };
+            after = Some(last.id);
+            for agent in page {
+                let status = match shared.can_hold_a_call(&agent) {
+                    true => AgentStatus::Active,
+                    false => AgentStatus::Error,
+                };
+                if status == agent.status {
+                    continue;
+                }
+                let (id, at) = (agent.id, shared.clock.now());
+                if shared.store.judge_agent(agent, status, at).await? {
+                    tracing::warn!(agent = %id, %status, "a published version was judged");
+                    turned += 1;
+                }
+            }
+        }
+    }
+
+    /// Judges now and daily, until `stop`.
+    pub(crate) async fn keep_judging(self, stop: CancellationToken) {
+        let mut tick = interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            if let Err(error) = self.judge().await {
+                tracing::warn!(%error, "published versions could not be judged");
+                tick.reset_after(RETRY_AFTER);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Whether one of the version's models can be asked.
+    fn can_hold_a_call(&self, agent: &ServingAgent) -> bool {
+        let Ok(config) = AgentConfig::from_stored(&agent.config) else {
+            return false;
+        };
+        if config.publishable().is_err() {
+            return false;
+        }
+        let llm = &config.llm;
+        let first = llm.provider.as_deref().zip(llm.model.as_deref());
+        let fallback = llm.fallback.iter();
+        let fallback = fallback.map(|other| (other.provider.as_str(), other.model.as_str()));
+        first.into_iter().chain(fallback).any(|(provider, model)| {
+            let listed = provider == offhook_domain::config::CUSTOM_PROVIDER
+                || self.catalog.find(ModelKind::Llm, provider, model).is_some();
+            let endpoint = llm.endpoint.as_deref();
+            listed && self.models.find(provider, model, endpoint).is_ok()
+        })
+    }
+}

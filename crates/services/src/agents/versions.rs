@@ -1,0 +1,105 @@
+//! An agent's versions, and its way into the archive (decision 6.2).
+
+use offhook_domain::json::Json;
+use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
+use offhook_storage::{Agent, AgentVersion};
+
+use super::{AgentError, Agents, shown};
+use crate::Page;
+
+/// A saved version as its page shows it.
+#[derive(Debug, Clone)]
+pub struct AgentVersionView {
+    /// The version.
+    pub version: AgentVersion,
+    /// Whether it is the one that serves calls.
+    pub is_published: bool,
+    /// Its configuration with `version` first; `None` in lists.
+    pub config: Option<Json>,
+}
+
+impl AgentVersionView {
+    fn of(agent: &Agent, version: AgentVersion, config: Option<Json>) -> Self {
+        Self {
+            is_published: version.version == agent.published_version,
+            version,
+            config,
+        }
+    }
+
+    /// What a page that begins behind this version is asked for with: pages of versions go by their number.
+    #[must_use]
+    pub fn place(&self) -> Timestamp {
+        Timestamp::from_micros(i64::from(self.version.version))
+    }
+}
+
+impl Agents {
+    /// A page of an agent's versions, the highest first, behind `after` ([`AgentVersionView::place`]).
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent, [`AgentError::UnsupportedRuntime`] for a legacy one.
+    pub async fn versions(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        after: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Page<AgentVersionView>, AgentError> {
+        let before = after.map(|place| i32::try_from(place.micros()).unwrap_or(0));
+        let store = &self.0.store;
+        let found = store.agent_versions(account, id, before, i64::from(limit));
+        let (agent, versions) = found.await?.ok_or(AgentError::NotFound)?;
+        only_engine(&agent)?;
+        let views = versions
+            .into_iter()
+            .map(|version| AgentVersionView::of(&agent, version, None));
+        Ok(Page::of(views.collect(), limit))
+    }
+
+    /// A version of an agent with its configuration.
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent or the agent no such version,
+    /// [`AgentError::UnsupportedRuntime`] for a legacy agent.
+    pub async fn version(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        version: i32,
+    ) -> Result<AgentVersionView, AgentError> {
+        let found = self.0.store.agent_version(account, id, version).await?;
+        let (agent, found) = found.ok_or(AgentError::NotFound)?;
+        only_engine(&agent)?;
+        let (version, stored) = found.ok_or(AgentError::NotFound)?;
+        let config = shown(version.version, &stored)?;
+        Ok(AgentVersionView::of(&agent, version, Some(config)))
+    }
+
+    /// Archives an agent. Its conversations stay; archiving it again changes nothing.
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent, [`AgentError::UnsupportedRuntime`] for a legacy one.
+    pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<(), AgentError> {
+        let at = self.0.clock.now();
+        let agent = self.0.store.archive_agent(account, id, at).await?;
+        let agent = agent.ok_or(AgentError::NotFound)?;
+        if agent.runtime == Runtime::Legacy {
+            return Err(AgentError::UnsupportedRuntime(
+                "a legacy agent is put away at its provider; here it can only be renamed"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn only_engine(agent: &Agent) -> Result<(), AgentError> {
+    match agent.runtime {
+        Runtime::Engine => Ok(()),
+        Runtime::Legacy => Err(AgentError::UnsupportedRuntime(
+            "a legacy agent has no versions here; its configuration lives at its provider"
+                .to_owned(),
+        )),
+    }
+}

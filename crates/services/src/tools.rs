@@ -1,0 +1,250 @@
+//! Tools: what agents may do besides speaking (decision 6.2).
+
+mod request;
+mod schema;
+mod toolbox;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Json, item_path};
+use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
+use offhook_domain::{AccountId, AgentConfig, ToolId};
+use offhook_egress::TargetUrl;
+use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
+
+use crate::{Page, PageRequest, Shared};
+
+pub(crate) use toolbox::Toolbox;
+
+/// How often a change is made again on a tool that has changed meanwhile.
+const TRIES: usize = 5;
+
+/// A tool as its page shows it.
+#[derive(Debug, Clone)]
+pub struct ToolView {
+    /// Its row.
+    pub row: ToolRow,
+    /// Everything but the id and the times, header values hidden.
+    pub definition: Json,
+}
+
+/// Why a tool operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// No such tool of the account.
+    #[error("no such tool")]
+    NotFound,
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The name is taken, or there is no room.
+    #[error("{0}")]
+    Conflict(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Tools.
+#[derive(Clone)]
+pub struct ToolShelf(Arc<Shared>);
+
+impl ToolShelf {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of tools, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        page: PageRequest<ToolId>,
+    ) -> Result<Page<ToolView>, StoreError> {
+        let limit = i64::from(page.limit);
+        let rows = self.0.store.tools(account, page.after, limit).await?;
+        let views = rows.into_iter().map(view).collect::<Result<_, _>>()?;
+        Ok(Page::of(views, page.limit))
+    }
+
+    /// A tool.
+    ///
+    /// # Errors
+    /// [`ToolError::NotFound`] if the account has no such tool.
+    pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView, ToolError> {
+        let row = self.0.store.tool(account, id).await?;
+        Ok(view(row.ok_or(ToolError::NotFound)?)?)
+    }
+
+    /// Makes a tool: `{name, description, kind, parameters?, http?, transfer?}`.
+    ///
+    /// # Errors
+    /// [`ToolError::Invalid`] for a bad body, [`ToolError::Conflict`] for a name that is taken or the 65th tool.
+    pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView, ToolError> {
+        let (mut tool, headers) = Tool::from_json(body, &[])?;
+        self.check(&mut tool)?;
+        let at = self.0.clock.now();
+        let row = ToolRow {
+            id: mint(at),
+            account_id: account,
+            name: tool.name.clone(),
+            definition: tool.to_json().to_compact(),
+            revision: 1,
+            created_at: at,
+            updated_at: at,
+        };
+        let headers = headers_to(&headers);
+        let made = self
+            .0
+            .store
+            .create_tool(row.clone(), headers.as_deref(), TOOLS_AT_MOST)
+            .await;
+        if unless_taken(made, &tool.name)? {
+            return Ok(view(row)?);
+        }
+        Err(ToolError::Conflict(format!(
+            "an account has at most {TOOLS_AT_MOST} tools: delete one first"
+        )))
+    }
+
+    /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
+    /// tool as they pinned it.
+    ///
+    /// # Errors
+    /// [`ToolError::Invalid`] for a bad body, [`ToolError::Conflict`] for a name that is taken,
+    /// [`ToolError::NotFound`] if the account has no such tool.
+    pub async fn update(
+        &self,
+        account: AccountId,
+        id: ToolId,
+        body: &Json,
+    ) -> Result<ToolView, ToolError> {
+        for _ in 0..TRIES {
+            let found = self.0.store.tool_with_headers(account, id).await?;
+            let (row, headers) = found.ok_or(ToolError::NotFound)?;
+            let before = read(&row)?;
+            let kept = headers_from(headers.as_deref())?;
+            let (mut after, values) = before.merge(body, &kept)?;
+            self.check(&mut after)?;
+            if after == before && values == kept {
+                return Ok(view(row)?);
+            }
+            let change = ToolChange {
+                revision: row.revision,
+                name: after.name.clone(),
+                definition: after.to_json().to_compact(),
+                headers: headers_to(&values),
+                at: self.0.clock.now(),
+            };
+            let changed = self.0.store.change_tool(account, id, change).await;
+            if let Some(row) = unless_taken(changed, &after.name)? {
+                return Ok(view(row)?);
+            }
+        }
+        Err(ToolError::Conflict(
+            "the tool is being changed by others: try again".to_owned(),
+        ))
+    }
+
+    /// Deletes a tool. Published versions keep it as they pinned it.
+    ///
+    /// # Errors
+    /// [`ToolError::NotFound`] if the account has no such tool.
+    pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<(), ToolError> {
+        if self.0.store.delete_tool(account, id).await? {
+            Ok(())
+        } else {
+            Err(ToolError::NotFound)
+        }
+    }
+
+    /// What only this service can know of a tool: whether its schema is one, and where its URL leads. The URL gets its
+    /// normal form.
+    fn check(&self, tool: &mut Tool) -> Result<(), FieldError> {
+        schema::check(&tool.parameters)
+            .map_err(|message| FieldError::new("parameters", message))?;
+        if let Some(http) = &mut tool.http {
+            let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
+                .map_err(|error| FieldError::new("http.url", error.to_string()))?;
+            target.as_str().clone_into(&mut http.url);
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// The tools that a configuration names, in its order; the fault names the first that the account does not have.
+    pub(crate) async fn tools_of(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+    ) -> Result<Result<Vec<ToolId>, FieldError>, StoreError> {
+        let ids: Vec<ToolId> = config
+            .tool_ids
+            .iter()
+            .copied()
+            .map(ToolId::from_uuid)
+            .collect();
+        if ids.is_empty() {
+            return Ok(Ok(ids));
+        }
+        let known = self.store.known_tools(account, ids.clone()).await?;
+        let missing = ids
+            .iter()
+            .position(|id| !known.iter().any(|(known, _)| known == id));
+        Ok(match missing {
+            Some(at) => Err(FieldError::new(
+                item_path("config.tool_ids", at),
+                "the account has no such tool; GET /v1/agents/tools lists them",
+            )),
+            None => Ok(ids),
+        })
+    }
+}
+
+fn view(row: ToolRow) -> Result<ToolView, StoreError> {
+    let definition = read(&row)?.to_json();
+    Ok(ToolView { row, definition })
+}
+
+fn read(row: &ToolRow) -> Result<Tool, StoreError> {
+    Tool::from_stored(&row.definition)
+        .map_err(|error| StoreError::Corrupt(format!("a stored tool: {error:?}")))
+}
+
+fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T, ToolError> {
+    done.map_err(|error| match error {
+        StoreError::Conflict(_) => ToolError::Conflict(format!(
+            "`name`: the account has a tool `{name}` already: choose another name"
+        )),
+        error => error.into(),
+    })
+}
+
+/// Header values as they are sealed: one JSON object.
+fn headers_to(headers: &[Header]) -> Option<String> {
+    let members = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), Json::from(value.as_str())));
+    (!headers.is_empty()).then(|| Json::object(members).to_compact())
+}
+
+/// Header values as they were sealed.
+fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
+    let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    let json = Json::parse(text.as_bytes()).map_err(|_| corrupt())?;
+    let members = json.as_object().ok_or_else(corrupt)?;
+    let header = |(name, value): &(String, Json)| {
+        let value = value.as_str().ok_or_else(corrupt)?;
+        Ok((name.clone(), value.to_owned()))
+    };
+    members.iter().map(header).collect()
+}

@@ -1,0 +1,348 @@
+//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit (decision 6.2).
+
+use std::collections::HashMap;
+
+use jsonschema::{PatternOptions, Validator};
+use offhook_domain::json::Json;
+use serde_json::Value;
+
+/// Bytes of a schema's compact text.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// How deep a schema nests, as written and with its references followed.
+const MAX_DEPTH: usize = 32;
+
+/// Parts of a schema with its references followed: beyond it, a few bytes stand for endless work.
+const MAX_PARTS: usize = 10_000;
+
+/// Bytes that the compiled form of a pattern may take.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+
+/// Faults of arguments that are told.
+const FAULTS: usize = 3;
+
+/// Checks the schema of a tool; the fault continues the field's name.
+pub(super) fn check(schema: &Json) -> Result<(), String> {
+    let text = schema.to_compact();
+    if text.len() > MAX_BYTES {
+        return Err(format!("is longer than {MAX_BYTES} bytes of compact JSON"));
+    }
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|_| "holds a number that cannot be represented".to_owned())?;
+    if !matches!(value.get("type"), None | Some(Value::String(_)))
+        || value.get("type").is_some_and(|kind| kind != "object")
+    {
+        return Err("must have the `type` `object`: models send arguments as an object".to_owned());
+    }
+    Parts::new(&value).measure()?;
+    compile(&value).map(drop)
+}
+
+/// What is wrong with a tool's arguments, as a sentence for the model; the arguments themselves if nothing is.
+pub(super) fn fit(
+    schema: &Json,
+    arguments: &str,
+) -> Result<serde_json::Map<String, Value>, String> {
+    let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else {
+        return Err(
+            "The arguments are not a JSON object. Call the tool again with one.".to_owned(),
+        );
+    };
+    let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
+    let validator = compile(&schema)?;
+    let value = Value::Object(arguments);
+    let faults: Vec<String> = validator
+        .iter_errors(&value)
+        .take(FAULTS)
+        .map(|fault| {
+            let place = fault.instance_path().to_string();
+            let place = if place.is_empty() {
+                "the arguments".to_owned()
+            } else {
+                place
+            };
+            format!("{place}: {fault}")
+        })
+        .collect();
+    match (faults.is_empty(), value) {
+        (true, Value::Object(arguments)) => Ok(arguments),
+        _ => Err(format!(
+            "The arguments do not fit the tool's schema ({}). Call the tool again with arguments that do.",
+            faults.join("; ")
+        )),
+    }
+}
+
+/// Nothing is fetched, and patterns run in time linear in the text.
+fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
+        .build(schema)
+        .map_err(|fault| {
+            let place = fault.instance_path().to_string();
+            let place = if place.is_empty() {
+                String::new()
+            } else {
+                format!(" at {place}")
+            };
+            format!("is no valid JSON Schema{place}: {fault}")
+        })
+}
+
+/// The parts of a schema: every value in it, and what its references lead to.
+struct Parts<'a> {
+    root: &'a Value,
+    /// Depth and size of what was measured, by its place in memory; `None` while it is being measured.
+    known: HashMap<*const Value, Option<(usize, usize)>>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(root: &'a Value) -> Self {
+        Self {
+            root,
+            known: HashMap::new(),
+        }
+    }
+
+    fn measure(&mut self) -> Result<(), String> {
+        let root = self.root;
+        self.part(root, 1).map(drop)
+    }
+
+    /// Depth and size of a part with its references followed.
+    fn part(&mut self, part: &'a Value, level: usize) -> Result<(usize, usize), String> {
+        if !matches!(part, Value::Object(_) | Value::Array(_)) {
+            return Ok((0, 1));
+        }
+        let known = self.known.get(&std::ptr::from_ref(part)).copied();
+        let below = known.flatten().map_or(1, |(depth, _)| depth);
+        if level + below - 1 > MAX_DEPTH {
+            return Err(format!(
+                "nests deeper than {MAX_DEPTH} levels, references followed"
+            ));
+        }
+        match known {
+            Some(Some(known)) => return Ok(known),
+            Some(None) => {
+                return Err("has a `$ref` that leads back to itself: write it out".to_owned());
+            }
+            None => {}
+        }
+        self.known.insert(part, None);
+        let (mut depth, mut size) = (1, 1_usize);
+        for inner in self.inner(part)? {
+            let (inner_depth, inner_size) = self.part(inner, level + 1)?;
+            depth = depth.max(inner_depth + 1);
+            size = size.saturating_add(inner_size);
+        }
+        if size > MAX_PARTS {
+            return Err(format!(
+                "has more than {MAX_PARTS} parts, references followed"
+            ));
+        }
+        self.known.insert(part, Some((depth, size)));
+        Ok((depth, size))
+    }
+
+    /// What stands in a part, and what it refers to.
+    fn inner(&self, part: &'a Value) -> Result<Vec<&'a Value>, String> {
+        let members = match part {
+            Value::Array(items) => return Ok(items.iter().collect()),
+            Value::Object(members) => members,
+            _ => return Ok(Vec::new()),
+        };
+        let mut inner = Vec::with_capacity(members.len());
+        for (name, value) in members {
+            inner.push(value);
+            let Value::String(text) = value else {
+                continue;
+            };
+            match name.as_str() {
+                "$ref" | "$dynamicRef" | "$recursiveRef" => inner.push(self.target(text)?),
+                "$id" | "$anchor" | "$dynamicAnchor" => {
+                    return Err(format!("must not use `{name}`: refer by `#/…` alone"));
+                }
+                _ => {}
+            }
+        }
+        Ok(inner)
+    }
+
+    fn target(&self, reference: &str) -> Result<&'a Value, String> {
+        let pointer = match reference.strip_prefix('#') {
+            Some("") => return Ok(self.root),
+            Some(pointer) if pointer.starts_with('/') => pointer,
+            _ => {
+                return Err(
+                    "has a `$ref` that is not local: only `#` and `#/…` are followed".to_owned(),
+                );
+            }
+        };
+        let found = percent_decoded(pointer).and_then(|pointer| self.root.pointer(&pointer));
+        found.ok_or_else(|| "has a `$ref` that leads nowhere".to_owned())
+    }
+}
+
+/// A pointer in a fragment may be percent-encoded.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
+        if *byte == b'%' {
+            let (digits, tail) = tail.split_at_checked(2)?;
+            let digits = std::str::from_utf8(digits).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = tail;
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    fn fault(schema: &str) -> String {
+        check(&json(schema)).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn schemas_of_every_day_are_accepted() {
+        for schema in [
+            "{}",
+            r#"{"type":"object"}"#,
+            r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
+            r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/id"},"b":{"$ref":"#/$defs/id"}},"required":["a"],
+                "$defs":{"id":{"type":"string","pattern":"^[A-Z]{2}[0-9]+$"}}}"##,
+            r##"{"properties":{"a":{"$ref":"#/definitions/a%20b"}},"definitions":{"a b":{"type":"integer"}}}"##,
+        ] {
+            assert_eq!(fault(schema), "", "{schema}");
+        }
+    }
+
+    #[test]
+    fn references_lead_to_places_in_the_schema_and_never_round() {
+        let not_local = "has a `$ref` that is not local: only `#` and `#/…` are followed";
+        for reference in [
+            "https://example.com/schema.json",
+            "file:///etc/passwd",
+            "other.json#/a",
+            "#name",
+            "json-schema:///x",
+        ] {
+            let schema = format!(r#"{{"properties":{{"a":{{"$ref":"{reference}"}}}}}}"#);
+            assert_eq!(fault(&schema), not_local, "{reference}");
+        }
+        let round = "has a `$ref` that leads back to itself: write it out";
+        for schema in [
+            r##"{"$ref":"#"}"##,
+            r##"{"properties":{"a":{"$ref":"#"}}}"##,
+            r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}"##,
+            r##"{"properties":{"a":{"items":{"$ref":"#/properties/a"}}}}"##,
+        ] {
+            assert_eq!(fault(schema), round, "{schema}");
+        }
+        assert_eq!(
+            fault(r##"{"$ref":"#/$defs/a"}"##),
+            "has a `$ref` that leads nowhere"
+        );
+        assert_eq!(
+            fault(r#"{"$id":"https://a.example/"}"#),
+            "must not use `$id`: refer by `#/…` alone"
+        );
+    }
+
+    #[test]
+    fn absurd_schemas_are_refused_with_a_sentence() {
+        let deep = "nests deeper than 32 levels, references followed";
+        let nested = format!("{}{{}}{}", r#"{"not":"#.repeat(40), "}".repeat(40));
+        assert_eq!(fault(&nested), deep);
+        let chain: Vec<String> = (0..40)
+            .map(|n| format!(r##""d{n}":{{"$ref":"#/$defs/d{}"}}"##, n + 1))
+            .collect();
+        let chain = format!(
+            r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d40":{{}}}}}}"##,
+            chain.join(",")
+        );
+        assert_eq!(fault(&chain), deep);
+        let doubling: Vec<String> = (0..20)
+            .map(|n| {
+                let next = format!(r##"{{"$ref":"#/$defs/d{}"}}"##, n + 1);
+                format!(r#""d{n}":{{"allOf":[{next},{next}]}}"#)
+            })
+            .collect();
+        let bomb = format!(
+            r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d20":{{}}}}}}"##,
+            doubling.join(",")
+        );
+        let refused = fault(&bomb);
+        assert!(
+            refused == deep || refused.starts_with("has more than"),
+            "{refused}"
+        );
+        let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(MAX_BYTES));
+        assert_eq!(fault(&long), "is longer than 65536 bytes of compact JSON");
+        assert_eq!(
+            fault(r#"{"type":"array"}"#),
+            "must have the `type` `object`: models send arguments as an object"
+        );
+        for invalid in [
+            r#"{"properties":{"a":{"type":"strnig"}}}"#,
+            r#"{"required":"a"}"#,
+            r#"{"properties":{"a":{"pattern":"("}}}"#,
+            r#"{"properties":{"a":{"pattern":"(?=a)b"}}}"#,
+            r#"{"properties":{"a":{"pattern":"((a{1,999}){1,999}){1,999}"}}}"#,
+            r#"{"$schema":"https://example.com/mine"}"#,
+        ] {
+            let refused = fault(invalid);
+            assert!(
+                refused.starts_with("is no valid JSON Schema"),
+                "{invalid}: {refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_are_measured_by_the_schema_and_the_fault_is_told() {
+        let schema = json(
+            r#"{"type":"object","properties":{"id":{"type":"integer","minimum":1}},"required":["id"],
+                "additionalProperties":false}"#,
+        );
+        let arguments = fit(&schema, r#"{"id":7}"#).unwrap();
+        assert_eq!(arguments["id"], 7);
+        let told = fit(&schema, r#"{"id":"7"}"#).unwrap_err();
+        assert_eq!(
+            told,
+            "The arguments do not fit the tool's schema (/id: \"7\" is not of type \"integer\"). Call the tool again \
+             with arguments that do."
+        );
+        assert!(
+            fit(&schema, "{}")
+                .unwrap_err()
+                .contains("\"id\" is a required property")
+        );
+        for broken in ["", "[]", "7", "{\"id\":"] {
+            let told = fit(&schema, broken).unwrap_err();
+            assert!(
+                told.starts_with("The arguments are not a JSON object."),
+                "{broken}"
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_take_no_time() {
+        let schema = json(r#"{"properties":{"a":{"pattern":"^(a+)+$"}}}"#);
+        check(&schema).unwrap();
+        let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(50_000));
+        assert!(fit(&schema, &arguments).is_err());
+    }
+}

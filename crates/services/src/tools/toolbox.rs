@@ -1,0 +1,108 @@
+//! The tools of one conversation: those that the agent's version has pinned.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use offhook_domain::json::Json;
+use offhook_domain::tool::{Header, Tool, ToolKind};
+use offhook_egress::GuardedClient;
+use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
+use offhook_storage::{PinnedTool, StoreError};
+
+use super::{headers_from, request, schema};
+
+/// What an agent may use in a conversation.
+pub(crate) struct Toolbox {
+    tools: Vec<Equipped>,
+    definitions: Arc<[ToolDefinition]>,
+    client: GuardedClient,
+}
+
+struct Equipped {
+    tool: Tool,
+    headers: Vec<Header>,
+}
+
+impl Toolbox {
+    /// # Errors
+    /// [`StoreError::Corrupt`] if a pinned tool cannot be read.
+    pub(crate) fn new(client: GuardedClient, pinned: Vec<PinnedTool>) -> Result<Self, StoreError> {
+        let equip = |pinned: PinnedTool| {
+            let tool = Tool::from_stored(&pinned.definition)
+                .map_err(|error| StoreError::Corrupt(format!("a pinned tool: {error:?}")))?;
+            let headers = headers_from(pinned.headers.as_deref())?;
+            Ok::<_, StoreError>(Equipped { tool, headers })
+        };
+        let tools: Vec<Equipped> = pinned.into_iter().map(equip).collect::<Result<_, _>>()?;
+        let definitions = tools.iter().map(|equipped| definition(&equipped.tool));
+        Ok(Self {
+            definitions: definitions.collect(),
+            tools,
+            client,
+        })
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self.definitions.iter().map(|tool| &*tool.name).collect();
+        format!("There is no tool `{name}`; there is: {}.", names.join(", "))
+    }
+
+    async fn outcome(&self, call: &ToolCall) -> Result<ToolOutcome, String> {
+        let found = self
+            .tools
+            .iter()
+            .find(|equipped| equipped.tool.name == call.name);
+        let Equipped { tool, headers } = found.ok_or_else(|| self.unknown(&call.name))?;
+        let arguments = schema::fit(&tool.parameters, &call.arguments)?;
+        let text = |name: &str| arguments.get(name).and_then(|value| value.as_str());
+        let broken = || "The tool is set up wrongly.".to_owned();
+        Ok(match tool.kind {
+            ToolKind::Http => {
+                let http = tool.http.as_ref().ok_or_else(broken)?;
+                ToolOutcome::Answer(request::ask(&self.client, http, headers, &arguments).await)
+            }
+            ToolKind::EndCall => ToolOutcome::Act(ToolAction::EndCall),
+            ToolKind::Transfer => {
+                let targets = tool.targets.iter().flatten();
+                let target = targets
+                    .clone()
+                    .find(|target| Some(target.name.as_str()) == text("target"))
+                    .ok_or_else(broken)?;
+                ToolOutcome::Act(ToolAction::Transfer {
+                    name: target.name.clone(),
+                    to: target.to.clone(),
+                })
+            }
+            ToolKind::Dtmf => {
+                let digits = text("digits").ok_or_else(broken)?;
+                ToolOutcome::Act(ToolAction::SendDigits(digits.to_owned()))
+            }
+        })
+    }
+}
+
+/// Models want the arguments' type said.
+fn definition(tool: &Tool) -> ToolDefinition {
+    let mut parameters = tool.parameters.clone();
+    if let Json::Object(members) = &mut parameters
+        && !members.iter().any(|(name, _)| name == "type")
+    {
+        members.insert(0, ("type".to_owned(), Json::from("object")));
+    }
+    ToolDefinition {
+        name: tool.name.as_str().into(),
+        description: tool.description.as_str().into(),
+        parameters: parameters.to_compact().into(),
+    }
+}
+
+#[async_trait]
+impl Tools for Toolbox {
+    fn definitions(&self) -> Arc<[ToolDefinition]> {
+        Arc::clone(&self.definitions)
+    }
+
+    async fn call(&self, call: &ToolCall) -> ToolOutcome {
+        self.outcome(call).await.unwrap_or_else(ToolOutcome::Answer)
+    }
+}

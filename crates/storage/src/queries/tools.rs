@@ -1,0 +1,169 @@
+//! Tools, and those that versions have pinned.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
+
+use super::super::{Conn, Db};
+use crate::schema::{agent_version_tools as pins, agents, tools};
+use crate::sql::V;
+use crate::{PageKey, StoreError, ToolRow};
+
+/// What sealed header values belong to, and they themselves.
+pub(crate) type Sealed = Option<Vec<u8>>;
+
+pub(crate) async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    Ok(tools::table
+        .filter(tools::account_id.eq(V(account)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+pub(crate) async fn insert(
+    conn: &mut Conn,
+    tool: ToolRow,
+    headers: Sealed,
+) -> Result<(), StoreError> {
+    diesel::insert_into(tools::table)
+        .values((
+            tools::id.eq(V(tool.id)),
+            tools::account_id.eq(V(tool.account_id)),
+            tools::name.eq(tool.name),
+            tools::definition.eq(V(tool.definition)),
+            tools::headers.eq(headers),
+            tools::revision.eq(tool.revision),
+            tools::created_at.eq(V(tool.created_at)),
+            tools::updated_at.eq(V(tool.updated_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ToolId,
+) -> Result<Option<(ToolRow, Sealed)>, StoreError> {
+    Ok(tools::table
+        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+        .select((ToolRow::as_select(), tools::headers))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<PageKey<ToolId>>,
+    limit: i64,
+) -> Result<Vec<ToolRow>, StoreError> {
+    let mut query = tools::table
+        .filter(tools::account_id.eq(V(account)))
+        .order((tools::created_at.desc(), tools::id.desc()))
+        .limit(limit + 1)
+        .select(ToolRow::as_select())
+        .into_boxed::<Db>();
+    if let Some((at, id)) = after {
+        query = query
+            .filter(tools::created_at.le(V(at)))
+            .filter(tools::created_at.lt(V(at)).or(tools::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Applies a change made on `revision`; `false` if the tool has changed since, or is gone.
+pub(crate) async fn change(
+    conn: &mut Conn,
+    (account, id, revision): (AccountId, ToolId, i32),
+    (name, definition): (String, String),
+    headers: Sealed,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = diesel::update(tools::table)
+        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+        .filter(tools::revision.eq(revision))
+        .set((
+            tools::name.eq(name),
+            tools::definition.eq(V(definition)),
+            tools::headers.eq(headers),
+            tools::revision.eq(revision + 1),
+            tools::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(changed > 0)
+}
+
+pub(crate) async fn delete(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ToolId,
+) -> Result<bool, StoreError> {
+    let deleted = diesel::delete(tools::table)
+        .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+        .execute(conn)
+        .await?;
+    Ok(deleted > 0)
+}
+
+/// Those of `ids` that are tools of the account, in no order.
+pub(crate) async fn known(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[ToolId],
+) -> Result<Vec<(ToolId, String)>, StoreError> {
+    Ok(tools::table
+        .filter(tools::account_id.eq(V(account)))
+        .filter(tools::id.eq_any(ids.iter().copied().map(V)))
+        .select((tools::id, tools::name))
+        .load(conn)
+        .await?)
+}
+
+/// Writes down the account's tools `ids` as they are now for a version that has none pinned; `false` if one of them is
+/// gone.
+pub(crate) async fn pin(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: AgentId,
+    version: i32,
+    ids: &[ToolId],
+) -> Result<bool, StoreError> {
+    for (position, id) in (0..).zip(ids) {
+        let Some((tool, headers)) = find(conn, account, *id).await? else {
+            return Ok(false);
+        };
+        diesel::insert_into(pins::table)
+            .values((
+                pins::agent_id.eq(V(agent)),
+                pins::version.eq(version),
+                pins::position.eq(position),
+                pins::tool_id.eq(V(tool.id)),
+                pins::definition.eq(V(tool.definition)),
+                pins::headers.eq(headers),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// The tools that a version of the account's agent has pinned, in the configuration's order.
+pub(crate) async fn pinned(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: AgentId,
+    version: i32,
+) -> Result<Vec<(ToolId, String, Sealed)>, StoreError> {
+    Ok(pins::table
+        .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
+        .filter(agents::account_id.eq(V(account)))
+        .filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version)))
+        .order(pins::position)
+        .select((pins::tool_id, pins::definition, pins::headers))
+        .load(conn)
+        .await?)
+}

@@ -1,0 +1,169 @@
+//! Tools.
+
+use offhook_domain::{AccountId, AgentId, ToolId};
+
+use super::{read, write};
+use crate::{PageKey, PinnedTool, Store, StoreError, ToolChange, ToolRow, Verdict};
+
+impl Store {
+    /// Makes a tool with the values of its headers, in any form; `false` if the account has `most` already.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_tool(
+        &self,
+        tool: ToolRow,
+        headers: Option<&str>,
+        most: i64,
+    ) -> Result<bool, StoreError> {
+        let headers = self.seal_headers(tool.id, headers)?;
+        write!(self, |conn| {
+            // The account's row keeps two creations of one account apart.
+            dialect::lock_account(conn, tool.account_id).await?;
+            if queries::tools::count(conn, tool.account_id).await? >= most {
+                return Ok(Verdict::Rollback(false));
+            }
+            queries::tools::insert(conn, tool, headers).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    fn seal_headers(
+        &self,
+        tool: ToolId,
+        headers: Option<&str>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        headers
+            .map(|headers| self.master_key.seal(headers, &tool.uuid()))
+            .transpose()
+    }
+
+    fn open_headers(
+        &self,
+        tool: ToolId,
+        sealed: Option<&[u8]>,
+    ) -> Result<Option<String>, StoreError> {
+        sealed
+            .map(|sealed| self.master_key.open(sealed, &tool.uuid()))
+            .transpose()
+    }
+
+    /// A tool of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn tool(
+        &self,
+        account: AccountId,
+        id: ToolId,
+    ) -> Result<Option<ToolRow>, StoreError> {
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+        Ok(found.map(|(tool, _)| tool))
+    }
+
+    /// A tool of the account with the values of its headers, in the form in which they were given.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if they do not open.
+    pub async fn tool_with_headers(
+        &self,
+        account: AccountId,
+        id: ToolId,
+    ) -> Result<Option<(ToolRow, Option<String>)>, StoreError> {
+        let found = read!(self, |conn| queries::tools::find(conn, account, id).await)?;
+        let Some((tool, sealed)) = found else {
+            return Ok(None);
+        };
+        let headers = self.open_headers(tool.id, sealed.as_deref())?;
+        Ok(Some((tool, headers)))
+    }
+
+    /// A page of the account's tools, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn tools(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<ToolId>>,
+        limit: i64,
+    ) -> Result<Vec<ToolRow>, StoreError> {
+        read!(self, |conn| queries::tools::page(
+            conn, account, after, limit
+        )
+        .await)
+    }
+
+    /// Changes a tool if its revision is still the one that the change was made on; `None` if not. What versions have
+    /// pinned stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn change_tool(
+        &self,
+        account: AccountId,
+        id: ToolId,
+        change: ToolChange,
+    ) -> Result<Option<ToolRow>, StoreError> {
+        let headers = self.seal_headers(id, change.headers.as_deref())?;
+        write!(self, |conn| {
+            let key = (account, id, change.revision);
+            let text = (change.name, change.definition);
+            if !queries::tools::change(conn, key, text, headers, change.at).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let changed = queries::tools::find(conn, account, id).await?;
+            Ok(Verdict::Commit(changed.map(|(tool, _)| tool)))
+        })
+    }
+
+    /// Deletes a tool; `false` if there is no such one. What versions have pinned stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn delete_tool(&self, account: AccountId, id: ToolId) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::tools::delete(conn, account, id).await?,
+            ))
+        })
+    }
+
+    /// Ids and names of those of `ids` that are tools of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn known_tools(
+        &self,
+        account: AccountId,
+        ids: Vec<ToolId>,
+    ) -> Result<Vec<(ToolId, String)>, StoreError> {
+        read!(self, |conn| queries::tools::known(conn, account, &ids)
+            .await)
+    }
+
+    /// The tools that a version of the account's agent has pinned, in the configuration's order.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a header's value does
+    /// not open.
+    pub async fn pinned_tools(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        version: i32,
+    ) -> Result<Vec<PinnedTool>, StoreError> {
+        let pinned = read!(self, |conn| queries::tools::pinned(
+            conn, account, agent, version
+        )
+        .await)?;
+        let open = |(id, definition, sealed): (ToolId, String, Option<Vec<u8>>)| {
+            Ok(PinnedTool {
+                id,
+                definition,
+                headers: self.open_headers(id, sealed.as_deref())?,
+            })
+        };
+        pinned.into_iter().map(open).collect()
+    }
+}

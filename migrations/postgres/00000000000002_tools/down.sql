@@ -1,0 +1,2 @@
+DROP TABLE agent_version_tools;
+DROP TABLE tools;
