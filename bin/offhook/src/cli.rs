@@ -7,6 +7,7 @@ mod key;
 mod member;
 mod number;
 mod simulator;
+mod voices;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -75,6 +76,9 @@ enum Command {
     Number(number::NumberCommand),
     /// Run the simulated phone network as a process of its own.
     Simulator(simulator::SimulatorArgs),
+    /// The voice providers' lists.
+    #[command(subcommand)]
+    Voices(voices::VoicesCommand),
     /// Receive and check webhooks.
     #[command(subcommand)]
     Webhooks(webhooks::WebhooksCommand),
@@ -138,6 +142,7 @@ impl Cli {
                 let settings = start(flags, SERVING)?;
                 simulator::run(settings, args).await
             }
+            Command::Voices(command) => command.run(&start(flags, QUIET)?).await,
             Command::Webhooks(command) => {
                 start(flags, QUIET)?;
                 command.run().await
@@ -204,6 +209,7 @@ mod tests {
             "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
             "offhook account create --name N --plan free",
             "offhook account list --json --config f",
+            &format!("offhook account set-plan --account {id} --plan starter --yes --json"),
             &format!(
                 "offhook key create --account {id} --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json"
             ),
@@ -228,6 +234,7 @@ mod tests {
             &format!(
                 "offhook integration set --account {id} --toolkit hubspot --status error --error Denied --json"
             ),
+            "offhook voices sync --json",
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
             "offhook webhooks verify --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 --signature t=1,v1=00 --body - --now 1",

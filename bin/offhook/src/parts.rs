@@ -10,7 +10,7 @@ use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
-use offhook_providers::{ModelRegistry, SimulatedLegacy};
+use offhook_providers::{ModelRegistry, SimulatedLegacy, voice_library};
 use offhook_services::{CallSettings, Catalog, ModelKind, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, StoreConfig, mint};
 
@@ -94,7 +94,13 @@ pub(crate) fn services(
             ..CallSettings::default()
         },
     };
-    Services::new(config).context("a shipped catalog is broken")
+    let services = Services::new(config).context("a shipped catalog is broken")?;
+    let libraries: Result<_, _> = settings
+        .voices
+        .iter()
+        .map(|(provider, settings)| voice_library(*provider, settings))
+        .collect();
+    Ok(services.with_voice_libraries(libraries.context("section `voices`")?))
 }
 
 /// The use cases for a command that administers, beside a service that may be running.

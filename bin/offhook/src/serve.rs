@@ -63,12 +63,18 @@ struct Http {
 struct Workers {
     dialer: JoinHandle<()>,
     dispatcher: JoinHandle<()>,
+    /// Writes the request log.
+    logs: JoinHandle<()>,
+    /// Asks the voice providers for their lists.
+    voices: JoinHandle<()>,
     /// No new calls are claimed.
     stop: CancellationToken,
     /// The calls that go on say goodbye.
     hurry: CancellationToken,
     /// No new deliveries are claimed.
     stop_deliveries: CancellationToken,
+    /// No request is logged any more.
+    stop_logs: CancellationToken,
 }
 
 /// Starts the service; when this returns, it answers.
@@ -121,6 +127,8 @@ impl Running {
             _ = &mut self.http.server => "the HTTP server",
             _ = &mut self.workers.dialer => "the dialer",
             _ = &mut self.workers.dispatcher => "the dispatcher",
+            _ = &mut self.workers.voices => "the synchronisation of voices",
+            _ = &mut self.workers.logs => "the writer of the request log",
         };
         anyhow::anyhow!("{part} ended unexpectedly")
     }
@@ -153,7 +161,9 @@ impl Running {
         self.workers.stop.cancel();
         finish(self.workers.dialer).await;
         let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
-        let (_, ()) = tokio::join!(last_events, self.http.stop());
+        let (_, (), ()) = tokio::join!(last_events, self.http.stop(), finish(self.workers.voices),);
+        self.workers.stop_logs.cancel();
+        finish(self.workers.logs).await;
         // What is not under way by now keeps until the next start.
         self.workers.stop_deliveries.cancel();
         if timeout(DELIVERIES_LIMIT, finish(self.workers.dispatcher))
@@ -213,6 +223,7 @@ impl Http {
 
 impl Workers {
     fn start(settings: &Settings, services: &Services) -> anyhow::Result<Self> {
+        let stop_logs = CancellationToken::new();
         let (stop, hurry, stop_deliveries) = (
             CancellationToken::new(),
             CancellationToken::new(),
@@ -220,12 +231,17 @@ impl Workers {
         );
         let dialer = services.dialer().run(stop.clone(), hurry.clone());
         let dispatcher = parts::dispatcher(settings, services)?.run(stop_deliveries.clone());
+        let voices = services.voices().clone().run(stop.clone());
+        let logs = services.request_logs().clone().run(stop_logs.clone());
         Ok(Self {
             dialer: tokio::spawn(dialer),
             dispatcher: tokio::spawn(dispatcher),
+            logs: tokio::spawn(logs),
+            voices: tokio::spawn(voices),
             stop,
             hurry,
             stop_deliveries,
+            stop_logs,
         })
     }
 }

@@ -19,8 +19,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use offhook_domain::Plans;
-use offhook_providers::ProviderSettings;
+use offhook_domain::{Plans, VoiceProvider};
+use offhook_providers::{ProviderSettings, VoiceLibrarySettings};
 
 /// The name of the embedded database in the data directory.
 const DATABASE_FILE: &str = "offhook.db";
@@ -70,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) simulator: SimulatorSettings,
     /// `models`: services that speak OpenAI's chat completions, by the name that agents use.
     pub(crate) models: BTreeMap<String, ProviderSettings>,
+    /// `voices`: the voice providers whose lists are asked for.
+    pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
     /// `log.format`.
     pub(crate) log_format: LogFormat,
 }

@@ -97,6 +97,8 @@ ids! {
     EventId;
     /// An API key.
     KeyId;
+    /// An entry of the request log.
+    LogEntryId;
     /// A wallet transaction.
     LedgerId;
     /// A team member.

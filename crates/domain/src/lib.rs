@@ -14,6 +14,7 @@ mod plan;
 mod price;
 mod scope;
 mod timestamp;
+mod voice;
 
 pub mod config;
 pub mod json;
@@ -30,6 +31,7 @@ pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
+pub use ids::LogEntryId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
@@ -45,3 +47,4 @@ pub use price::{Credits, Price};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
+pub use voice::{Voice, VoiceGender, VoiceProvider, VoiceSource};

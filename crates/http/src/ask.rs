@@ -50,6 +50,8 @@ permissions! {
     CallsWrite => Some(Scope::CallsWrite);
     /// `conversations:read`.
     ConversationsRead => Some(Scope::ConversationsRead);
+    /// `logs:read`.
+    LogsRead => Some(Scope::LogsRead);
     /// `webhooks:read`.
     WebhooksRead => Some(Scope::WebhooksRead);
     /// `webhooks:write`.
@@ -150,6 +152,7 @@ where
             let state = state(&req)?;
             let exchange = Exchange::of(&req)?;
             let caller = authenticate(&state, req.headers()).await?;
+            exchange.know(&caller, &req);
             admit(&state, &exchange, &caller)?;
             permit(&caller, P::SCOPE)?;
             let id = Id::of(req.match_info());

@@ -7,7 +7,6 @@ use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
 const VERSION: u8 = 1;
-const LENGTH: usize = 1 + 4 + 8 + 8 + 16 + 4;
 
 /// The sort key of a row: its time and id. Lists that are not sorted by time count their rows in the time.
 pub(crate) type SortKey = (Timestamp, Uuid);
@@ -37,22 +36,47 @@ pub(crate) fn key_text((micros, id): SortKey) -> String {
     text.trim_end_matches('\0').to_owned()
 }
 
-/// A cursor that was ours and this endpoint's; its filters are still to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cursor {
-    filters: [u8; 8],
-    key: SortKey,
+/// What places a row in its list.
+pub(crate) trait CursorKey: Sized {
+    /// Its bytes.
+    fn write(&self, bytes: &mut Vec<u8>);
+
+    /// Reads them; `None` if they are none of this key's.
+    fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-impl Cursor {
+impl CursorKey for SortKey {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.0.micros().to_be_bytes());
+        bytes.extend(self.1.as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (micros, id) = bytes.split_first_chunk::<8>()?;
+        let at = Timestamp::from_micros(i64::from_be_bytes(*micros));
+        Some((at, Uuid::from_slice(id).ok()?))
+    }
+}
+
+/// A cursor that was ours and this endpoint's; its filters are still to be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyedCursor<K> {
+    filters: [u8; 8],
+    key: K,
+}
+
+/// The cursor of most lists.
+#[cfg(test)]
+pub(crate) type Cursor = KeyedCursor<SortKey>;
+
+impl<K: CursorKey> KeyedCursor<K> {
     /// The cursor behind the row with `key`.
-    pub(crate) fn write(path: &str, filters: &str, key: SortKey) -> String {
-        let mut bytes = Vec::with_capacity(LENGTH);
+    pub(crate) fn write(path: &str, filters: &str, key: &K) -> String {
+        let mut bytes = Vec::new();
         bytes.push(VERSION);
         bytes.extend(hash::<4>(path.as_bytes()));
         bytes.extend(hash::<8>(filters.as_bytes()));
-        bytes.extend(key.0.micros().to_be_bytes());
-        bytes.extend(key.1.as_bytes());
+        key.write(&mut bytes);
         bytes.extend(hash::<4>(&bytes));
         URL_SAFE_NO_PAD.encode(bytes)
     }
@@ -61,25 +85,23 @@ impl Cursor {
     pub(crate) fn read(path: &str, text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (content, check) = bytes.split_last_chunk::<4>()?;
-        if bytes.len() != LENGTH || hash::<4>(content) != *check {
+        if hash::<4>(content) != *check {
             return None;
         }
         let (version, rest) = content.split_first()?;
         let (endpoint, rest) = rest.split_first_chunk::<4>()?;
         let (filters, rest) = rest.split_first_chunk::<8>()?;
-        let (micros, id) = rest.split_first_chunk::<8>()?;
-        let ours = *version == VERSION && *endpoint == hash::<4>(path.as_bytes());
-        ours.then_some(Self {
+        if *version != VERSION || *endpoint != hash::<4>(path.as_bytes()) {
+            return None;
+        }
+        Some(Self {
             filters: *filters,
-            key: (
-                Timestamp::from_micros(i64::from_be_bytes(*micros)),
-                Uuid::from_slice(id).ok()?,
-            ),
+            key: K::read(rest)?,
         })
     }
 
     /// Where the page begins; `None` if the filters are others than those of the page before.
-    pub(crate) fn key(self, filters: &str) -> Option<SortKey> {
+    pub(crate) fn key(self, filters: &str) -> Option<K> {
         (self.filters == hash::<8>(filters.as_bytes())).then_some(self.key)
     }
 }
@@ -100,16 +122,16 @@ mod tests {
 
     #[test]
     fn a_cursor_brings_its_sort_key_back_to_the_microsecond() {
-        let text = Cursor::write("/v1/calls", "status=failed", KEY);
+        let text = Cursor::write("/v1/calls", "status=failed", &KEY);
         let cursor = Cursor::read("/v1/calls", &text).unwrap();
-        assert_eq!(cursor.key("status=failed"), Some(KEY));
-        assert_eq!(cursor.key("status=completed"), None);
+        assert_eq!(cursor.clone().key("status=failed"), Some(KEY));
+        assert_eq!(cursor.clone().key("status=completed"), None);
         assert_eq!(cursor.key(""), None);
     }
 
     #[test]
     fn a_cursor_of_another_endpoint_or_from_elsewhere_is_refused() {
-        let text = Cursor::write("/v1/calls", "", KEY);
+        let text = Cursor::write("/v1/calls", "", &KEY);
         assert_eq!(Cursor::read("/v1/conversations", &text), None);
         for foreign in [
             "",
@@ -132,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_cursor_with_any_character_changed_is_refused() {
-        let text = Cursor::write("/v1/calls", "", KEY);
+        let text = Cursor::write("/v1/calls", "", &KEY);
         for at in 0..text.len() {
             let other = if text.as_bytes()[at] == b'A' {
                 "B"

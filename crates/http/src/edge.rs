@@ -1,6 +1,7 @@
 //! The edge: what every request passes on its way in, and every answer on its way out.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::time::Instant;
@@ -13,14 +14,15 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
-use offhook_domain::{RequestId, Timestamp};
+use offhook_domain::{AccountId, KeyId, RequestId, Timestamp};
 use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
+use offhook_services::{Caller, Logged};
 use serde::Serialize;
 use tracing::Instrument;
 
 use crate::connection::Answering;
-use crate::{ApiError, HttpState};
+use crate::{ApiError, HttpState, log_path};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -43,10 +45,25 @@ pub(crate) struct Exchange {
     /// What the account's bucket said; set once the key is known.
     pub(crate) account: Cell<Option<Decision>>,
     began: Instant,
+    /// The address that the limits count it by.
+    address: Cell<Option<IpAddr>>,
+    /// Whose request it is, for the request log; set once the key is known.
+    logged: RefCell<Option<Known>>,
+    /// The code of the envelope that answers it.
+    error: Cell<Option<&'static str>>,
     /// The origin that may read the answer.
     origin: Option<HeaderValue>,
     cors: bool,
     no_store: bool,
+}
+
+/// A request whose key is known.
+struct Known {
+    account: AccountId,
+    key: KeyId,
+    key_prefix: String,
+    method: String,
+    path: String,
 }
 
 /// Everything under /v1 and beside it passes here.
@@ -70,10 +87,11 @@ pub(crate) async fn edge(
         return Ok(req.into_response(exchange.finish(answer)));
     }
     let span = tracing::info_span!("request", request_id = %exchange.id, method = %req.method());
-    pass(exchange, req, next).instrument(span).await
+    pass(state, exchange, req, next).instrument(span).await
 }
 
 async fn pass(
+    state: web::Data<HttpState>,
     exchange: Rc<Exchange>,
     req: ServiceRequest,
     next: Next<BoxBody>,
@@ -87,14 +105,22 @@ async fn pass(
             let (req, answer) = answer.into_parts();
             let answer = exchange.finish(answer);
             exchange.log(&req, answer.status());
+            exchange.record(&state, answer.status());
             Ok(ServiceResponse::new(req, answer))
         }
-        Ok(Err(error)) => Err(whole(exchange.finish(HttpResponse::from_error(error)))),
+        Ok(Err(error)) => Err(lost(&state, &exchange, HttpResponse::from_error(error))),
         Err(panic) => {
             let error = ApiError::internal(format_args!("panicked: {}", panic_text(&*panic)));
-            Err(whole(exchange.finish(HttpResponse::from_error(error))))
+            Err(lost(&state, &exchange, HttpResponse::from_error(error)))
         }
     }
+}
+
+/// The answer to a request that is gone.
+fn lost(state: &HttpState, exchange: &Exchange, answer: HttpResponse) -> actix_web::Error {
+    let answer = exchange.finish(answer);
+    exchange.record(state, answer.status());
+    whole(answer)
 }
 
 fn whole(answer: HttpResponse) -> actix_web::Error {
@@ -118,6 +144,7 @@ fn admit(state: &HttpState, exchange: &Exchange, req: &ServiceRequest) -> Result
     let places_call = req.method() == Method::POST && path == "/v1/calls";
     let peer = req.peer_addr().map(|peer| peer.ip());
     let address = state.limits.client(peer, req.headers());
+    exchange.address.set(Some(address));
     state
         .limits
         .admit_address(address, places_call, exchange.at)
@@ -157,6 +184,17 @@ impl Exchange {
             .ok_or_else(|| ApiError::internal("the request did not pass the edge"))
     }
 
+    /// From now on the request is the caller's, and will be in its log.
+    pub(crate) fn know(&self, caller: &Caller, req: &HttpRequest) {
+        self.logged.replace(Some(Known {
+            account: caller.account.id,
+            key: caller.key.id,
+            key_prefix: caller.key.prefix.clone(),
+            method: req.method().as_str().to_owned(),
+            path: log_path::shown(req),
+        }));
+    }
+
     fn begin(state: &HttpState, req: &ServiceRequest) -> Self {
         let at = state.services.clock().now();
         let path = routed_path(req);
@@ -168,6 +206,9 @@ impl Exchange {
             at,
             account: Cell::new(None),
             began: Instant::now(),
+            address: Cell::new(None),
+            logged: RefCell::new(None),
+            error: Cell::new(None),
             origin: if cors {
                 allowed_origin(state, req)
             } else {
@@ -193,6 +234,7 @@ impl Exchange {
 
     fn envelope(&self, error: &ApiError) -> HttpResponse {
         let status = error.code.status();
+        self.error.set(Some(error.code.as_str()));
         if status.is_server_error() {
             let cause = error.cause.as_deref().unwrap_or("");
             tracing::error!(request_id = %self.id, code = error.code.as_str(), cause, "answered with {status}");
@@ -243,6 +285,26 @@ impl Exchange {
                 HeaderValue::from_static(CORS_ANSWER_HEADERS),
             );
         }
+    }
+
+    /// Leaves a request with a key in its account's log.
+    fn record(&self, state: &HttpState, status: StatusCode) {
+        let Some(known) = self.logged.take() else {
+            return;
+        };
+        state.services.request_logs().push(Logged {
+            account: known.account,
+            key: known.key,
+            key_prefix: known.key_prefix,
+            request: self.id,
+            method: known.method,
+            path: known.path,
+            status: status.as_u16(),
+            error: self.error.get(),
+            ip: self.address.get(),
+            took: self.began.elapsed(),
+            at: self.at,
+        });
     }
 
     /// The path is logged as its pattern: what a client writes in its place may be a phone number.

@@ -17,6 +17,7 @@ mod idempotency;
 mod limits;
 mod list;
 mod log_budget;
+mod log_path;
 mod openapi;
 mod query;
 mod recording;

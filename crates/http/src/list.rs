@@ -7,7 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::ApiError;
-use crate::cursor::{Cursor, SortKey};
+use crate::cursor::{CursorKey, KeyedCursor, SortKey};
 use crate::query::{FromQuery, QueryReader};
 use crate::reply;
 
@@ -17,21 +17,21 @@ const DEFAULT_LIMIT: u32 = 20;
 
 /// The part of a list that is asked for, and with which filters.
 #[derive(Debug)]
-pub(crate) struct Listing<F> {
+pub(crate) struct Listing<F, K = SortKey> {
     pub(crate) filters: F,
     pub(crate) limit: u32,
-    pub(crate) after: Option<SortKey>,
+    pub(crate) after: Option<K>,
     path: String,
     filter_text: String,
 }
 
-impl<F: FromQuery> FromQuery for Listing<F> {
+impl<F: FromQuery, K: CursorKey> FromQuery for Listing<F, K> {
     /// `limit` and `cursor` first, then the filters; that a cursor belongs to other filters shows last.
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
         let limit = limit(query)?;
         let cursor = query.take("cursor")?;
         let cursor = cursor
-            .map(|text| Cursor::read(query.path(), &text).ok_or_else(foreign_cursor))
+            .map(|text| KeyedCursor::<K>::read(query.path(), &text).ok_or_else(foreign_cursor))
             .transpose()?;
         let filters = F::read(query)?;
         let filter_text = query.filters().to_owned();
@@ -78,31 +78,6 @@ impl<F> Listing<F> {
         }
     }
 
-    /// The list envelope around a page.
-    pub(crate) fn envelope<'a, T, W: Serialize>(
-        &self,
-        page: &'a Page<T>,
-        key: impl Fn(&T) -> SortKey,
-        wire: impl Fn(&'a T) -> W,
-    ) -> Envelope<W> {
-        let last = page.items.last().filter(|_| page.has_more);
-        Envelope {
-            data: page.items.iter().map(wire).collect(),
-            has_more: page.has_more,
-            next_cursor: last.map(|row| Cursor::write(&self.path, &self.filter_text, key(row))),
-        }
-    }
-
-    /// The answer with a page in its envelope.
-    pub(crate) fn answer<'a, T, W: Serialize>(
-        &self,
-        page: &'a Page<T>,
-        key: impl Fn(&T) -> SortKey,
-        wire: impl Fn(&'a T) -> W,
-    ) -> Result<HttpResponse, ApiError> {
-        reply::ok(&self.envelope(page, key, wire))
-    }
-
     /// The list envelope around a page of rows that are all at hand, and stay in their order.
     pub(crate) fn answer_from<W: Serialize>(&self, rows: &[W]) -> Result<HttpResponse, ApiError> {
         let first = self.after.map_or(0, |(count, _)| {
@@ -116,8 +91,36 @@ impl<F> Listing<F> {
         reply::ok(&Envelope {
             data: page.iter().collect(),
             has_more,
-            next_cursor: has_more.then(|| Cursor::write(&self.path, &self.filter_text, key)),
+            next_cursor: has_more.then(|| KeyedCursor::write(&self.path, &self.filter_text, &key)),
         })
+    }
+}
+
+impl<F, K: CursorKey> Listing<F, K> {
+    /// The list envelope around a page.
+    pub(crate) fn envelope<'a, T, W: Serialize>(
+        &self,
+        page: &'a Page<T>,
+        key: impl Fn(&T) -> K,
+        wire: impl Fn(&'a T) -> W,
+    ) -> Envelope<W> {
+        let last = page.items.last().filter(|_| page.has_more);
+        Envelope {
+            data: page.items.iter().map(wire).collect(),
+            has_more: page.has_more,
+            next_cursor: last
+                .map(|row| KeyedCursor::write(&self.path, &self.filter_text, &key(row))),
+        }
+    }
+
+    /// The answer with a page in its envelope.
+    pub(crate) fn answer<'a, T, W: Serialize>(
+        &self,
+        page: &'a Page<T>,
+        key: impl Fn(&T) -> K,
+        wire: impl Fn(&'a T) -> W,
+    ) -> Result<HttpResponse, ApiError> {
+        reply::ok(&self.envelope(page, key, wire))
     }
 }
 
@@ -195,7 +198,7 @@ mod tests {
             reader.text("q", 3).unwrap();
             reader.filters().to_owned()
         };
-        let cursor = Cursor::write("/v1/words", &filters, key);
+        let cursor = crate::cursor::Cursor::write("/v1/words", &filters, &key);
         let listing = read(&format!("limit=5&q=a&cursor={cursor}")).unwrap();
         assert_eq!(listing.after, Some(key));
         let message = "`cursor`: must be the next_cursor of this list with these filters";

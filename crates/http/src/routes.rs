@@ -5,8 +5,8 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
-    account, agents, batches, calls, conversations, integrations, models, numbers, process, team,
-    tools, versions, webhooks,
+    account, agents, batches, calls, conversations, integrations, logs, models, numbers, process,
+    team, voices,
 };
 use crate::error::ApiError;
 
@@ -81,6 +81,8 @@ pub(crate) fn table() -> Vec<Endpoint> {
         conversations::routes(),
         numbers::routes(),
         batches::routes(),
+        logs::routes(),
+        voices::routes(),
         webhooks::routes(),
         integrations::routes(),
         team::routes(),

@@ -5,10 +5,14 @@ pub(crate) mod agent;
 pub(crate) mod batch;
 pub(crate) mod conversation;
 pub(crate) mod integration;
+pub(crate) mod log;
 pub(crate) mod model;
+pub(crate) mod model;
+pub(crate) mod number;
 pub(crate) mod number;
 pub(crate) mod team;
 pub(crate) mod tool;
+pub(crate) mod voice;
 pub(crate) mod webhook;
 
 use serde_json::value::RawValue;

@@ -29,15 +29,8 @@ impl Conversations {
         Self(shared)
     }
 
-    /// The oldest instant that the caller's plan still shows.
     fn retained_since(&self, caller: &Caller) -> Option<Timestamp> {
-        let days = caller.terms.retention_days?;
-        Some(
-            self.0
-                .clock
-                .now()
-                .minus(Duration::from_secs(u64::from(days) * 86_400)),
-        )
+        retained_since(&self.0, caller)
     }
 
     /// A page of conversations, newest first.
@@ -148,6 +141,13 @@ impl Conversations {
             follower.next().await.map(|item| (item, follower))
         })
     }
+}
+
+/// The oldest instant that the caller's plan still shows.
+pub(crate) fn retained_since(shared: &Shared, caller: &Caller) -> Option<Timestamp> {
+    let days = caller.terms.retention_days?;
+    let window = Duration::from_secs(u64::from(days) * 86_400);
+    Some(shared.clock.now().minus(window))
 }
 
 struct Follower {

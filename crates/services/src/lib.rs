@@ -20,10 +20,14 @@ mod keys;
 mod legacy;
 mod numbers;
 mod page;
+mod plan_changes;
 mod recordings;
+mod request_logs;
+mod retention;
 mod team;
 mod toolkits;
 mod tools;
+mod voices;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -35,6 +39,7 @@ use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::VoiceLibrary;
 use offhook_engine::ports::{Carrier, Models};
 use offhook_storage::Store;
 use tokio::sync::Notify;
@@ -55,10 +60,14 @@ pub use legacy::{Legacy, SyncError};
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
+pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use recordings::Recording;
+pub use request_logs::{Logged, RequestLogs};
+pub use retention::Retention;
 pub use team::{Invited, Seats, Team, TeamError};
 pub use toolkits::{Toolkit, Toolkits};
 pub use tools::{ToolError, ToolShelf, ToolView};
+pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
 
 use feed::Feed;
@@ -147,6 +156,8 @@ pub struct Services {
     webhooks: Webhooks,
     team: Team,
     integrations: Integrations,
+    voices: Voices,
+    request_logs: RequestLogs,
     health: Health,
 }
 
@@ -194,6 +205,8 @@ impl Services {
             webhooks: Webhooks::new(shared.clone()),
             team: Team::new(shared.clone()),
             integrations: Integrations::new(shared.clone()),
+            voices: Voices::new(shared.clone())?,
+            request_logs: RequestLogs::new(shared.clone()),
             health: Health::new(shared.clone()),
             shared,
         })
@@ -293,6 +306,37 @@ impl Services {
     #[must_use]
     pub const fn integrations(&self) -> &Integrations {
         &self.integrations
+    }
+
+    /// The request log.
+    #[must_use]
+    pub const fn request_logs(&self) -> &RequestLogs {
+        &self.request_logs
+    }
+
+    /// Voices.
+    #[must_use]
+    pub const fn voices(&self) -> &Voices {
+        &self.voices
+    }
+
+    /// The same, with voice providers to ask.
+    #[must_use]
+    pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
+        self.voices = self.voices.with_libraries(libraries);
+        self
+    }
+
+    /// Changes of plan.
+    #[must_use]
+    pub fn plan_changes(&self) -> PlanChanges {
+        PlanChanges::new(self.shared.clone())
+    }
+
+    /// What deletes rows whose time is over.
+    #[must_use]
+    pub fn retention(&self) -> Retention {
+        Retention::new(self.shared.clone())
     }
 
     /// The model catalog.

@@ -43,6 +43,14 @@ impl Recordings {
             .map_err(std::io::Error::other)?
     }
 
+    /// Deletes the recording of a conversation; one that is not there is deleted.
+    pub(crate) async fn remove(&self, id: ConversationId) -> std::io::Result<()> {
+        match tokio::fs::remove_file(self.path(id)).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// The recording of a conversation, if this node can reach it.
     pub(crate) async fn find(&self, id: ConversationId) -> Option<Recording> {
         let path = self.path(id);

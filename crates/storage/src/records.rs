@@ -8,9 +8,12 @@ mod conversations;
 mod credentials;
 mod integrations;
 mod legacy;
+mod logs;
 mod numbers;
+mod retention;
 mod team;
 mod tools;
+mod voices;
 mod webhooks;
 
 use offhook_domain::Timestamp;
@@ -23,9 +26,12 @@ pub use conversations::*;
 pub use credentials::*;
 pub use integrations::*;
 pub use legacy::*;
+pub use logs::*;
 pub use numbers::*;
+pub use retention::*;
 pub use team::*;
 pub use tools::*;
+pub use voices::*;
 pub use webhooks::*;
 
 /// Where a page begins: behind the row with this time and id, newest first.

@@ -395,6 +395,27 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    request_logs (account_id, created_at, id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        request_id -> sql::Uuid,
+        key_id -> sql::Uuid,
+        key_prefix -> Text,
+        method -> Text,
+        path -> Text,
+        status -> Integer,
+        status_class -> Integer,
+        error -> Nullable<Text>,
+        ip -> Text,
+        duration_ms -> Integer,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     legacy_agents (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -434,6 +455,18 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    jobs (name) {
+        name -> Text,
+        holder -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+        due_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     batch_recipients (id) {
         id -> sql::Uuid,
         batch_id -> sql::Uuid,
@@ -444,6 +477,18 @@ table! {
         attempt -> Integer,
         conversation_id -> Nullable<sql::Uuid>,
         failure_reason -> Nullable<sql::Word>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    retention_windows (account_id) {
+        account_id -> sql::Uuid,
+        days -> Nullable<Integer>,
+        held_days -> Nullable<Integer>,
+        held_until -> Nullable<sql::Instant>,
     }
 }
 
@@ -528,6 +573,30 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    voices (provider, voice_id) {
+        provider -> sql::Word,
+        voice_id -> Text,
+        name -> Text,
+        gender -> Nullable<sql::Word>,
+        age -> Nullable<Text>,
+        accent -> Nullable<Text>,
+        language -> Nullable<Text>,
+        languages -> sql::Json,
+        locales -> sql::Json,
+        description -> Nullable<Text>,
+        use_case -> Nullable<Text>,
+        preview_url -> Nullable<Text>,
+        model_compat -> sql::Json,
+        source -> sql::Word,
+    }
+}
+
+joinable!(retention_windows -> accounts (account_id));
+allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));

@@ -25,6 +25,7 @@ use offhook_domain::{
     Scopes, TerminationReason, Timestamp, ToolId,
 };
 use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
+use offhook_domain::{LogEntryId, RequestId, VoiceGender, VoiceProvider, VoiceSource};
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
@@ -183,6 +184,8 @@ id_columns! {
     ToolId
 }
 
+id_columns! { LogEntryId RequestId }
+
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's `timestamptz` begins.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
 
@@ -244,6 +247,8 @@ word_columns! {
     AgentStatus AttemptOutcome CallState Channel ConversationStatus DeliveryState E164 EndpointStatus EventType
     FailureReason Plan Runtime Scopes TerminationReason
 }
+
+word_columns! { VoiceGender VoiceProvider VoiceSource }
 
 word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason RecipientStatus }
 

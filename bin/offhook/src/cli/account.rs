@@ -1,7 +1,9 @@
 //! `offhook account …`
 
+use anyhow::bail;
 use clap::Subcommand;
-use offhook_domain::Plan;
+use offhook_domain::{AccountId, Plan};
+use offhook_services::Services;
 use serde_json::Value;
 
 use super::JsonArgs;
@@ -36,6 +38,20 @@ pub(super) enum AccountCommand {
     /// Store, list and remove an account's own credentials at providers.
     #[command(subcommand)]
     Credential(CredentialCommand),
+    /// Move an account to another plan.
+    SetPlan {
+        /// The account's id.
+        #[arg(long, value_name = "ID")]
+        account: AccountId,
+        /// free, starter, pro, scale or enterprise.
+        #[arg(long)]
+        plan: Plan,
+        /// Do it although something goes; without it that is only said.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        print: JsonArgs,
+    },
 }
 
 impl AccountCommand {
@@ -61,6 +77,12 @@ impl AccountCommand {
                 let words = format!("account {} ({plan})", made.id);
                 output::print(print.json, &output::account(&made), &words)
             }
+            Self::SetPlan {
+                account,
+                plan,
+                yes,
+                print,
+            } => set_plan(&services, account, plan, yes, print).await,
             Self::List(JsonArgs { json }) => {
                 let accounts = services.accounts().list().await?;
                 let rows: Vec<_> = accounts
@@ -81,4 +103,29 @@ impl AccountCommand {
             }
         }
     }
+}
+
+async fn set_plan(
+    services: &Services,
+    account: AccountId,
+    plan: Plan,
+    yes: bool,
+    print: JsonArgs,
+) -> anyhow::Result<()> {
+    let changes = services.plan_changes();
+    let change = changes.look(account, plan).await?;
+    let (from, losses) = (change.account.plan, change.losses());
+    if !yes && !losses.is_empty() {
+        bail!(
+            "going from {from} to {plan}: {}; say --yes to do it",
+            losses.join("; ")
+        );
+    }
+    let moved = changes.make(change).await?;
+    let mut words = format!("account {account} is on {plan} (it was on {from})");
+    for loss in losses {
+        words.push_str("\n  ");
+        words.push_str(&loss);
+    }
+    output::print(print.json, &output::account(&moved), &words)
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use offhook_domain::{Plan, PlanTerms, Plans};
-use offhook_providers::ProviderSettings;
+use offhook_domain::{Plan, PlanTerms, Plans, VoiceProvider};
+use offhook_providers::{ProviderSettings, VoiceLibrarySettings};
 use url::{Position, Url};
 
 use super::given::{Given, Raw};
@@ -61,6 +61,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
             url: given.read("simulator.url", Raw::text)?,
         },
         models: models(given)?,
+        voices: voices(given)?,
         log_format: given
             .read("log.format", log_format)?
             .unwrap_or(LogFormat::Pretty),
@@ -195,6 +196,33 @@ fn models(given: &mut Given) -> Result<BTreeMap<String, ProviderSettings>, Setti
     given.read("models.<provider>.base_url", Raw::text)?;
     given.read("models.<provider>.api_key", Raw::text)?;
     Ok(models)
+}
+
+fn voices(
+    given: &mut Given,
+) -> Result<BTreeMap<VoiceProvider, VoiceLibrarySettings>, SettingsError> {
+    let mut voices = BTreeMap::new();
+    for provider in VoiceProvider::ALL.iter().copied() {
+        let key = |name: &str| format!("voices.{provider}.{name}");
+        let base_url = given.read(&key("base_url"), base_url)?;
+        let api_key = given.read(&key("api_key"), Raw::text)?;
+        let missing = |name: &str| {
+            let key = key(name);
+            SettingsError(format!(
+                "setting `{key}` is missing: a voice provider needs `base_url` and `api_key`"
+            ))
+        };
+        match (base_url, api_key) {
+            (None, None) => {}
+            (Some(base_url), Some(api_key)) => {
+                let settings = VoiceLibrarySettings { base_url, api_key };
+                voices.insert(provider, settings);
+            }
+            (None, _) => return Err(missing("base_url")),
+            (_, None) => return Err(missing("api_key")),
+        }
+    }
+    Ok(voices)
 }
 
 fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, SettingsError> {

@@ -92,6 +92,6 @@ async fn get(ask: Ask<CallsRead, CallHandle>) -> Reply {
 /// `POST /v1/calls/{id}/hangup`
 async fn hang_up(ask: Ask<CallsWrite, CallHandle, (), Nothing>) -> Reply {
     let calls = ask.services().calls();
-    let status = calls.hang_up(ask.account(), ask.id).await?;
+    let status = calls.hang_up(&ask.caller, ask.id).await?;
     reply::accepted(&HangUpBody { id: ask.id, status })
 }

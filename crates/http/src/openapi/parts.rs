@@ -6,9 +6,12 @@ mod batches;
 mod calls;
 mod conversations;
 mod integrations;
+mod logs;
+mod numbers;
 mod numbers;
 mod team;
 mod tools;
+mod voices;
 mod webhooks;
 
 use serde_json::Value;
@@ -25,6 +28,8 @@ pub(super) fn operations() -> Vec<Operation> {
         conversations::operations(),
         numbers::operations(),
         batches::operations(),
+        logs::operations(),
+        voices::operations(),
         webhooks::operations(),
         integrations::operations(),
         team::operations(),
@@ -43,6 +48,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         conversations::schemas(),
         numbers::schemas(),
         batches::schemas(),
+        logs::schemas(),
+        voices::schemas(),
         webhooks::schemas(),
         integrations::schemas(),
         team::schemas(),

@@ -2,3 +2,4 @@
 
 mod openai;
 mod server;
+mod voices;

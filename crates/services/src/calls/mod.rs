@@ -11,8 +11,9 @@ use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReaso
 use offhook_engine::EndRequest;
 use offhook_storage::{Conversation, StoreError};
 
-use crate::Shared;
+use crate::conversations::retained_since;
 use crate::dialer::unanswered;
+use crate::{Caller, Shared};
 
 pub(crate) use hours::{Hours, opening};
 pub(crate) use place::RESERVED_SECONDS;
@@ -84,13 +85,14 @@ impl Calls {
     /// [`HangUpError::NotFound`] if the account has no such call, [`HangUpError::Ended`] if it has ended.
     pub async fn hang_up(
         &self,
-        account: AccountId,
+        caller: &Caller,
         handle: CallHandle,
     ) -> Result<&'static str, HangUpError> {
-        let id = handle.0;
+        let (id, account) = (handle.0, caller.account.id);
+        let since = retained_since(&self.0, caller);
         // A call may be claimed between the look and the step; then the next look sees it dialing.
         for _ in 0..5 {
-            let view = self.0.store.conversation(account, id, None).await?;
+            let view = self.0.store.conversation(account, id, since).await?;
             let call = view.filter(|view| view.conversation.is_voice());
             let call = call.ok_or(HangUpError::NotFound)?.conversation;
             match call.state {

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
-use crate::{Agents, Keys, Shared, housekeeping};
+use crate::{Agents, Keys, Retention, Shared, housekeeping};
 
 pub(crate) use closing::unanswered;
 pub(crate) use registry::Registry;
@@ -79,6 +79,8 @@ impl Dialer {
         let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
         let scheduler = tokio::spawn(scheduler);
         let judge = tokio::spawn(self.agents.clone().keep_judging(stop.clone()));
+        let retainer = Retention::new(self.shared.clone()).run(sweeping.clone());
+        let retainer = tokio::spawn(retainer);
         self.claim_until(&stop).await;
         let _ = judge.await;
         let _ = sweeper.await;
@@ -91,7 +93,7 @@ impl Dialer {
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
         sweeping.cancel();
-        let _ = tokio::join!(keeper, listener, housekeeper, in_step, scheduler);
+        let _ = tokio::join!(keeper, listener, housekeeper, in_step, scheduler, retainer);
         if self
             .shared
             .store

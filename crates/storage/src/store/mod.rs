@@ -4,13 +4,17 @@ mod accounts;
 mod agents;
 mod batches;
 mod calls;
+mod conversation_retention;
 mod credentials;
 mod integrations;
+mod jobs;
 mod legacy;
+mod logs;
 pub(crate) mod numbers;
 pub(crate) mod retention;
 pub(crate) mod team;
 mod tools;
+mod voices;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -18,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use offhook_domain::LogEntryId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
@@ -311,6 +316,8 @@ minted! {
     AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
     RequestId ToolId
 }
+
+minted! { LogEntryId }
 
 minted! { BatchId CredentialId PhoneNumberId RecipientId }
 

@@ -10,13 +10,19 @@ mod claiming;
 #[cfg(test)]
 mod closing;
 #[cfg(test)]
+mod conversation_retention;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod integrations;
 #[cfg(test)]
+mod jobs;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod legacy;
+#[cfg(test)]
+mod logs;
 #[cfg(test)]
 mod numbers;
 #[cfg(test)]
@@ -40,5 +46,7 @@ mod shop;
 #[cfg(test)]
 mod team;
 mod tools;
+#[cfg(test)]
+mod voices;
 #[cfg(test)]
 mod wallets;

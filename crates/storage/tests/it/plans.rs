@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use offhook_domain::{CallState, Channel, ConversationStatus, EventType};
 use offhook_storage::{
     AgentFilter, ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, DeliveryFilter,
-    DeliveryState, mint,
+    DeliveryState, LogFilter, StatusFilter, mint,
 };
 use offhook_testkit::TestDatabase;
 
@@ -144,9 +144,57 @@ async fn read_every_list(shop: &Shop) {
             .await
             .unwrap();
     }
+    for filter in log_filters(shop) {
+        for place in [None, Some((after(5_000), mint(after(5_000))))] {
+            store
+                .log_entries(shop.account, filter.clone(), place, 20)
+                .await
+                .unwrap();
+        }
+    }
     for place in [None, Some((after(5_000), mint(after(5_000))))] {
         store.endpoints(shop.account, place, 20).await.unwrap();
     }
+}
+
+/// Every filter of the log alone, with and without a period.
+fn log_filters(shop: &Shop) -> Vec<LogFilter> {
+    let none = LogFilter::default();
+    let mut filters = vec![
+        none.clone(),
+        LogFilter {
+            status: Some(StatusFilter::Code(404)),
+            ..none.clone()
+        },
+        LogFilter {
+            status: Some(StatusFilter::Class(4)),
+            ..none.clone()
+        },
+        LogFilter {
+            method: Some("POST".to_owned()),
+            ..none.clone()
+        },
+        LogFilter {
+            path: Some("/v1/calls".to_owned()),
+            ..none.clone()
+        },
+        LogFilter {
+            key: Some(shop.key),
+            ..none.clone()
+        },
+        LogFilter {
+            request: Some(mint(T0)),
+            ..none
+        },
+    ];
+    for filter in filters.clone() {
+        filters.push(LogFilter {
+            since: Some(after(10)),
+            until: Some(after(9_000)),
+            ..filter
+        });
+    }
+    filters
 }
 
 /// What the workers do every second, and what every call does.
@@ -178,6 +226,20 @@ async fn work(shop: &Shop) {
     store.take_orphans(true, 10, node(), T0).await.unwrap();
     store.take_orphans(false, 10, node(), T0).await.unwrap();
     store.purge_keys(T0).await.unwrap();
+    store
+        .purge_log_entries(shop.account, T0, 500)
+        .await
+        .unwrap();
+    store
+        .ended_conversations_before(shop.account, T0, 50)
+        .await
+        .unwrap();
+    store
+        .delete_conversations(shop.account, vec![mint(T0)])
+        .await
+        .unwrap();
+    store.retention_windows().await.unwrap();
+    store.take_job("retention", node(), T0).await.unwrap();
     store.due_endpoints(T0).await.unwrap();
     store.due_resends().await.unwrap();
     store.delivery_backlog().await.unwrap();
@@ -348,7 +410,14 @@ mod only_postgres {
              SELECT gen_random_uuid(), account_id, {endpoint}, id, \
                CASE WHEN random() < 0.01 THEN 'call.failed' ELSE 'call.completed' END, \
                CASE WHEN random() < 0.01 THEN 'exhausted' ELSE 'delivered' END, 1, 0, created_at FROM events; \
-             ANALYZE"
+             INSERT INTO request_logs \
+             SELECT gen_random_uuid(), {account}, gen_random_uuid(), \
+               CASE WHEN n % 100 = 0 THEN {key} ELSE gen_random_uuid() END, 'service_live_01234567', \
+               CASE WHEN n % 100 = 0 THEN 'POST' ELSE 'GET' END, '/v1/calls/' || n % 1000, \
+               CASE WHEN n % 100 = 0 THEN 404 ELSE 200 END, CASE WHEN n % 100 = 0 THEN 4 ELSE 2 END, NULL, \
+               '203.0.113.9', 1, {at} + n * interval '1 second' FROM generate_series(1, 20000) n; \
+             ANALYZE",
+            key = raw.id(shop.key.uuid()),
         ))
         .await;
     }
@@ -371,6 +440,7 @@ mod only_postgres {
             .filter(|statement| {
                 statement.contains("FROM (\"conversations\"")
                     || statement.contains("FROM \"deliveries\"")
+                    || statement.contains("FROM \"request_logs\"")
             })
             .collect();
         assert!(statements.len() > 80, "{}", statements.len());
@@ -385,6 +455,7 @@ mod only_postgres {
             for step in [
                 "Seq Scan on conversations",
                 "Seq Scan on deliveries",
+                "Seq Scan on request_logs",
                 "Sort",
             ] {
                 assert!(!plan.contains(step), "{plan}\n{sql}");

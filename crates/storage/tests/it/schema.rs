@@ -193,7 +193,13 @@ fn declared_indexes() -> BTreeSet<String> {
             .or_else(|| statement.strip_prefix("CREATE UNIQUE INDEX "))?;
         rest.split(' ').next().map(str::to_owned)
     });
-    indexes.collect()
+    let mut indexes: BTreeSet<String> = indexes.collect();
+    for statement in &statements {
+        if let Some(dropped) = statement.strip_prefix("DROP INDEX ") {
+            indexes.remove(dropped);
+        }
+    }
+    indexes
 }
 
 contract! {

@@ -1,0 +1,66 @@
+//! `offhook voices …`
+
+use anyhow::bail;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::JsonArgs;
+use crate::settings::Settings;
+use crate::{output, parts};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum VoicesCommand {
+    /// Ask the voice providers for their lists now; `serve` does so once a day.
+    Sync(JsonArgs),
+}
+
+impl VoicesCommand {
+    pub(super) async fn run(self, settings: &Settings) -> anyhow::Result<()> {
+        let Self::Sync(JsonArgs { json }) = self;
+        if settings.voices.is_empty() {
+            bail!(
+                "no voice provider is set up: give `voices.provider_a.base_url` and \
+                 `voices.provider_a.api_key`, or those of another provider"
+            );
+        }
+        let services = parts::administration(settings).await?;
+        let outcomes = services.voices().sync().await;
+        let (mut rows, mut failed) = (Vec::new(), Vec::new());
+        let mut words = Vec::new();
+        for outcome in &outcomes {
+            let provider = outcome.provider;
+            match &outcome.result {
+                Ok((voices, changes)) => {
+                    rows.push(json!({
+                        "provider": provider,
+                        "voices": voices,
+                        "written": changes.written,
+                        "deleted": changes.deleted,
+                        "error": null,
+                    }));
+                    words.push(format!("{provider}: {voices} voices"));
+                }
+                Err(error) => {
+                    rows.push(json!({
+                        "provider": provider,
+                        "voices": null,
+                        "written": 0,
+                        "deleted": 0,
+                        "error": error.to_string(),
+                    }));
+                    failed.push(format!("{provider}: {error}"));
+                }
+            }
+        }
+        if json || !words.is_empty() {
+            output::print(json, &Value::Array(rows), &words.join("\n"))?;
+        }
+        if !failed.is_empty() {
+            bail!(
+                "{}; these voices stay those of the last time",
+                failed.join("; ")
+            );
+        }
+        Ok(())
+    }
+}

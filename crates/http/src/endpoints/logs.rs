@@ -1,0 +1,76 @@
+//! `/v1/logs` (decision 6.9).
+
+use std::str::FromStr;
+
+use offhook_domain::{FieldError, LogEntryId};
+use offhook_services::store::{LogFilter, StatusFilter};
+
+use crate::ask::{Ask, LogsRead};
+use crate::list::Listing;
+use crate::query::{FromQuery, QueryReader};
+use crate::reply::Reply;
+use crate::routes::Endpoint;
+use crate::wire::log::LogBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    vec![Endpoint::at("/v1/logs").get(list)]
+}
+
+/// The methods that requests with a key have.
+pub(crate) const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+
+/// The longest path to look for.
+pub(crate) const MAX_PATH_CHARS: usize = 500;
+
+/// `404` or `4xx`.
+struct Status(StatusFilter);
+
+impl FromStr for Status {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let [class @ b'1'..=b'5', rest @ ..] = text.as_bytes() else {
+            return Err(());
+        };
+        match rest {
+            b"xx" => Ok(Self(StatusFilter::Class(i32::from(class - b'0')))),
+            [b'0'..=b'9', b'0'..=b'9'] => text
+                .parse()
+                .map(|code| Self(StatusFilter::Code(code)))
+                .map_err(drop),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromQuery for LogFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        let (since, until) = query.period()?;
+        let status = query.choice::<Status>("status", || {
+            "a status such as `404`, or a class of them such as `4xx`".to_owned()
+        })?;
+        Ok(Self {
+            since,
+            until,
+            status: status.map(|status| status.0),
+            method: query.one_of("method", &METHODS)?.map(str::to_owned),
+            path: query.text("path", MAX_PATH_CHARS)?,
+            key: query.id("key_id")?,
+            request: query.id("request_id")?,
+        })
+    }
+}
+
+/// `GET /v1/logs`
+async fn list(ask: Ask<LogsRead, (), Listing<LogFilter>>) -> Reply {
+    let page = ask.query.page_request(LogEntryId::from_uuid);
+    let filter = ask.query.filters.clone();
+    let logs = ask.services().request_logs();
+    let entries = logs.list(ask.account(), filter, page).await?;
+    ask.query.answer(
+        &entries,
+        |entry| (entry.created_at, entry.id.uuid()),
+        LogBody::from,
+    )
+}

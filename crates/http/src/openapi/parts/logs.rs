@@ -1,0 +1,52 @@
+//! The request log.
+
+use offhook_domain::Scope;
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, period, query};
+use super::super::schemas::{instant, integer, nullable, object, string, text, uuid, words};
+use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let status = json!({"type": "string", "pattern": "^[1-5]([0-9]{2}|xx)$"});
+    let mut filters = Vec::from(period());
+    filters.extend([
+        query(
+            "status",
+            "Only answered so: a status (`404`) or a class (`4xx`).",
+            status,
+        ),
+        query("method", "Only of this method.", words(&METHODS)),
+        query("path", "Only of exactly this path.", text(MAX_PATH_CHARS)),
+        query("key_id", "Only with this key.", uuid()),
+        query("request_id", "Only this request.", uuid()),
+    ]);
+    vec![
+        Operation::new(
+            "GET",
+            "/v1/logs",
+            "listLogs",
+            Access::Scope(Scope::LogsRead),
+            Answer::List("LogEntry"),
+            "The account's requests of the last 30 days, newest first",
+        )
+        .filters(filters),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let entry = [
+        ("id", uuid()),
+        ("request_id", uuid()),
+        ("method", words(&METHODS)),
+        ("path", string()),
+        ("status", integer()),
+        ("error", nullable(string())),
+        ("key_id", uuid()),
+        ("key_prefix", string()),
+        ("ip", string()),
+        ("duration_ms", integer()),
+        ("created_at", instant()),
+    ];
+    vec![("LogEntry", object(&entry))]
+}

@@ -1,0 +1,142 @@
+//! Conversations are shown inside the plan's window, and deleted behind it (decision 5).
+
+use std::time::Duration;
+
+use offhook_domain::Plan;
+use offhook_services::PlanChangeError;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{CUSTOMER, TestApp, text};
+use crate::client::must;
+
+async fn days(app: &TestApp, days: u64) {
+    app.clock.advance(Duration::from_secs(days * 86_400));
+}
+
+async fn sweep(app: &TestApp) {
+    let never = CancellationToken::new();
+    let done = app.services.retention().sweep(&never).await;
+    assert!(must(done), "the sweep was due");
+}
+
+/// How every read of a call answers.
+async fn statuses(app: &TestApp, handle: &str) -> Vec<u16> {
+    let id = handle.trim_start_matches("call_");
+    let mut statuses = Vec::new();
+    for target in [
+        format!("/v1/calls/{handle}"),
+        format!("/v1/conversations/{id}"),
+        format!("/v1/conversations/{id}/turns"),
+        format!("/v1/conversations/{id}/events"),
+    ] {
+        statuses.push(app.get(&target).send().await.status);
+    }
+    statuses
+}
+
+async fn listed(app: &TestApp) -> usize {
+    let list = app.get("/v1/calls").send().await.assert(200);
+    list["data"].as_array().map_or(0, Vec::len)
+}
+
+/// Rows that are still there, whoever may see them.
+async fn stored(app: &TestApp) -> i64 {
+    let end = app.clock.advance(Duration::ZERO);
+    must(
+        app.services
+            .store()
+            .conversations_before(app.account, end)
+            .await,
+    )
+}
+
+async fn ended_call(app: &TestApp) -> String {
+    let agent = app.agent().await;
+    app.dial();
+    let call: Value = app.call(&agent, CUSTOMER).await;
+    let handle = text(&call["id"]);
+    app.ended(&handle).await;
+    handle
+}
+
+async fn set_plan(app: &TestApp, plan: Plan) -> Vec<String> {
+    let changes = app.services.plan_changes();
+    let change = must(changes.look(app.account, plan).await);
+    let losses = change.losses();
+    must(changes.make(change).await);
+    losses
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_ends_with_its_window_and_is_deleted_then() {
+    let app = TestApp::start().await;
+    let handle = ended_call(&app).await;
+    days(&app, 364).await;
+    assert_eq!(statuses(&app, &handle).await, [200; 4]);
+    days(&app, 1).await;
+    assert_eq!(statuses(&app, &handle).await, [404; 4]);
+    assert_eq!(listed(&app).await, 0);
+    assert_eq!(stored(&app).await, 1);
+    sweep(&app).await;
+    assert_eq!(stored(&app).await, 0);
+    // The credits that it took stay taken.
+    let again = must(
+        app.services
+            .retention()
+            .sweep(&CancellationToken::new())
+            .await,
+    );
+    assert!(!again, "done for now");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shorter_window_hides_at_once_and_deletes_30_days_later() {
+    let app = TestApp::start().await;
+    let handle = ended_call(&app).await;
+    days(&app, 31).await;
+    sweep(&app).await;
+    let losses = set_plan(&app, Plan::Starter).await;
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    assert!(losses[0].contains("(1 as of now)"), "{losses:?}");
+    assert!(losses[1].starts_with("knowledge"), "{losses:?}");
+    assert_eq!(statuses(&app, &handle).await, [404; 4]);
+    days(&app, 29).await;
+    sweep(&app).await;
+    assert_eq!(stored(&app).await, 1);
+    // Back in time, nothing is lost.
+    assert_eq!(set_plan(&app, Plan::Scale).await, [""; 0]);
+    assert_eq!(statuses(&app, &handle).await, [200; 4]);
+    set_plan(&app, Plan::Starter).await;
+    days(&app, 30).await;
+    sweep(&app).await;
+    assert_eq!(stored(&app).await, 0);
+    set_plan(&app, Plan::Scale).await;
+    assert_eq!(statuses(&app, &handle).await, [404; 4]);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_window_nothing_is_deleted() {
+    let app = TestApp::start().await;
+    let handle = ended_call(&app).await;
+    set_plan(&app, Plan::Enterprise).await;
+    days(&app, 4_000).await;
+    sweep(&app).await;
+    assert_eq!(statuses(&app, &handle).await, [200; 4]);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_changes_of_plan_the_second_is_looked_at_again() {
+    let app = TestApp::start().await;
+    let changes = app.services.plan_changes();
+    let first = must(changes.look(app.account, Plan::Pro).await);
+    let second = must(changes.look(app.account, Plan::Free).await);
+    assert_eq!(second.losses().len(), 3);
+    must(changes.make(first).await);
+    let refused = changes.make(second).await;
+    assert!(matches!(refused, Err(PlanChangeError::Changed)));
+    app.close().await;
+}

@@ -1,0 +1,178 @@
+//! The voice lists of the three providers (voice design 2.6). Each has a wire shape of its own; what they share is how
+//! a page is asked for.
+
+mod library_a;
+mod library_b;
+mod library_c;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::VoiceProvider;
+use offhook_egress::{SetupError, client_config};
+use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde::de::DeserializeOwned;
+
+use crate::SettingsError;
+
+/// How long a page may take.
+const PAGE_LIMIT: Duration = Duration::from_secs(30);
+
+/// The largest page.
+const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Pages of one list at most: a list that never ends is none.
+const MAX_PAGES: usize = 1_000;
+
+/// Voices on a page.
+const PAGE_SIZE: &str = "100";
+
+/// Where a voice provider is, and how to be let in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VoiceLibrarySettings {
+    /// The URL that the provider's paths follow.
+    pub base_url: String,
+    /// The key.
+    pub api_key: String,
+}
+
+/// Without the key.
+impl fmt::Debug for VoiceLibrarySettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VoiceLibrarySettings")
+            .field("base_url", &self.base_url)
+            .field("api_key", &"…")
+            .finish()
+    }
+}
+
+/// The list of a provider.
+///
+/// # Errors
+/// [`SettingsError`], with the provider's name.
+pub fn voice_library(
+    provider: VoiceProvider,
+    settings: &VoiceLibrarySettings,
+) -> Result<Arc<dyn VoiceLibrary>, SettingsError> {
+    Ok(match provider {
+        VoiceProvider::A => Arc::new(library_a::Library(Source::new(
+            provider,
+            settings,
+            HeaderName::from_static("xi-api-key"),
+            "",
+        )?)),
+        VoiceProvider::B => Arc::new(library_b::Library(Source::new(
+            provider,
+            settings,
+            reqwest::header::AUTHORIZATION,
+            "Bearer ",
+        )?)),
+        VoiceProvider::C => Arc::new(library_c::Library(Source::new(
+            provider,
+            settings,
+            reqwest::header::AUTHORIZATION,
+            "Token ",
+        )?)),
+    })
+}
+
+/// A provider's HTTP interface.
+struct Source {
+    client: reqwest::Client,
+    base: Url,
+    credential: (HeaderName, HeaderValue),
+}
+
+impl Source {
+    fn new(
+        provider: VoiceProvider,
+        settings: &VoiceLibrarySettings,
+        header: HeaderName,
+        scheme: &str,
+    ) -> Result<Self, SettingsError> {
+        let base = Url::parse(&format!("{}/", settings.base_url.trim_end_matches('/')))
+            .ok()
+            .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+            .ok_or_else(|| SettingsError::BaseUrl(provider.to_string()))?;
+        let mut value = HeaderValue::from_str(&format!("{scheme}{}", settings.api_key))
+            .map_err(|_| SettingsError::ApiKey(provider.to_string()))?;
+        value.set_sensitive(true);
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .timeout(PAGE_LIMIT)
+            .build()
+            .map_err(SetupError::from)?;
+        Ok(Self {
+            client,
+            base,
+            credential: (header, value),
+        })
+    }
+
+    /// Asks for one page.
+    async fn page<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        headers: &[(&'static str, &'static str)],
+    ) -> Result<T, VoiceLibraryError> {
+        let mut url = self
+            .base
+            .join(path)
+            .map_err(|_| VoiceLibraryError::Malformed("no such path"))?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let (header, value) = &self.credential;
+        let mut request = self.client.get(url).header(header, value.clone());
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let unreachable = |_: reqwest::Error| VoiceLibraryError::Unreachable;
+        let mut answer = request.send().await.map_err(unreachable)?;
+        if !answer.status().is_success() {
+            return Err(VoiceLibraryError::Refused(answer.status().as_u16()));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > MAX_PAGE_BYTES {
+                return Err(VoiceLibraryError::Malformed("a page is too large"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&body)
+            .map_err(|_| VoiceLibraryError::Malformed("a page is not the JSON that it should be"))
+    }
+}
+
+/// The list has more pages than any list has.
+const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
+
+/// A text with something in it.
+fn said(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+}
+
+/// The language of `es`, `es-MX` or `es_MX`, if it is one of two or three letters.
+fn language_of(tag: &str) -> Option<String> {
+    let language = tag.split(['-', '_']).next().unwrap_or(tag);
+    let is_code =
+        (2..=3).contains(&language.len()) && language.bytes().all(|b| b.is_ascii_alphabetic());
+    is_code.then(|| language.to_ascii_lowercase())
+}
+
+/// Adds a text that is not there yet.
+fn add(list: &mut Vec<String>, text: Option<String>) {
+    if let Some(text) = text
+        && !list.contains(&text)
+    {
+        list.push(text);
+    }
+}

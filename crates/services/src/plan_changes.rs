@@ -1,0 +1,143 @@
+//! Moving an account to another plan: what it loses is said first (decision 5).
+
+use std::sync::Arc;
+
+use offhook_domain::{AccountId, Plan, PlanTerms, Timestamp};
+use offhook_storage::{Account, RetentionWindow, StoreError};
+
+use crate::Shared;
+use crate::retention::{HELD, of_days, renewed};
+
+/// Why an account was not moved.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanChangeError {
+    /// No such account.
+    #[error("no such account")]
+    NotFound,
+    /// Its plan has changed since the change was looked at.
+    #[error("the account's plan has just been changed by another: look again")]
+    Changed,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a move to another plan would do.
+#[derive(Debug, Clone)]
+pub struct PlanChange {
+    /// The account as it is.
+    pub account: Account,
+    /// The plan that it would be on.
+    pub to: Plan,
+    /// How many conversations would be hidden at once.
+    pub hidden: i64,
+    /// Those from before this; `None`: the window becomes no shorter.
+    pub hidden_before: Option<Timestamp>,
+    /// When they would be deleted.
+    pub deleted_from: Option<Timestamp>,
+    /// Whether knowledge would be turned off.
+    pub loses_engine_module: bool,
+    /// Whether the API would be closed.
+    pub loses_api: bool,
+    window: RetentionWindow,
+}
+
+impl PlanChange {
+    /// What would go, in sentences; none if nothing does.
+    #[must_use]
+    pub fn losses(&self) -> Vec<String> {
+        let mut losses = Vec::new();
+        if let (Some(before), Some(deleted)) = (self.hidden_before, self.deleted_from) {
+            losses.push(format!(
+                "conversations from before {before} are hidden at once ({} as of now) and deleted from {deleted} on",
+                self.hidden
+            ));
+        }
+        if self.loses_engine_module {
+            losses.push("knowledge is turned off from the next call on".to_owned());
+        }
+        if self.loses_api {
+            losses.push("the API is closed".to_owned());
+        }
+        losses
+    }
+}
+
+/// Changes of plan.
+#[derive(Clone)]
+pub struct PlanChanges(Arc<Shared>);
+
+impl PlanChanges {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// What moving the account to `to` would do.
+    ///
+    /// # Errors
+    /// [`PlanChangeError::NotFound`] if there is no such account.
+    pub async fn look(&self, id: AccountId, to: Plan) -> Result<PlanChange, PlanChangeError> {
+        let store = &self.0.store;
+        let account = store.account(id).await?.ok_or(PlanChangeError::NotFound)?;
+        let now = self.0.clock.now();
+        let (old, new) = (self.terms(&account, account.plan), self.terms(&account, to));
+        // As it is, then as it would be: a window that nobody has noted yet is the old plan's.
+        let noted = store.retention_window(id).await?;
+        let present = renewed(id, noted, old.retention_days, now);
+        let window = renewed(id, Some(present), new.retention_days, now);
+        let shorter = new
+            .retention_days
+            .filter(|new| old.retention_days.is_none_or(|old| *new < old));
+        let hidden_before =
+            shorter.map(|days| now.minus(of_days(i32::try_from(days).unwrap_or(i32::MAX))));
+        let hidden = match hidden_before {
+            Some(before) => store.conversations_before(id, before).await?,
+            None => 0,
+        };
+        Ok(PlanChange {
+            to,
+            hidden,
+            hidden_before,
+            deleted_from: hidden_before.map(|_| now.plus(HELD)),
+            loses_engine_module: old.engine_module && !new.engine_module,
+            loses_api: old.api && !new.api,
+            account,
+            window,
+        })
+    }
+
+    /// Moves the account as looked at; returns it as it is then.
+    ///
+    /// # Errors
+    /// [`PlanChangeError::Changed`] if it is not on the plan any more that the change was looked at from.
+    pub async fn make(&self, change: PlanChange) -> Result<Account, PlanChangeError> {
+        let PlanChange {
+            account,
+            to,
+            window,
+            ..
+        } = change;
+        let at = self.0.clock.now();
+        let moved = self
+            .0
+            .store
+            .set_plan(account.id, (account.plan, to), window, at)
+            .await?;
+        if !moved {
+            return Err(PlanChangeError::Changed);
+        }
+        Ok(Account {
+            plan: to,
+            ..account
+        })
+    }
+
+    /// What the account would have on a plan, with what it overrides.
+    fn terms(&self, account: &Account, plan: Plan) -> PlanTerms {
+        let mut terms = self.0.plans.terms(plan).clone();
+        if let Some(engine_module) = account.engine_module {
+            terms.engine_module = engine_module;
+        }
+        terms
+    }
+}

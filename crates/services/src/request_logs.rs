@@ -1,0 +1,205 @@
+//! The request log (decision 6.9): entries are left in a bounded buffer on a request's path and written off it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use offhook_domain::{AccountId, KeyId, LogEntryId, RequestId, Timestamp};
+use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Page, PageRequest, Shared};
+
+/// Entries that wait to be written at most; further ones are dropped, never the request.
+pub(crate) const BUFFER: usize = 8_192;
+
+/// Entries written in one transaction: few enough that other writes wait for them only a moment.
+const BATCH: usize = 256;
+
+/// How often a batch is written. With [`BATCH`] that is 2,560 entries a second and process for as long as one likes; what
+/// comes faster than that for longer than the buffer lasts is dropped, so that logs never take the machine from requests.
+const WRITE_EVERY: Duration = Duration::from_millis(100);
+
+/// How often drops are reported at most.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// How long entries are kept.
+pub(crate) const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// An authenticated request and how it was answered, as the REST adapter sees it.
+#[derive(Debug)]
+pub struct Logged {
+    /// Whose key it came with.
+    pub account: AccountId,
+    /// The key.
+    pub key: KeyId,
+    /// That key's prefix.
+    pub key_prefix: String,
+    /// Its id.
+    pub request: RequestId,
+    /// Its method.
+    pub method: String,
+    /// Its path, without the query string.
+    pub path: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// The code of an error's envelope.
+    pub error: Option<&'static str>,
+    /// The address that the limits count it by.
+    pub ip: Option<IpAddr>,
+    /// How long it took.
+    pub took: Duration,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+/// The request log.
+#[derive(Clone)]
+pub struct RequestLogs {
+    shared: Arc<Shared>,
+    sender: mpsc::Sender<Logged>,
+    waiting: Arc<Mutex<Waiting>>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// What is to be written: the batch whose writing failed, and what came since.
+struct Waiting {
+    batch: Vec<LogEntry>,
+    receiver: mpsc::Receiver<Logged>,
+}
+
+impl RequestLogs {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let (sender, receiver) = mpsc::channel(BUFFER);
+        let waiting = Waiting {
+            batch: Vec::new(),
+            receiver,
+        };
+        Self {
+            shared,
+            sender,
+            waiting: Arc::new(Mutex::new(waiting)),
+            dropped: Arc::default(),
+        }
+    }
+
+    /// Leaves an entry to be written. It takes no longer when the database does; with a full buffer it is dropped and
+    /// counted.
+    pub fn push(&self, logged: Logged) {
+        if self.sender.try_send(logged).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Entries that this process has dropped since its start.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Writes what waits now, in as many batches as it takes.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; the batch that was not written is kept for the next time.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let mut waiting = self.waiting.lock().await;
+        while self.write_batch(&mut waiting).await? {}
+        Ok(())
+    }
+
+    /// Writes until `stop`, and then what is left.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut tick = interval(WRITE_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut reported, mut reported_at) = (0, Instant::now());
+        loop {
+            let stopping = tokio::select! {
+                () = stop.cancelled() => true,
+                _ = tick.tick() => false,
+            };
+            let written = if stopping {
+                self.flush().await
+            } else {
+                let mut waiting = self.waiting.lock().await;
+                self.write_batch(&mut waiting).await.map(drop)
+            };
+            let dropped = self.dropped();
+            let due = stopping || reported_at.elapsed() >= REPORT_EVERY;
+            if dropped > reported && due {
+                let since = dropped - reported;
+                tracing::warn!(
+                    dropped = since,
+                    "entries of the request log were dropped: more came than are written, or the database was away"
+                );
+                (reported, reported_at) = (dropped, Instant::now());
+            }
+            if let Err(error) = written {
+                tracing::warn!(%error, "entries of the request log could not be written");
+                if !stopping {
+                    tick.reset_after(Duration::from_secs(1));
+                }
+            }
+            if stopping {
+                return;
+            }
+        }
+    }
+
+    /// Writes one batch; `true` if another may wait.
+    async fn write_batch(&self, waiting: &mut Waiting) -> Result<bool, StoreError> {
+        let Waiting { batch, receiver } = waiting;
+        while batch.len() < BATCH {
+            match receiver.try_recv() {
+                Ok(logged) => batch.push(entry(logged)),
+                Err(_) => break,
+            }
+        }
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        self.shared.store.add_log_entries(batch.clone()).await?;
+        let full = batch.len() == BATCH;
+        batch.clear();
+        Ok(full)
+    }
+
+    /// A page of an account's log of the last 30 days, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        account: AccountId,
+        mut filter: LogFilter,
+        page: PageRequest<LogEntryId>,
+    ) -> Result<Page<LogEntry>, StoreError> {
+        let kept_since = self.shared.clock.now().minus(KEPT);
+        filter.since = filter.since.max(Some(kept_since));
+        let rows = self
+            .shared
+            .store
+            .log_entries(account, filter, page.after, i64::from(page.limit))
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+}
+
+fn entry(logged: Logged) -> LogEntry {
+    LogEntry {
+        id: mint(logged.at),
+        account_id: logged.account,
+        request_id: logged.request,
+        key_id: logged.key,
+        key_prefix: logged.key_prefix,
+        method: logged.method,
+        path: logged.path,
+        status: i32::from(logged.status),
+        error: logged.error.map(str::to_owned),
+        ip: logged.ip.map(|ip| ip.to_string()).unwrap_or_default(),
+        duration_ms: i32::try_from(logged.took.as_millis()).unwrap_or(i32::MAX),
+        created_at: logged.at,
+    }
+}

@@ -1,0 +1,275 @@
+//! What is deleted when its time is over: one process at a time is at it, in small transactions.
+//!
+//! Conversations are hidden as soon as the plan's window ends before them, and deleted then. When a window becomes
+//! shorter, by another plan or by configuration, what it hides is held for 30 more days (decision 5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, Timestamp};
+use offhook_storage::{Account, RetentionWindow, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Shared, request_logs};
+
+/// How often a process looks whether it is its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often there is something to delete, by the clock of the database.
+const DUE_EVERY: Duration = Duration::from_secs(600);
+
+/// The name under which processes take turns.
+const JOB: &str = "retention";
+
+/// Log entries that one transaction deletes at most, so that other writes wait for it only a moment.
+const LOG_BATCH: i64 = 500;
+
+/// Conversations that one transaction deletes at most; each has some dozen rows.
+const CONVERSATION_BATCH: i64 = 50;
+
+/// A breath for other writes between two transactions.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// How long what a shorter window hides is held.
+pub(crate) const HELD: Duration = Duration::from_secs(30 * 86_400);
+
+/// Deletes what has been kept long enough.
+#[derive(Clone)]
+pub struct Retention(Arc<Shared>);
+
+/// Why a round ended before everything was deleted.
+enum Halt {
+    /// The process stops, or another one has the turn.
+    Left,
+    /// The store failed.
+    Failed(StoreError),
+    /// A recording could not be deleted.
+    Recording(String),
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Retention {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Takes turns with other processes until `stop`.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut tick = interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            if let Err(error) = self.sweep(&stop).await {
+                tracing::warn!(%error, "rows whose time is over could not be deleted");
+            }
+        }
+    }
+
+    /// Deletes everything whose time is over if that is due and no other process is at it; `false` if not, or if `stop`
+    /// came first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; the rest is deleted the next time.
+    pub async fn sweep(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
+        let Shared {
+            store, clock, node, ..
+        } = &*self.0;
+        if !store.take_job(JOB, *node, clock.now()).await? {
+            return Ok(false);
+        }
+        let (done, pause) = match self.delete(stop).await {
+            Ok(()) => (Ok(true), DUE_EVERY),
+            // Due at once for whoever comes next.
+            Err(Halt::Left) => (Ok(false), Duration::ZERO),
+            Err(Halt::Failed(error)) => (Err(error), Duration::ZERO),
+            Err(Halt::Recording(error)) => {
+                tracing::warn!(error, "a recording whose time is over could not be deleted");
+                (Ok(false), DUE_EVERY)
+            }
+        };
+        store.finish_job(JOB, *node, clock.now(), pause).await?;
+        done
+    }
+
+    async fn delete(&self, stop: &CancellationToken) -> Result<(), Halt> {
+        let store = &self.0.store;
+        for (account, noted) in store.retention_windows().await? {
+            let logs_before = self.0.clock.now().minus(request_logs::KEPT);
+            loop {
+                let gone = store
+                    .purge_log_entries(account.id, logs_before, LOG_BATCH)
+                    .await?;
+                if !full(gone, LOG_BATCH) {
+                    break;
+                }
+                self.go_on(stop).await?;
+            }
+            let Some(before) = self.deletes_before(&account, noted).await? else {
+                continue;
+            };
+            loop {
+                let gone = self.delete_conversations(&account, before).await?;
+                if !full(gone, CONVERSATION_BATCH) {
+                    break;
+                }
+                self.go_on(stop).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a batch of conversations, their recordings first: a file that could not be deleted keeps its row, which
+    /// nobody sees any more, for the next time. Returns how many there were.
+    async fn delete_conversations(
+        &self,
+        account: &Account,
+        before: Timestamp,
+    ) -> Result<usize, Halt> {
+        let store = &self.0.store;
+        let batch = store
+            .ended_conversations_before(account.id, before, CONVERSATION_BATCH)
+            .await?;
+        for (id, has_audio) in &batch {
+            if *has_audio {
+                let removed = self.0.recordings.remove(*id).await;
+                removed.map_err(|error| Halt::Recording(error.to_string()))?;
+            }
+        }
+        let count = batch.len();
+        if count > 0 {
+            let ids = batch.into_iter().map(|(id, _)| id).collect();
+            store.delete_conversations(account.id, ids).await?;
+        }
+        Ok(count)
+    }
+
+    /// Conversations from before this are to be deleted; `None`: none are.
+    async fn deletes_before(
+        &self,
+        account: &Account,
+        noted: Option<RetentionWindow>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.0.clock.now();
+        let days = self.0.plans.terms(account.plan).retention_days;
+        let window = renewed(account.id, noted, days, now);
+        if noted != Some(window) {
+            self.0.store.note_retention_window(window).await?;
+        }
+        Ok(kept_days(&window).map(|days| now.minus(of_days(days))))
+    }
+
+    /// Renews the turn after each transaction; a process that has lost it leaves the rest to the one that has it.
+    async fn go_on(&self, stop: &CancellationToken) -> Result<(), Halt> {
+        tokio::time::sleep(BREATH).await;
+        let shared = &self.0;
+        let mine = !stop.is_cancelled()
+            && shared
+                .store
+                .take_job(JOB, shared.node, shared.clock.now())
+                .await?;
+        if mine { Ok(()) } else { Err(Halt::Left) }
+    }
+}
+
+fn full(deleted: usize, batch: i64) -> bool {
+    i64::try_from(deleted).is_ok_and(|deleted| deleted >= batch)
+}
+
+/// The window of an account that sees `days` back now. A window that has become shorter holds what it hides.
+pub(crate) fn renewed(
+    account: AccountId,
+    noted: Option<RetentionWindow>,
+    days: Option<u32>,
+    now: Timestamp,
+) -> RetentionWindow {
+    let days = days.map(|days| i32::try_from(days).unwrap_or(i32::MAX));
+    let mut window = noted.unwrap_or(RetentionWindow {
+        account_id: account,
+        days,
+        held_days: None,
+        held_until: None,
+    });
+    if window.held_until.is_some_and(|until| until <= now) {
+        (window.held_days, window.held_until) = (None, None);
+    }
+    if wider(window.days, days) != days {
+        window.held_days = kept_days(&window);
+        window.held_until = Some(now.plus(HELD));
+    }
+    window.days = days;
+    window
+}
+
+/// Days within which nothing is deleted; `None`: nothing at all is.
+fn kept_days(window: &RetentionWindow) -> Option<i32> {
+    match window.held_until {
+        Some(_) => wider(window.held_days, window.days),
+        None => window.days,
+    }
+}
+
+/// The longer of two windows, of which `None` is for ever.
+fn wider(a: Option<i32>, b: Option<i32>) -> Option<i32> {
+    Some(a?.max(b?))
+}
+
+pub(crate) fn of_days(days: i32) -> Duration {
+    Duration::from_secs(u64::try_from(days).unwrap_or(0) * 86_400)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T0: Timestamp = Timestamp::from_micros(1_777_573_931_123_456);
+
+    fn at(days: u64) -> Timestamp {
+        T0.plus(Duration::from_secs(days * 86_400))
+    }
+
+    fn renew(noted: Option<RetentionWindow>, days: Option<u32>, day: u64) -> RetentionWindow {
+        renewed(AccountId::nil(), noted, days, at(day))
+    }
+
+    #[test]
+    fn a_window_that_stays_or_widens_holds_nothing() {
+        let first = renew(None, Some(30), 0);
+        assert_eq!(kept_days(&first), Some(30));
+        assert_eq!(renew(Some(first), Some(30), 5), first);
+        let wide = renew(Some(first), Some(365), 6);
+        assert_eq!((wide.days, wide.held_until), (Some(365), None));
+        assert_eq!(kept_days(&renew(Some(wide), None, 7)), None);
+    }
+
+    #[test]
+    fn what_a_shorter_window_hides_is_held_for_30_days() {
+        let wide = renew(None, Some(90), 0);
+        let short = renew(Some(wide), Some(30), 10);
+        assert_eq!(kept_days(&short), Some(90));
+        assert_eq!(short.held_until, Some(at(40)));
+        assert_eq!(kept_days(&renew(Some(short), Some(30), 39)), Some(90));
+        assert_eq!(kept_days(&renew(Some(short), Some(30), 40)), Some(30));
+    }
+
+    #[test]
+    fn of_two_shortenings_the_widest_window_is_held_until_30_days_after_the_last() {
+        let ever = renew(None, None, 0);
+        let first = renew(Some(ever), Some(90), 0);
+        let second = renew(Some(first), Some(7), 20);
+        assert_eq!((second.held_days, second.held_until), (None, Some(at(50))));
+        assert_eq!(kept_days(&second), None);
+        // Widened again meanwhile, nothing is lost.
+        let back = renew(Some(second), Some(365), 21);
+        assert_eq!(kept_days(&back), None);
+        assert_eq!(kept_days(&renew(Some(back), Some(365), 50)), Some(365));
+    }
+}

@@ -1,0 +1,137 @@
+//! Voices that agents may speak with (decision 6.3): the list that ships with the product, and what the providers
+//! list, which is asked for once a day and kept in the database.
+//!
+//! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
+//! request whether it is still the database's.
+
+mod shipped;
+mod snapshot;
+mod sync;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use offhook_domain::{Voice, VoiceGender, VoiceProvider};
+use offhook_engine::ports::VoiceLibrary;
+use offhook_storage::StoreError;
+use tokio::sync::Mutex;
+
+pub use snapshot::VoicePlace;
+pub use sync::{SyncOutcome, VoiceSyncError};
+
+use crate::folding::fold;
+use crate::{CatalogError, Page, Shared};
+use shipped::Shipped;
+use snapshot::{Search, Snapshot};
+
+/// Which voices a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct VoiceFilter {
+    /// Only of this provider.
+    pub provider: Option<VoiceProvider>,
+    /// Only those that speak this language, two or three letters.
+    pub language: Option<String>,
+    /// Only those that sound so.
+    pub gender: Option<VoiceGender>,
+    /// Only with this text in the name.
+    pub q: Option<String>,
+    /// Only hand-picked ones, or none of them.
+    pub recommended: Option<bool>,
+}
+
+/// A voice as the list shows it.
+#[derive(Debug, Clone)]
+pub struct ListedVoice {
+    /// The voice.
+    pub voice: Arc<Voice>,
+    /// Whether it is hand-picked for Mexican Spanish.
+    pub recommended: bool,
+    /// Where it stands in the list.
+    pub place: VoicePlace,
+}
+
+/// Voices.
+#[derive(Clone)]
+pub struct Voices {
+    shared: Arc<Shared>,
+    shipped: Arc<Shipped>,
+    libraries: Arc<Vec<Arc<dyn VoiceLibrary>>>,
+    snapshot: Arc<RwLock<Arc<Snapshot>>>,
+    reading: Arc<Mutex<()>>,
+}
+
+impl Voices {
+    pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, CatalogError> {
+        let shipped = Shipped::load()?;
+        let snapshot = Snapshot::of(None, Vec::new(), &shipped);
+        Ok(Self {
+            shared,
+            shipped: Arc::new(shipped),
+            libraries: Arc::default(),
+            snapshot: Arc::new(RwLock::new(Arc::new(snapshot))),
+            reading: Arc::default(),
+        })
+    }
+
+    /// The same, with providers to ask.
+    pub(crate) fn with_libraries(self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
+        Self {
+            libraries: Arc::new(libraries),
+            ..self
+        }
+    }
+
+    /// A page of voices behind `after`: hand-picked ones first, then by provider, then by folded name, then by id.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn list(
+        &self,
+        filter: &VoiceFilter,
+        after: Option<&VoicePlace>,
+        limit: u32,
+    ) -> Result<Page<ListedVoice>, StoreError> {
+        let snapshot = self.current().await?;
+        let search = Search {
+            provider: filter.provider,
+            language: filter.language.as_ref().map(|l| l.to_ascii_lowercase()),
+            gender: filter.gender,
+            q: filter.q.as_deref().map(fold),
+            recommended: filter.recommended,
+        };
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows = snapshot.page(&search, after, most.saturating_add(1));
+        Ok(Page::of(rows, limit))
+    }
+
+    /// The list as the database has it now.
+    async fn current(&self) -> Result<Arc<Snapshot>, StoreError> {
+        let store = &self.shared.store;
+        let generation = store.voices_generation().await?;
+        let known = self.known();
+        if known.generation == generation {
+            return Ok(known);
+        }
+        // One request reads, the others that came meanwhile have what it read.
+        let _reading = self.reading.lock().await;
+        let known = self.known();
+        if known.generation == generation {
+            return Ok(known);
+        }
+        // What is written behind the look at the generation is read once more the next time.
+        let generation = store.voices_generation().await?;
+        let rows = store.voices().await?;
+        let fresh = Arc::new(Snapshot::of(generation, rows, &self.shipped));
+        *self
+            .snapshot
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        Ok(fresh)
+    }
+
+    fn known(&self) -> Arc<Snapshot> {
+        self.snapshot
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

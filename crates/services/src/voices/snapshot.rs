@@ -1,0 +1,294 @@
+//! The list of voices in memory, in its order, with what finds names quickly.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use memchr::memmem::Finder;
+use offhook_domain::{Voice, VoiceGender, VoiceProvider};
+use offhook_storage::VoiceRow;
+
+use super::ListedVoice;
+use super::shipped::Shipped;
+use crate::folding::fold;
+
+/// What stands between two names; no query parameter can hold it.
+const BETWEEN: char = '\0';
+
+/// Where a voice stands in the list; places compare as the list is ordered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VoicePlace {
+    /// 0 for hand-picked voices, 1 for all others.
+    pub group: u8,
+    /// The provider.
+    pub provider: VoiceProvider,
+    /// The name as it is compared.
+    pub name_folded: String,
+    /// The provider's id.
+    pub voice_id: String,
+}
+
+/// Filters as the list compares them: the language in lower case, the text folded.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    pub(super) provider: Option<VoiceProvider>,
+    pub(super) language: Option<String>,
+    pub(super) gender: Option<VoiceGender>,
+    pub(super) q: Option<String>,
+    pub(super) recommended: Option<bool>,
+}
+
+/// The whole list.
+pub(super) struct Snapshot {
+    pub(super) generation: Option<String>,
+    voices: Vec<ListedVoice>,
+    /// Every folded name in the list's order, so that one walk over memory searches them all.
+    names: String,
+    /// Where each name begins.
+    starts: Vec<usize>,
+}
+
+impl Snapshot {
+    /// The list of these rows and of the shipped voices of those providers that have none.
+    pub(super) fn of(generation: Option<String>, rows: Vec<VoiceRow>, shipped: &Shipped) -> Self {
+        let synced: HashSet<VoiceProvider> = rows.iter().map(|row| row.provider).collect();
+        let static_ones = shipped.voices.iter();
+        let mut voices: Vec<ListedVoice> = static_ones
+            .filter(|voice| !synced.contains(&voice.provider))
+            .cloned()
+            .chain(rows.into_iter().map(voice))
+            .map(|voice| {
+                let recommended = shipped.recommends(voice.provider, &voice.voice_id);
+                let place = VoicePlace {
+                    group: u8::from(!recommended),
+                    provider: voice.provider,
+                    name_folded: fold(&voice.name).replace(BETWEEN, ""),
+                    voice_id: voice.voice_id.clone(),
+                };
+                ListedVoice {
+                    voice: Arc::new(voice),
+                    recommended,
+                    place,
+                }
+            })
+            .collect();
+        voices.sort_unstable_by(|a, b| a.place.cmp(&b.place));
+        let (mut names, mut starts) = (String::new(), Vec::with_capacity(voices.len()));
+        for listed in &voices {
+            starts.push(names.len());
+            names.push_str(&listed.place.name_folded);
+            names.push(BETWEEN);
+        }
+        Self {
+            generation,
+            voices,
+            names,
+            starts,
+        }
+    }
+
+    /// Up to `most` voices behind `after`.
+    pub(super) fn page(
+        &self,
+        search: &Search,
+        after: Option<&VoicePlace>,
+        most: usize,
+    ) -> Vec<ListedVoice> {
+        let first = after.map_or(0, |after| {
+            self.voices.partition_point(|listed| listed.place <= *after)
+        });
+        let fits = |at: &usize| {
+            self.voices
+                .get(*at)
+                .is_some_and(|listed| suits(listed, search))
+        };
+        let take = |at: usize| self.voices.get(at).cloned();
+        match &search.q {
+            Some(q) if !q.is_empty() => {
+                let found = self.named(q, first).filter(fits);
+                found.take(most).filter_map(take).collect()
+            }
+            _ => {
+                let found = (first..self.voices.len()).filter(fits);
+                found.take(most).filter_map(take).collect()
+            }
+        }
+    }
+
+    /// The voices from `first` on whose names hold `q`, in order.
+    fn named(&self, q: &str, first: usize) -> impl Iterator<Item = usize> {
+        let finder = Finder::new(q.as_bytes()).into_owned();
+        let names = self.names.as_bytes();
+        let mut from = self.starts.get(first).copied().unwrap_or(names.len());
+        std::iter::from_fn(move || {
+            let hit = from + finder.find(names.get(from..)?)?;
+            let at = self.starts.partition_point(|start| *start <= hit) - 1;
+            // On to the next name: one that holds the text twice is one voice.
+            from = self.starts.get(at + 1).copied().unwrap_or(names.len());
+            Some(at)
+        })
+    }
+}
+
+fn suits(listed: &ListedVoice, search: &Search) -> bool {
+    let voice = &listed.voice;
+    search.provider.is_none_or(|p| voice.provider == p)
+        && search.gender.is_none_or(|g| voice.gender == Some(g))
+        && search.recommended.is_none_or(|r| listed.recommended == r)
+        && search
+            .language
+            .as_deref()
+            .is_none_or(|language| voice.speaks(language))
+}
+
+fn voice(row: VoiceRow) -> Voice {
+    let texts = |json: &str| serde_json::from_str::<Vec<String>>(json).unwrap_or_default();
+    Voice {
+        languages: texts(&row.languages),
+        locales: texts(&row.locales),
+        model_compat: texts(&row.model_compat),
+        provider: row.provider,
+        voice_id: row.voice_id,
+        name: row.name,
+        gender: row.gender,
+        age: row.age,
+        accent: row.accent,
+        language: row.language,
+        description: row.description,
+        use_case: row.use_case,
+        preview_url: row.preview_url,
+        source: row.source,
+    }
+}
+
+/// As the database keeps it.
+pub(super) fn row(voice: Voice) -> VoiceRow {
+    let json = |texts: &[String]| serde_json::Value::from(texts).to_string();
+    VoiceRow {
+        languages: json(&voice.languages),
+        locales: json(&voice.locales),
+        model_compat: json(&voice.model_compat),
+        provider: voice.provider,
+        voice_id: voice.voice_id,
+        name: voice.name,
+        gender: voice.gender,
+        age: voice.age,
+        accent: voice.accent,
+        language: voice.language,
+        description: voice.description,
+        use_case: voice.use_case,
+        preview_url: voice.preview_url,
+        source: voice.source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::VoiceSource;
+
+    use super::*;
+
+    fn synced(provider: VoiceProvider, id: &str, name: &str) -> VoiceRow {
+        row(Voice {
+            provider,
+            voice_id: id.to_owned(),
+            name: name.to_owned(),
+            gender: None,
+            age: None,
+            accent: None,
+            language: Some("es".to_owned()),
+            languages: Vec::new(),
+            locales: Vec::new(),
+            description: None,
+            use_case: None,
+            preview_url: None,
+            model_compat: Vec::new(),
+            source: VoiceSource::Public,
+        })
+    }
+
+    fn ids(snapshot: &Snapshot, search: &Search) -> Vec<String> {
+        let page = snapshot.page(search, None, 1_000);
+        page.iter().map(|l| l.voice.voice_id.clone()).collect()
+    }
+
+    #[test]
+    fn a_provider_that_has_been_asked_has_its_own_list_and_the_others_the_shipped_one() {
+        let shipped = Shipped::load().unwrap();
+        let rows = vec![synced(VoiceProvider::B, "b", "Ana")];
+        let snapshot = Snapshot::of(None, rows, &shipped);
+        let of = |provider| Search {
+            provider: Some(provider),
+            ..Search::default()
+        };
+        assert_eq!(ids(&snapshot, &of(VoiceProvider::B)), ["b"]);
+        let of_a = snapshot.page(&of(VoiceProvider::A), None, 1_000);
+        assert!(of_a.len() > 5);
+        assert!(of_a.iter().all(|l| l.voice.source == VoiceSource::Static));
+    }
+
+    #[test]
+    fn names_order_folded_and_ids_break_ties() {
+        let shipped = Shipped::load().unwrap();
+        let provider = VoiceProvider::C;
+        let rows = ["4 ana", "2 Ábel", "1 Zoé", "3 Ana", "5 abel"]
+            .map(|text| text.split_once(' ').unwrap())
+            .map(|(id, name)| synced(provider, id, name));
+        let snapshot = Snapshot::of(None, rows.to_vec(), &shipped);
+        let search = Search {
+            provider: Some(provider),
+            ..Search::default()
+        };
+        assert_eq!(ids(&snapshot, &search), ["5", "3", "4", "1", "2"]);
+    }
+
+    #[test]
+    fn a_text_is_found_within_one_name_and_once_in_it() {
+        let shipped = Shipped::load().unwrap();
+        let provider = VoiceProvider::C;
+        let rows = [
+            ("1", "Ana Ana"),
+            ("2", "Bea 100%"),
+            ("3", "Cleo_x"),
+            ("4", "ÁNA"),
+        ];
+        let rows = rows.map(|(id, name)| synced(provider, id, name)).to_vec();
+        let snapshot = Snapshot::of(None, rows, &shipped);
+        let find = |q: &str| {
+            let search = Search {
+                provider: Some(provider),
+                q: Some(fold(q)),
+                ..Search::default()
+            };
+            ids(&snapshot, &search)
+        };
+        assert_eq!(find("ANA"), ["1"]);
+        assert_eq!(find("ána"), ["4"]);
+        assert_eq!(find("%"), ["2"]);
+        assert_eq!(find("_"), ["3"]);
+        assert_eq!(find("a"), ["1", "2", "4"]);
+        assert_eq!(find("anabea"), [""; 0]);
+        assert_eq!(find(""), ["1", "2", "3", "4"]);
+        let place = snapshot.page(
+            &Search {
+                provider: Some(provider),
+                q: Some("e".to_owned()),
+                ..Search::default()
+            },
+            None,
+            1,
+        )[0]
+        .place
+        .clone();
+        let rest = snapshot.page(
+            &Search {
+                provider: Some(provider),
+                q: Some("e".to_owned()),
+                ..Search::default()
+            },
+            Some(&place),
+            9,
+        );
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].voice.voice_id, "3");
+    }
+}

@@ -1,0 +1,140 @@
+//! Asking the providers for their voices: once a day by one process, and when the operator says so.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use offhook_domain::{Voice, VoiceProvider};
+use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_storage::{StoreError, VoiceChanges};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::Voices;
+use super::snapshot::row;
+
+/// The name under which processes take turns.
+const JOB: &str = "voices";
+
+/// How often a process looks whether it is its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often the providers are asked (decision 6.3).
+const DUE_EVERY: Duration = Duration::from_secs(86_400);
+
+/// How soon they are asked again when one of them failed.
+const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
+
+/// How often the turn is renewed while a provider answers.
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+
+/// Why a provider's voices are still those of the last time.
+#[derive(Debug, thiserror::Error)]
+pub enum VoiceSyncError {
+    /// The provider did not list its voices.
+    #[error(transparent)]
+    Library(#[from] VoiceLibraryError),
+    /// It listed none at all, which says more about the key than about the provider.
+    #[error("it lists no voice at all")]
+    Empty,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What came of asking one provider.
+#[derive(Debug)]
+pub struct SyncOutcome {
+    /// The provider.
+    pub provider: VoiceProvider,
+    /// How many voices it lists and what changed, or why nothing did.
+    pub result: Result<(usize, VoiceChanges), VoiceSyncError>,
+}
+
+impl Voices {
+    /// Asks every provider that is set up, in the list's order.
+    pub async fn sync(&self) -> Vec<SyncOutcome> {
+        let mut outcomes = Vec::new();
+        for library in self.libraries.iter() {
+            let provider = library.provider();
+            let result = self.sync_one(library.as_ref()).await;
+            match &result {
+                Ok((voices, changes)) => tracing::info!(
+                    %provider,
+                    voices,
+                    written = changes.written,
+                    deleted = changes.deleted,
+                    "voices synchronised"
+                ),
+                Err(error) => {
+                    tracing::warn!(%provider, %error, "voices stay those of the last time");
+                }
+            }
+            outcomes.push(SyncOutcome { provider, result });
+        }
+        outcomes
+    }
+
+    async fn sync_one(
+        &self,
+        library: &dyn VoiceLibrary,
+    ) -> Result<(usize, VoiceChanges), VoiceSyncError> {
+        let mut voices = library.voices().await?;
+        // A page may repeat what the list moved on while it was read.
+        let mut known = HashSet::new();
+        voices.retain(|voice: &Voice| known.insert(voice.voice_id.clone()));
+        if voices.is_empty() {
+            return Err(VoiceSyncError::Empty);
+        }
+        let (count, at) = (voices.len(), self.shared.clock.now());
+        let rows = voices.into_iter().map(row).collect();
+        let store = &self.shared.store;
+        let changes = store.replace_voices(library.provider(), rows, at).await?;
+        Ok((count, changes))
+    }
+
+    /// Takes turns with other processes at asking, until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        if self.libraries.is_empty() {
+            return stop.cancelled().await;
+        }
+        let mut tick = interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                turn = self.run_if_due() => if let Err(error) = turn {
+                    tracing::warn!(%error, "the providers' voices could not be asked for");
+                }
+            }
+        }
+    }
+
+    async fn run_if_due(&self) -> Result<(), StoreError> {
+        let (store, node) = (&self.shared.store, self.shared.node);
+        let now = || self.shared.clock.now();
+        if !store.take_job(JOB, node, now()).await? {
+            return Ok(());
+        }
+        let keep = async {
+            loop {
+                sleep(RENEW_EVERY).await;
+                match store.take_job(JOB, node, now()).await {
+                    Ok(true) | Err(_) => {}
+                    Ok(false) => return,
+                }
+            }
+        };
+        let outcomes = tokio::select! {
+            outcomes = self.sync() => outcomes,
+            // Another process has the turn by now.
+            () = keep => return Ok(()),
+        };
+        let failed = outcomes.iter().any(|outcome| outcome.result.is_err());
+        let pause = if failed { AGAIN_AFTER } else { DUE_EVERY };
+        store.finish_job(JOB, node, now(), pause).await
+    }
+}

@@ -1,0 +1,154 @@
+//! Deleting conversations whose time is over, with what belongs to them.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, Plan, Timestamp};
+
+use super::super::Conn;
+use crate::schema::{
+    accounts, attempts, batch_tries as tries, conversation_moments as moments,
+    conversations as calls, deliveries, events, resends, retention_windows as windows,
+};
+use crate::sql::V;
+use crate::{Account, RetentionWindow, StoreError};
+
+/// Every account with its window, if one has been noted.
+pub(crate) async fn windows(
+    conn: &mut Conn,
+) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
+    Ok(accounts::table
+        .left_join(windows::table)
+        .order(accounts::id)
+        .select((Account::as_select(), Option::<RetentionWindow>::as_select()))
+        .load(conn)
+        .await?)
+}
+
+/// The account with its window, if one has been noted.
+pub(crate) async fn window(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Option<RetentionWindow>, StoreError> {
+    Ok(windows::table
+        .find(V(account))
+        .select(RetentionWindow::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Notes a window.
+pub(crate) async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<(), StoreError> {
+    let noted = (
+        windows::days.eq(window.days),
+        windows::held_days.eq(window.held_days),
+        windows::held_until.eq(window.held_until),
+    );
+    diesel::insert_into(windows::table)
+        .values((windows::account_id.eq(V(window.account_id)), noted))
+        .on_conflict(windows::account_id)
+        .do_update()
+        .set(noted)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Moves an account that is on `from` to another plan; `false` if it is not on `from`.
+pub(crate) async fn set_plan(
+    conn: &mut Conn,
+    account: AccountId,
+    (from, to): (Plan, Plan),
+) -> Result<bool, StoreError> {
+    let moved = diesel::update(accounts::table.find(V(account)))
+        .filter(accounts::plan.eq(V(from)))
+        .set(accounts::plan.eq(V(to)))
+        .execute(conn)
+        .await?;
+    Ok(moved > 0)
+}
+
+/// Conversations of the account that were accepted before `before`.
+pub(crate) async fn count_before(
+    conn: &mut Conn,
+    account: AccountId,
+    before: Timestamp,
+) -> Result<i64, StoreError> {
+    Ok(calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(calls::started_at.lt(V(before)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+/// Up to `most` of the account's oldest ended conversations from before `before`, and whether each has a recording.
+pub(crate) async fn ended_before(
+    conn: &mut Conn,
+    account: AccountId,
+    before: Timestamp,
+    most: i64,
+) -> Result<Vec<(ConversationId, bool)>, StoreError> {
+    let ended = [CallState::Completed, CallState::Failed].map(V);
+    Ok(calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(calls::started_at.lt(V(before)))
+        .filter(calls::state.eq_any(ended))
+        .order((calls::started_at, calls::id))
+        .limit(most)
+        .select((calls::id, calls::has_audio))
+        .load(conn)
+        .await?)
+}
+
+/// Deletes conversations of the account with their moments, events, deliveries, attempts and asked-for repetitions.
+/// Their ledger rows stay. Idempotency-Keys have expired long before: no window is shorter than their day.
+pub(crate) async fn delete(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: Vec<ConversationId>,
+) -> Result<(), StoreError> {
+    let ids: Vec<ConversationId> = calls::table
+        .filter(calls::id.eq_any(ids.into_iter().map(V)))
+        .filter(calls::account_id.eq(V(account)))
+        .select(calls::id)
+        .load(conn)
+        .await?;
+    let of = || ids.iter().copied().map(V);
+    let told: Vec<EventId> = events::table
+        .filter(events::conversation_id.eq_any(of()))
+        .select(events::id)
+        .load(conn)
+        .await?;
+    let sent: Vec<DeliveryId> = deliveries::table
+        .filter(deliveries::event_id.eq_any(told.iter().copied().map(V)))
+        .select(deliveries::id)
+        .load(conn)
+        .await?;
+    diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    // In steps, as a busy account has more endpoints than a statement has room for.
+    for sent in sent.chunks(500) {
+        let of = || sent.iter().copied().map(V);
+        diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(of())))
+            .execute(conn)
+            .await?;
+        diesel::delete(resends::table.filter(resends::delivery_id.eq_any(of())))
+            .execute(conn)
+            .await?;
+        diesel::delete(deliveries::table.filter(deliveries::id.eq_any(of())))
+            .execute(conn)
+            .await?;
+    }
+    diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
+        .execute(conn)
+        .await?;
+    diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    diesel::delete(calls::table.filter(calls::id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! The request log: written in batches, read by page, deleted by age.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, LogEntryId, Timestamp};
+
+use super::super::dialect::unlikely;
+use super::super::{Conn, Db};
+use crate::schema::request_logs as logs;
+use crate::sql::V;
+use crate::{LogEntry, LogFilter, PageKey, StatusFilter, StoreError};
+
+/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &LogFilter,
+    after: Option<PageKey<LogEntryId>>,
+    limit: i64,
+) -> Result<Vec<LogEntry>, StoreError> {
+    let mut query = logs::table
+        .filter(logs::account_id.eq(V(account)))
+        .order((logs::created_at.desc(), logs::id.desc()))
+        .limit(limit + 1)
+        .select(LogEntry::as_select())
+        .into_boxed::<Db>();
+    if let Some(since) = filter.since {
+        query = query.filter(logs::created_at.ge(V(since)));
+    }
+    // The tighter of the two upper bounds alone, so that the index is entered where the page begins.
+    let until = match (filter.until, after) {
+        (Some(until), Some((at, _))) => Some(until.min(at)),
+        (until, after) => until.or(after.map(|(at, _)| at)),
+    };
+    if let Some(until) = until {
+        query = query.filter(logs::created_at.le(V(until)));
+    }
+    if let Some((at, id)) = after {
+        query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
+    }
+    query = match filter.status {
+        None => query,
+        Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
+        Some(StatusFilter::Class(class)) => query.filter(unlikely(logs::status_class.eq(class))),
+    };
+    if let Some(method) = filter.method.clone() {
+        query = query.filter(unlikely(logs::method.eq(method)));
+    }
+    if let Some(path) = filter.path.clone() {
+        query = query.filter(unlikely(logs::path.eq(path)));
+    }
+    if let Some(key) = filter.key {
+        query = query.filter(unlikely(logs::key_id.eq(V(key))));
+    }
+    if let Some(request) = filter.request {
+        query = query.filter(unlikely(logs::request_id.eq(V(request))));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// Deletes up to `most` of the account's oldest entries from before `before`; returns how many. There is no index by
+/// age alone: PostgreSQL would take it for the pages of a large account.
+pub(crate) async fn purge(
+    conn: &mut Conn,
+    account: AccountId,
+    before: Timestamp,
+    most: i64,
+) -> Result<usize, StoreError> {
+    let old: Vec<(Timestamp, LogEntryId)> = logs::table
+        .filter(logs::account_id.eq(V(account)))
+        .filter(logs::created_at.lt(V(before)))
+        .order((logs::created_at, logs::id))
+        .limit(most)
+        .select((logs::created_at, logs::id))
+        .load(conn)
+        .await?;
+    let count = old.len();
+    for (at, id) in old {
+        diesel::delete(logs::table.find((V(account), V(at), V(id))))
+            .execute(conn)
+            .await?;
+    }
+    Ok(count)
+}

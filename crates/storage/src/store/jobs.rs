@@ -1,0 +1,54 @@
+//! Work that one process at a time does now and then.
+
+use std::time::Duration;
+
+use offhook_domain::{NodeId, Timestamp};
+
+use super::{LEASE, write};
+use crate::{Store, StoreError, Verdict};
+
+impl Store {
+    /// Takes a job that is due for the time of a lease, or renews the lease of one that this process has; `false` if it
+    /// is not due or another process is at it. A job that nobody has done yet is due.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_job(
+        &self,
+        name: &'static str,
+        node: NodeId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let now = dialect::key_clock(conn, now, offset).await?;
+            queries::jobs::know(conn, name, now).await?;
+            let until = now.plus(LEASE);
+            Ok(
+                match queries::jobs::take(conn, name, node, (now, until)).await? {
+                    true => Verdict::Commit(true),
+                    false => Verdict::Rollback(false),
+                },
+            )
+        })
+    }
+
+    /// Gives a job back; it is due again after `pause`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn finish_job(
+        &self,
+        name: &'static str,
+        node: NodeId,
+        now: Timestamp,
+        pause: Duration,
+    ) -> Result<(), StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let now = dialect::key_clock(conn, now, offset).await?;
+            queries::jobs::finish(conn, name, node, now.plus(pause)).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! The request log.
+
+use offhook_domain::{AccountId, LogEntryId, Timestamp};
+
+use super::{read, write};
+use crate::{LogEntry, LogFilter, PageKey, Store, StoreError, Verdict};
+
+impl Store {
+    /// Writes log entries; those that are there already are left as they are.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn add_log_entries(&self, entries: Vec<LogEntry>) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            dialect::insert_log_entries(conn, &entries).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn log_entries(
+        &self,
+        account: AccountId,
+        filter: LogFilter,
+        after: Option<PageKey<LogEntryId>>,
+        limit: i64,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        read!(self, |conn| queries::logs::page(
+            conn, account, &filter, after, limit
+        )
+        .await)
+    }
+
+    /// Deletes up to `most` of the account's log entries from before `before`; returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn purge_log_entries(
+        &self,
+        account: AccountId,
+        before: Timestamp,
+        most: i64,
+    ) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            Ok(
+                match queries::logs::purge(conn, account, before, most).await? {
+                    0 => Verdict::Rollback(0),
+                    deleted => Verdict::Commit(deleted),
+                },
+            )
+        })
+    }
+}

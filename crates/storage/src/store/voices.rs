@@ -1,0 +1,45 @@
+//! Voices as their providers listed them.
+
+use offhook_domain::{EventId, Timestamp, VoiceProvider};
+
+use super::{mint, read, write};
+use crate::{Store, StoreError, Verdict, VoiceChanges, VoiceRow};
+
+impl Store {
+    /// What names the voices as they are; it is another one after each change. `None`: there has been none.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn voices_generation(&self) -> Result<Option<String>, StoreError> {
+        read!(self, |conn| queries::voices::generation(conn).await)
+    }
+
+    /// Every voice, by provider and id.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn voices(&self) -> Result<Vec<VoiceRow>, StoreError> {
+        read!(self, |conn| queries::voices::all(conn).await)
+    }
+
+    /// Makes a provider's voices these.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn replace_voices(
+        &self,
+        provider: VoiceProvider,
+        rows: Vec<VoiceRow>,
+        at: Timestamp,
+    ) -> Result<VoiceChanges, StoreError> {
+        write!(self, |conn| {
+            let changes = queries::voices::replace(conn, provider, &rows).await?;
+            if changes == VoiceChanges::default() {
+                return Ok(Verdict::Rollback(changes));
+            }
+            let generation: EventId = mint(at);
+            queries::voices::renew_generation(conn, &generation.to_string()).await?;
+            Ok(Verdict::Commit(changes))
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! The request log.
+
+use offhook_domain::{AccountId, LogEntryId, Timestamp};
+use offhook_storage::{LogEntry, LogFilter, StatusFilter, Store, mint};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::shop::{T0, after};
+
+fn entry(account: AccountId, at: Timestamp) -> LogEntry {
+    LogEntry {
+        id: mint(at),
+        account_id: account,
+        request_id: mint(at),
+        key_id: mint(at),
+        key_prefix: "service_live_01234567".to_owned(),
+        method: "GET".to_owned(),
+        path: "/v1/calls".to_owned(),
+        status: 200,
+        error: None,
+        ip: "203.0.113.9".to_owned(),
+        duration_ms: 3,
+        created_at: at,
+    }
+}
+
+async fn ids(store: &Store, account: AccountId, filter: LogFilter) -> Vec<LogEntryId> {
+    let page = store.log_entries(account, filter, None, 100).await.unwrap();
+    page.into_iter().map(|entry| entry.id).collect()
+}
+
+contract! {
+    async fn entries_come_back_whole_and_to_their_account_alone(database: TestDatabase) {
+        let store = database.open().await;
+        let (mine, other): (AccountId, AccountId) = (mint(T0), mint(T0));
+        let refused = LogEntry {
+            status: 404,
+            error: Some("not_found".to_owned()),
+            ..entry(mine, after(1))
+        };
+        let entries = vec![entry(mine, T0), refused.clone(), entry(other, T0)];
+        store.add_log_entries(entries.clone()).await.unwrap();
+        // A batch whose fate was unknown comes again.
+        store.add_log_entries(entries.clone()).await.unwrap();
+        let read = store.log_entries(mine, LogFilter::default(), None, 10).await.unwrap();
+        assert_eq!(read, [refused, entries[0].clone()]);
+        assert_eq!(ids(&store, other, LogFilter::default()).await, [entries[2].id]);
+        store.add_log_entries(Vec::new()).await.unwrap();
+    }
+
+    async fn each_filter_chooses_entries(database: TestDatabase) {
+        let store = database.open().await;
+        let account: AccountId = mint(T0);
+        let plain = entry(account, T0);
+        let other = LogEntry {
+            method: "POST".to_owned(),
+            path: "/v1/agents".to_owned(),
+            status: 409,
+            error: Some("conflict".to_owned()),
+            ..entry(account, after(60))
+        };
+        let missing = LogEntry { status: 404, ..entry(account, after(120)) };
+        store
+            .add_log_entries(vec![plain.clone(), other.clone(), missing.clone()])
+            .await
+            .unwrap();
+        let none = LogFilter::default;
+        let cases = [
+            (LogFilter { status: Some(StatusFilter::Code(409)), ..none() }, vec![other.id]),
+            (LogFilter { status: Some(StatusFilter::Class(4)), ..none() }, vec![missing.id, other.id]),
+            (LogFilter { status: Some(StatusFilter::Class(5)), ..none() }, vec![]),
+            (LogFilter { method: Some("POST".to_owned()), ..none() }, vec![other.id]),
+            (LogFilter { path: Some("/v1/calls".to_owned()), ..none() }, vec![missing.id, plain.id]),
+            (LogFilter { path: Some("/v1/cal_s".to_owned()), ..none() }, vec![]),
+            (LogFilter { key: Some(plain.key_id), ..none() }, vec![plain.id]),
+            (LogFilter { request: Some(other.request_id), ..none() }, vec![other.id]),
+            (LogFilter { since: Some(after(60)), ..none() }, vec![missing.id, other.id]),
+            (LogFilter { until: Some(after(60)), ..none() }, vec![other.id, plain.id]),
+            (
+                LogFilter { since: Some(after(1)), status: Some(StatusFilter::Class(4)), method: Some("GET".to_owned()), ..none() },
+                vec![missing.id],
+            ),
+        ];
+        for (filter, expected) in cases {
+            assert_eq!(ids(&store, account, filter.clone()).await, expected, "{filter:?}");
+        }
+    }
+
+    async fn entries_of_one_instant_page_exactly_once(database: TestDatabase) {
+        let store = database.open().await;
+        let account: AccountId = mint(T0);
+        let entries: Vec<_> = (0..7).map(|n| entry(account, after(n / 3))).collect();
+        store.add_log_entries(entries).await.unwrap();
+        let all = ids(&store, account, LogFilter::default()).await;
+        let (mut seen, mut place) = (Vec::new(), None);
+        loop {
+            let page = store.log_entries(account, LogFilter::default(), place, 2).await.unwrap();
+            let more = page.len() > 2;
+            let page = &page[..page.len().min(2)];
+            seen.extend(page.iter().map(|entry| entry.id));
+            store.add_log_entries(vec![entry(account, after(9))]).await.unwrap();
+            match page.last() {
+                Some(last) if more => place = Some((last.created_at, last.id)),
+                _ => break,
+            }
+        }
+        assert_eq!(seen, all);
+    }
+
+    async fn the_oldest_entries_are_deleted_a_batch_at_a_time(database: TestDatabase) {
+        let store = database.open().await;
+        let account: AccountId = mint(T0);
+        let other: AccountId = mint(T0);
+        store.add_log_entries(vec![entry(other, T0)]).await.unwrap();
+        let entries: Vec<_> = (0..5).map(|n| entry(account, after(n))).collect();
+        let kept: Vec<_> = entries[3..].iter().rev().map(|entry| entry.id).collect();
+        store.add_log_entries(entries).await.unwrap();
+        assert_eq!(store.purge_log_entries(account, after(3), 2).await.unwrap(), 2);
+        assert_eq!(store.purge_log_entries(account, after(3), 2).await.unwrap(), 1);
+        assert_eq!(store.purge_log_entries(account, after(3), 2).await.unwrap(), 0);
+        assert_eq!(ids(&store, account, LogFilter::default()).await, kept);
+        assert_eq!(ids(&store, other, LogFilter::default()).await.len(), 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! Voices as their providers listed them.
+
+use offhook_domain::{VoiceGender, VoiceProvider, VoiceSource};
+use offhook_storage::{Store, VoiceChanges, VoiceRow};
+use offhook_testkit::contract;
+
+use crate::shop::{T0, after};
+
+fn voice(provider: VoiceProvider, id: &str) -> VoiceRow {
+    VoiceRow {
+        provider,
+        voice_id: id.to_owned(),
+        name: "Ximena".to_owned(),
+        gender: Some(VoiceGender::Female),
+        age: Some("young".to_owned()),
+        accent: Some("mexican".to_owned()),
+        language: Some("es".to_owned()),
+        languages: r#"["es"]"#.to_owned(),
+        locales: r#"["es-MX"]"#.to_owned(),
+        description: Some("Calm".to_owned()),
+        use_case: Some("support".to_owned()),
+        preview_url: Some("https://previews.example.com/1.mp3".to_owned()),
+        model_compat: "[]".to_owned(),
+        source: VoiceSource::Public,
+    }
+}
+
+contract! {
+    async fn a_providers_voices_are_replaced_and_the_others_stay(store: Store) {
+        use VoiceProvider::{A, B};
+        assert_eq!(store.voices_generation().await.unwrap(), None);
+        let plain = VoiceRow {
+            gender: None,
+            age: None,
+            accent: None,
+            language: None,
+            description: None,
+            use_case: None,
+            preview_url: None,
+            ..voice(B, "2")
+        };
+        let first = vec![voice(A, "z"), voice(A, "a")];
+        let changes = store.replace_voices(A, first, T0).await.unwrap();
+        assert_eq!(changes, VoiceChanges { written: 2, deleted: 0 });
+        let one = store.voices_generation().await.unwrap();
+        store.replace_voices(B, vec![plain.clone()], T0).await.unwrap();
+        let two = store.voices_generation().await.unwrap();
+        assert!(two.is_some() && one != two);
+
+        let renamed = VoiceRow { name: "Zoé".to_owned(), ..voice(A, "z") };
+        let next = vec![renamed.clone(), voice(A, "n")];
+        let changes = store.replace_voices(A, next.clone(), after(1)).await.unwrap();
+        assert_eq!(changes, VoiceChanges { written: 2, deleted: 1 });
+        assert_eq!(store.voices().await.unwrap(), [voice(A, "n"), renamed, plain]);
+
+        let three = store.voices_generation().await.unwrap();
+        let changes = store.replace_voices(A, next, after(2)).await.unwrap();
+        assert_eq!(changes, VoiceChanges::default());
+        assert_eq!(store.voices_generation().await.unwrap(), three);
+    }
+}

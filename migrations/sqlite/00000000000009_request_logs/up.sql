@@ -1,0 +1,32 @@
+-- What accounts have asked of the API in the last 30 days. Rows refer to nothing: they come in batches, and what they
+-- name may be gone before them. status_class is status / 100.
+CREATE TABLE request_logs (
+    id BLOB NOT NULL,
+    account_id BLOB NOT NULL,
+    request_id BLOB NOT NULL,
+    key_id BLOB NOT NULL,
+    key_prefix TEXT NOT NULL,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    status_class INTEGER NOT NULL,
+    error TEXT,
+    ip TEXT NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, created_at, id)
+) STRICT;
+CREATE INDEX request_logs_status ON request_logs (account_id, status, created_at, id);
+CREATE INDEX request_logs_class ON request_logs (account_id, status_class, created_at, id);
+CREATE INDEX request_logs_method ON request_logs (account_id, method, created_at, id);
+CREATE INDEX request_logs_path ON request_logs (account_id, path, created_at, id);
+CREATE INDEX request_logs_key ON request_logs (account_id, key_id, created_at, id);
+CREATE INDEX request_logs_request ON request_logs (account_id, request_id, created_at, id);
+
+-- Work that one process at a time does now and then: who is at it, and when it is due again.
+CREATE TABLE jobs (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder BLOB,
+    lease_expires_at INTEGER,
+    due_at INTEGER NOT NULL
+) STRICT;

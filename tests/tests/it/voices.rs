@@ -1,0 +1,78 @@
+//! Voices: the shipped list, and one that a provider gives (decision 6.3).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use offhook_tests::{Account, Options, Server, both, must, text};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// A provider in the third one's shape; it answers with 500 while `fails`.
+async fn provider(fails: Arc<AtomicBool>) -> String {
+    let listener = must("a port", TcpListener::bind("127.0.0.1:0").await);
+    let address = must("its address", listener.local_addr());
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut head = [0; 4_096];
+            let _ = socket.read(&mut head).await;
+            let status = if fails.load(Ordering::SeqCst) {
+                500
+            } else {
+                200
+            };
+            let voice = |name: &str| json!({"name": name, "canonical_name": format!("id-{name}"), "languages": ["es", "es-MX"]});
+            let body = json!({"stt": [], "tts": [voice("zoe"), voice("ana")]}).to_string();
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    format!("http://{address}")
+}
+
+async fn names(account: &Account, query: &str) -> Vec<String> {
+    let list = account.read(&format!("/v1/voices?{query}")).await;
+    let data = list["data"].as_array().into_iter().flatten();
+    data.map(|voice| text(&voice["name"]).to_owned()).collect()
+}
+
+both! {
+    async fn the_shipped_list_has_hand_picked_voices_and_others(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("starter").await;
+        for (value, expected) in [("true", true), ("false", false)] {
+            let list = account.read(&format!("/v1/voices?recommended={value}&limit=5")).await;
+            let data = list["data"].as_array().cloned().unwrap_or_default();
+            assert_eq!(data.len(), 5);
+            assert!(data.iter().all(|voice| voice["recommended"] == expected));
+            assert!(data.iter().all(|voice| voice["source"] == "static"));
+        }
+        let refused = server.run(&["voices", "sync"]).await;
+        assert!(!refused.status.success());
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("voices.provider_a.base_url"));
+    }
+
+    async fn a_sync_replaces_a_providers_list_and_a_failed_one_leaves_it(database: Database) {
+        let fails = Arc::new(AtomicBool::new(false));
+        let url = provider(fails.clone()).await;
+        let options = Options::on(database)
+            .set("voices.provider_c.base_url", &url)
+            .set("voices.provider_c.api_key", "k");
+        let server = Server::start(options).await;
+        let account = server.account("starter").await;
+        let synced = server.cli(&["voices", "sync"]).await;
+        assert_eq!(synced[0]["provider"], "provider_c");
+        assert_eq!((&synced[0]["voices"], &synced[0]["error"]), (&json!(2), &Value::Null));
+        assert_eq!(names(&account, "provider=provider_c").await, ["ana", "zoe"]);
+        assert!(!names(&account, "provider=provider_b").await.is_empty());
+        fails.store(true, Ordering::SeqCst);
+        let failed = server.run(&["voices", "sync", "--json"]).await;
+        assert!(!failed.status.success());
+        let rows: Value = must("its JSON", serde_json::from_slice(&failed.stdout));
+        assert_eq!(rows[0]["error"], "the provider answered with 500");
+        assert_eq!(names(&account, "provider=provider_c").await, ["ana", "zoe"]);
+    }
+}
