@@ -7,8 +7,6 @@ pub(crate) mod conversation;
 pub(crate) mod integration;
 pub(crate) mod log;
 pub(crate) mod model;
-pub(crate) mod model;
-pub(crate) mod number;
 pub(crate) mod number;
 pub(crate) mod team;
 pub(crate) mod tool;

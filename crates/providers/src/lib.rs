@@ -1,4 +1,5 @@
-//! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always answers alike, and every service that
+//! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
+//! answers alike, and every service that
 //! speaks OpenAI's streaming chat completions. [`ModelRegistry`] finds them by the names that agents give.
 
 mod legacy;

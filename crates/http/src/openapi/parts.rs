@@ -8,7 +8,6 @@ mod conversations;
 mod integrations;
 mod logs;
 mod numbers;
-mod numbers;
 mod team;
 mod tools;
 mod voices;
