@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
     account, agents, batches, calls, conversations, integrations, logs, models, numbers, process,
-    team, voices,
+    team, tools, versions, voices, webhooks,
 };
 use crate::error::ApiError;
 
