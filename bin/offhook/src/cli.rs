@@ -2,12 +2,15 @@
 
 mod account;
 mod credential;
+mod doctor;
 mod integration;
+mod invoice;
 mod key;
 mod member;
 mod number;
 mod simulator;
 mod voices;
+mod wallet;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -74,6 +77,14 @@ enum Command {
     /// Give phone numbers to accounts.
     #[command(subcommand)]
     Number(number::NumberCommand),
+    /// Credits of accounts.
+    #[command(subcommand)]
+    Wallet(wallet::WalletCommand),
+    /// List and mark invoices.
+    #[command(subcommand)]
+    Invoice(invoice::InvoiceCommand),
+    /// Look whether the books of every account add up.
+    Doctor(JsonArgs),
     /// Run the simulated phone network as a process of its own.
     Simulator(simulator::SimulatorArgs),
     /// The voice providers' lists.
@@ -138,6 +149,9 @@ impl Cli {
             Command::Member(command) => command.run(&start(flags, QUIET)?).await,
             Command::Integration(command) => command.run(&start(flags, QUIET)?).await,
             Command::Number(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Wallet(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Invoice(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Doctor(print) => doctor::run(&start(flags, QUIET)?, print).await,
             Command::Simulator(args) => {
                 let settings = start(flags, SERVING)?;
                 simulator::run(settings, args).await
@@ -210,6 +224,14 @@ mod tests {
             "offhook account create --name N --plan free",
             "offhook account list --json --config f",
             &format!("offhook account set-plan --account {id} --plan starter --yes --json"),
+            &format!(
+                "offhook wallet credit --account {id} --credits 5 --type purchase --description D --usd 4.90 --json"
+            ),
+            &format!("offhook wallet auto-refill --account {id} --threshold 5 --amount 50"),
+            &format!("offhook wallet auto-refill --account {id} --off"),
+            &format!("offhook invoice list --account {id} --json"),
+            &format!("offhook invoice mark --id {id} --status paid"),
+            "offhook doctor --json",
             &format!(
                 "offhook key create --account {id} --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json"
             ),

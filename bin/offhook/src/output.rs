@@ -2,8 +2,11 @@
 
 use std::io::Write as _;
 
+use offhook_domain::AccountId;
 use offhook_services::Integration;
-use offhook_services::store::{Account, ApiKey, Credential, Invitation, Member, PhoneNumber};
+use offhook_services::store::{
+    Account, ApiKey, Credential, Invitation, Invoice, Member, PhoneNumber, Wallet,
+};
 use serde_json::{Value, json};
 
 /// Prints `value` with `--json`, else `words`.
@@ -30,6 +33,41 @@ pub(crate) fn account(account: &Account) -> Value {
         "engine_module": account.engine_module,
         "created_at": account.created_at,
     })
+}
+
+/// A wallet with the interface's field names.
+pub(crate) fn wallet(account: AccountId, wallet: &Wallet) -> Value {
+    let refill = wallet.auto_refill;
+    json!({
+        "account_id": account.to_string(),
+        "balance_credits": wallet.balance,
+        "reserved_credits": wallet.reserved,
+        "auto_refill": {
+            "enabled": refill.is_some(),
+            "threshold_credits": refill.map(|refill| refill.threshold),
+            "amount_credits": refill.map(|refill| refill.credits),
+            "amount_usd": refill.map(|refill| usd(refill.cents)),
+        },
+    })
+}
+
+/// An invoice with the interface's field names.
+pub(crate) fn invoice(invoice: &Invoice) -> Value {
+    json!({
+        "id": invoice.id.to_string(),
+        "account_id": invoice.account_id.to_string(),
+        "number": invoice.number,
+        "status": invoice.status.as_str(),
+        "amount_usd": usd(invoice.amount_cents),
+        "issued_at": invoice.issued_at,
+    })
+}
+
+/// Cents as dollars with two decimals.
+pub(crate) fn usd(cents: i64) -> String {
+    let sign = if cents < 0 { "-" } else { "" };
+    let cents = cents.unsigned_abs();
+    format!("{sign}{}.{:02}", cents / 100, cents % 100)
 }
 
 /// A key with the interface's field names.

@@ -116,6 +116,8 @@ ids! {
     BatchId;
     /// An account's credential at a provider.
     CredentialId;
+    /// An account's invoice of a month.
+    InvoiceId;
     /// A phone number of an account.
     PhoneNumberId;
     /// Somebody whom a batch calls.

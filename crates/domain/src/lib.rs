@@ -2,6 +2,7 @@
 
 mod agent;
 mod batch;
+mod billing;
 mod call;
 mod credential;
 mod e164;
@@ -23,6 +24,7 @@ pub mod tool;
 
 pub use agent::{AgentStatus, Runtime};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
+pub use billing::{InvoiceStatus, TransactionType};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
     TerminationReason,
@@ -34,7 +36,7 @@ pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
+    EndpointId, EventId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
     RecipientId, RequestId, ToolId,
 };
 pub use integration::{IntegrationCategory, IntegrationStatus};

@@ -86,6 +86,35 @@ impl Timestamp {
             .map_or(0, |t| t.year() * 12 + i32::from(u8::from(t.month())) - 1)
     }
 
+    /// The first instant of a month that is numbered as [`utc_month`](Self::utc_month) does.
+    #[must_use]
+    pub fn of_utc_month(month: i32) -> Self {
+        let of_year = u8::try_from(month.rem_euclid(12) + 1).unwrap_or(1);
+        let first = time::Month::try_from(of_year)
+            .and_then(|of_year| Date::from_calendar_date(month.div_euclid(12), of_year, 1));
+        first.map_or(Self(0), |date| {
+            Self(date.midnight().assume_utc().unix_timestamp() * 1_000_000)
+        })
+    }
+
+    /// The day in UTC, counted from 1970-01-01.
+    #[must_use]
+    pub fn utc_day(self) -> i32 {
+        i32::try_from(self.0.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX)
+    }
+
+    /// The first instant of a day that is numbered as [`utc_day`](Self::utc_day) does.
+    #[must_use]
+    pub fn of_utc_day(day: i32) -> Self {
+        Self(i64::from(day) * MICROS_PER_DAY)
+    }
+
+    /// The date in UTC, as `2026-04-30`.
+    #[must_use]
+    pub fn utc_date(self) -> String {
+        self.to_string().chars().take(10).collect()
+    }
+
     /// Reads the lower bound that a client gave: a bare date is the day's first instant (decision 1.9).
     ///
     /// # Errors
@@ -196,6 +225,17 @@ mod tests {
     fn to_covers_the_whole_millisecond_that_it_names() {
         let to = Timestamp::parse_to("2026-04-30T18:32:11.123Z").unwrap();
         assert_eq!(to.micros() % 1_000_000, 123_999);
+    }
+
+    #[test]
+    fn months_and_days_are_numbered_and_begin_at_midnight() {
+        for text in ["1969-12-31", "1970-01-01", "2024-02-29", "2026-12-31"] {
+            let at = Timestamp::parse_to(text).unwrap();
+            let month = Timestamp::of_utc_month(at.utc_month());
+            assert_eq!(month.utc_date(), format!("{}-01", &text[..7]));
+            assert!(Timestamp::of_utc_month(at.utc_month() + 1) > at);
+            assert_eq!(Timestamp::of_utc_day(at.utc_day()).utc_date(), text);
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
-    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, EndpointId, PhoneNumberId,
-    Scope, ToolId,
+    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, EndpointId, InvoiceId,
+    PhoneNumberId, Scope, ToolId,
 };
 use offhook_services::{Caller, Services};
 
@@ -59,6 +59,8 @@ permissions! {
 }
 
 permissions! {
+    /// `billing:read`.
+    BillingRead => Some(Scope::BillingRead);
     /// `campaigns:read`.
     CampaignsRead => Some(Scope::CampaignsRead);
     /// `campaigns:write`.
@@ -104,7 +106,7 @@ macro_rules! path_ids {
 
 path_ids! { AgentId ConversationId EndpointId DeliveryId ToolId }
 
-path_ids! { BatchId PhoneNumberId }
+path_ids! { BatchId InvoiceId PhoneNumberId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod agents;
 pub(crate) mod batches;
+pub(crate) mod billing;
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod integrations;

@@ -116,6 +116,9 @@ fn success(operation: &Operation) -> Value {
     let content = match operation.answer {
         Answer::One(schema) => json!({"application/json": {"schema": reference(schema)}}),
         Answer::List(schema) => json!({"application/json": {"schema": schemas::list(schema)}}),
+        Answer::Pdf => {
+            json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}})
+        }
         Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
         Answer::Audio => json!({"audio/wav": {"schema": {"type": "string", "format": "binary"}}}),
     };

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod agent;
 pub(crate) mod batch;
+pub(crate) mod billing;
 pub(crate) mod conversation;
 pub(crate) mod integration;
 pub(crate) mod log;

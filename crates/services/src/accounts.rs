@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan};
+use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, TransactionType};
 use offhook_storage::{Account, Member, NewLedgerEntry, StoreError, mint};
 
 use crate::Shared;
@@ -70,8 +70,8 @@ impl Accounts {
                 format!("Monthly credits of the {plan} plan"),
             ),
         };
-        let entry = (amount > 0).then(|| NewLedgerEntry {
-            kind: "manual_credit".to_owned(),
+        let entry = (amount > 0).then_some(NewLedgerEntry {
+            kind: TransactionType::ManualCredit,
             amount,
             description,
             at,
@@ -88,6 +88,10 @@ impl Accounts {
             .store
             .create_account(account.clone(), entry, owner)
             .await?;
+        // The account is made; what fails here is made up for at the next look at the months.
+        if let Err(error) = crate::billing::enter(&self.0, &account, None).await {
+            tracing::warn!(%error, "the account's first invoice is begun later");
+        }
         Ok(account)
     }
 

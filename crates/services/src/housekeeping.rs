@@ -7,7 +7,7 @@ use offhook_storage::StoreError;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Keys, Shared};
+use crate::{Keys, Shared, billing};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
@@ -41,6 +41,9 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
             looked_at = Some(Instant::now());
             if let Err(error) = end_deliveries(&shared, &stop).await {
                 tracing::warn!(%error, "old deliveries could not be deleted");
+            }
+            if let Err(error) = billing::enter_months(&shared).await {
+                tracing::warn!(%error, "accounts could not enter the month");
             }
         }
     }

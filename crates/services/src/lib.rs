@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod batches;
+mod billing;
 mod calls;
 mod catalog;
 mod clock;
@@ -47,6 +48,7 @@ use tokio::sync::Notify;
 pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
 pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
+pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use clock::SystemClock;
@@ -146,6 +148,7 @@ pub struct Services {
     accounts: Accounts,
     keys: Keys,
     agents: Agents,
+    billing: Billing,
     calls: Calls,
     batches: Batches,
     conversations: Conversations,
@@ -195,6 +198,7 @@ impl Services {
             accounts: Accounts::new(shared.clone()),
             keys: Keys::new(shared.clone()),
             agents: Agents::new(shared.clone()),
+            billing: Billing::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
             batches: Batches::new(shared.clone()),
@@ -246,6 +250,12 @@ impl Services {
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
+    }
+
+    /// Billing.
+    #[must_use]
+    pub const fn billing(&self) -> &Billing {
+        &self.billing
     }
 
     /// Calls.

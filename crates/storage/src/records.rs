@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod batches;
+mod billing;
 mod calls;
 mod conversations;
 mod credentials;
@@ -21,6 +22,7 @@ use offhook_domain::Timestamp;
 pub use accounts::*;
 pub use agents::*;
 pub use batches::*;
+pub use billing::*;
 pub use calls::*;
 pub use conversations::*;
 pub use credentials::*;

@@ -92,6 +92,10 @@ table! {
         balance -> BigInt,
         reserved -> BigInt,
         last_seq -> BigInt,
+        last_entry_at -> Nullable<sql::Instant>,
+        refill_threshold -> Nullable<BigInt>,
+        refill_credits -> Nullable<BigInt>,
+        refill_cents -> Nullable<BigInt>,
     }
 }
 
@@ -228,12 +232,13 @@ table! {
         account_id -> sql::Uuid,
         seq -> BigInt,
         #[sql_name = "type"]
-        kind -> Text,
+        kind -> sql::Word,
         amount_credits -> BigInt,
         balance_after_credits -> BigInt,
         description -> Text,
         conversation_id -> Nullable<sql::Uuid>,
         created_at -> sql::Instant,
+        invoice_id -> Nullable<sql::Uuid>,
     }
 }
 
@@ -595,6 +600,64 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    invoices (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        month -> Integer,
+        number -> Text,
+        status -> sql::Word,
+        amount_cents -> BigInt,
+        lines_count -> Integer,
+        created_at -> sql::Instant,
+        issued_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    invoice_lines (invoice_id, position) {
+        invoice_id -> sql::Uuid,
+        position -> Integer,
+        ledger_id -> Nullable<sql::Uuid>,
+        description -> Text,
+        credits -> Nullable<BigInt>,
+        amount_cents -> BigInt,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    account_months (account_id, month) {
+        account_id -> sql::Uuid,
+        month -> Integer,
+        credits -> BigInt,
+        entered_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    usage_days (account_id, day) {
+        account_id -> sql::Uuid,
+        day -> Integer,
+        calls -> BigInt,
+        conversations -> BigInt,
+        duration_seconds -> BigInt,
+        credits -> BigInt,
+    }
+}
+
 joinable!(retention_windows -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
@@ -609,3 +672,4 @@ allow_tables_to_appear_in_same_query!(agents, legacy_agents);
 allow_tables_to_appear_in_same_query!(agents, agent_versions);
 allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);
 allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
+allow_tables_to_appear_in_same_query!(account_months, accounts);

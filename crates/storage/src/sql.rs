@@ -25,7 +25,10 @@ use offhook_domain::{
     Scopes, TerminationReason, Timestamp, ToolId,
 };
 use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
-use offhook_domain::{LogEntryId, RequestId, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{
+    InvoiceId, InvoiceStatus, LogEntryId, RequestId, TransactionType, VoiceGender, VoiceProvider,
+    VoiceSource,
+};
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
@@ -203,7 +206,7 @@ column! {
     |value| Ok(Timestamp::from_micros(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?))
 }
 
-id_columns! { BatchId CredentialId PhoneNumberId RecipientId }
+id_columns! { BatchId CredentialId InvoiceId PhoneNumberId RecipientId }
 
 id_columns! { InvitationId }
 
@@ -253,3 +256,5 @@ word_columns! { VoiceGender VoiceProvider VoiceSource }
 word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason RecipientStatus }
 
 word_columns! { EmailAddress IntegrationStatus MemberRole }
+
+word_columns! { InvoiceStatus TransactionType }

@@ -4,6 +4,7 @@ mod administration;
 mod agent_faults;
 mod agents;
 mod auth;
+mod billing;
 mod bodies;
 mod calls;
 mod checks;

@@ -19,6 +19,7 @@ pub(super) struct Operation {
     pub(super) status: u16,
     pub(super) answer: Answer,
     filters: Vec<Value>,
+    limits: (u32, u32),
     own_errors: &'static [Code],
 }
 
@@ -51,6 +52,8 @@ pub(super) enum Answer {
     Events,
     /// A WAV file, or a part of one (206).
     Audio,
+    /// A PDF file.
+    Pdf,
 }
 
 impl Operation {
@@ -73,6 +76,7 @@ impl Operation {
             status: 200,
             answer,
             filters: Vec::new(),
+            limits: (20, 100),
             own_errors: &[],
         }
     }
@@ -103,6 +107,12 @@ impl Operation {
         self
     }
 
+    /// With another default and another most of `limit`.
+    pub(super) fn limits(mut self, default: u32, most: u32) -> Self {
+        self.limits = (default, most);
+        self
+    }
+
     pub(super) fn status(mut self, status: u16) -> Self {
         self.status = status;
         self
@@ -130,7 +140,7 @@ impl Operation {
             }));
         }
         if matches!(self.answer, Answer::List(_)) {
-            parameters.extend(paging());
+            parameters.extend(paging(self.limits));
         }
         parameters.extend(self.filters.iter().cloned());
         parameters
@@ -177,8 +187,8 @@ pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
 }
 
 /// What every list takes.
-pub(super) fn paging() -> [Value; 2] {
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
+pub(super) fn paging((default, most): (u32, u32)) -> [Value; 2] {
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": most, "default": default});
     let cursor = json!({"type": "string"});
     [
         query("limit", "Items on a page.", limit),

@@ -3,6 +3,7 @@
 mod account;
 mod agents;
 mod batches;
+mod billing;
 mod calls;
 mod conversations;
 mod integrations;
@@ -23,6 +24,7 @@ pub(super) fn operations() -> Vec<Operation> {
         account::operations(),
         agents::operations(),
         tools::operations(),
+        billing::operations(),
         calls::operations(),
         conversations::operations(),
         numbers::operations(),
@@ -44,6 +46,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         account::schemas(),
         agents::schemas(),
         tools::schemas(),
+        billing::schemas(),
         conversations::schemas(),
         numbers::schemas(),
         batches::schemas(),

@@ -3,6 +3,7 @@
 mod agents;
 mod app;
 mod batches;
+mod billing;
 mod bodies;
 mod calls;
 mod checks;

@@ -1,4 +1,5 @@
 //! The three voice lists, field by field (voice design 2.6), each against a fake with that provider's wire shapes.
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
 use std::sync::{Arc, Mutex};
 

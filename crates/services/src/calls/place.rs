@@ -307,7 +307,7 @@ impl Calls {
             return Ok(());
         }
         let wallet = self.0.store.wallet(caller.account.id).await?;
-        let free = wallet.map_or(0, |wallet| wallet.balance - wallet.reserved);
+        let free = wallet.map_or(0, |wallet| wallet.within_reach());
         if free < reserve {
             Err(PlaceCallError::PaymentRequired)
         } else {

@@ -266,7 +266,11 @@ pub(super) async fn top_up(
         tokio::time::sleep_until(began + until.saturating_sub(TOP_UP_AHEAD)).await;
         let next = (covered + TOP_UP_SECONDS).min(longest);
         let credits = price.of_seconds(next) - price.of_seconds(covered);
-        match shared.store.top_up(call.id, credits).await {
+        match shared
+            .store
+            .top_up(call.id, credits, shared.clock.now())
+            .await
+        {
             Ok(true) | Err(_) => covered = next,
             Ok(false) => {
                 control.end(EndRequest::OutOfCredits);

@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 use super::super::Conn;
 use crate::schema::{accounts, api_keys, audit_log, wallets};
 use crate::sql::V;
-use crate::{Account, ApiKey, NewApiKey, StoreError};
+use crate::{Account, ApiKey, AutoRefill, NewApiKey, StoreError, Wallet};
 
 pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<(), StoreError> {
     diesel::insert_into(accounts::table)
@@ -138,11 +138,32 @@ pub(crate) async fn audit(
 pub(crate) async fn wallet(
     conn: &mut Conn,
     account: AccountId,
-) -> Result<Option<(Credits, Credits)>, StoreError> {
-    Ok(wallets::table
+) -> Result<Option<Wallet>, StoreError> {
+    type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
+    let row: Option<(Credits, Credits, Refill)> = wallets::table
         .find(V(account))
-        .select((wallets::balance, wallets::reserved))
+        .select((
+            wallets::balance,
+            wallets::reserved,
+            (
+                wallets::refill_threshold,
+                wallets::refill_credits,
+                wallets::refill_cents,
+            ),
+        ))
         .first(conn)
         .await
-        .optional()?)
+        .optional()?;
+    Ok(row.map(|(balance, reserved, refill)| Wallet {
+        balance,
+        reserved,
+        auto_refill: match refill {
+            (Some(threshold), Some(credits), cents) => Some(AutoRefill {
+                threshold,
+                credits,
+                cents: cents.unwrap_or(0),
+            }),
+            _ => None,
+        },
+    }))
 }

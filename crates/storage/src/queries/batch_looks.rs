@@ -96,6 +96,7 @@ pub(crate) async fn look(
         key: Some(batch.key_id),
         budget: budget(conn, batch.key_id).await?,
         month: look.at.utc_month(),
+        at: look.at,
     };
     let mut placed = 0;
     for recipient in next {

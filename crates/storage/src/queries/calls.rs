@@ -8,10 +8,13 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, dialect};
-use super::{batch_looks, events, wallets};
+use super::{batch_looks, events, usage, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{CallEnd, Fenced, NewCall, NewTurn, Settlement, StoreError};
+use crate::{CallEnd, Fenced, NewCall, NewTurn, Settlement, StoreError, UsageDay};
+
+/// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
+type Ended = (Timestamp, bool, Option<i64>);
 
 /// Writes the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
@@ -200,7 +203,7 @@ pub(crate) async fn settle(
     (account, id, claim): (AccountId, ConversationId, ClaimId),
     settlement: Settlement,
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
-    let ended: Option<(i32, Runtime, Option<FailureReason>)> =
+    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
                 calls::state
@@ -217,11 +220,16 @@ pub(crate) async fn settle(
                 calls::lease_expires_at.eq(None::<Timestamp>),
                 calls::last_seq.eq(calls::last_seq + 1),
             ))
-            .returning((calls::last_seq, calls::runtime, calls::failure_reason))
+            .returning((
+                calls::last_seq,
+                calls::runtime,
+                calls::failure_reason,
+                (calls::started_at, calls::voice, calls::duration_seconds),
+            ))
             .get_result(conn)
             .await
             .optional()?;
-    let Some((seq, runtime, reason)) = ended else {
+    let Some((seq, runtime, reason, ended)) = ended else {
         return Ok(None);
     };
     moment(conn, id, seq, settlement.state, settlement.at).await?;
@@ -229,7 +237,7 @@ pub(crate) async fn settle(
         let outcome = (settlement.state, reason);
         batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
     }
-    finish(conn, account, id, settlement).await.map(Some)
+    finish(conn, account, id, ended, settlement).await.map(Some)
 }
 
 /// Ends a call that no dialer has claimed. Returns the endpoints with work, or `None` if it is queued no more.
@@ -239,7 +247,7 @@ pub(crate) async fn end_queued(
     reason: FailureReason,
     settlement: Settlement,
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
-    let ended: Option<(i32, Runtime, Option<FailureReason>)> =
+    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
                 calls::account_id
@@ -256,11 +264,16 @@ pub(crate) async fn end_queued(
                 calls::credits.eq(0),
                 calls::last_seq.eq(calls::last_seq + 1),
             ))
-            .returning((calls::last_seq, calls::runtime, calls::failure_reason))
+            .returning((
+                calls::last_seq,
+                calls::runtime,
+                calls::failure_reason,
+                (calls::started_at, calls::voice, calls::duration_seconds),
+            ))
             .get_result(conn)
             .await
             .optional()?;
-    let Some((seq, runtime, reason)) = ended else {
+    let Some((seq, runtime, reason, ended)) = ended else {
         return Ok(None);
     };
     moment(conn, id, seq, settlement.state, settlement.at).await?;
@@ -268,13 +281,14 @@ pub(crate) async fn end_queued(
         let outcome = (settlement.state, reason);
         batch_looks::call_ended(conn, id, outcome, settlement.at).await?;
     }
-    finish(conn, account, id, settlement).await.map(Some)
+    finish(conn, account, id, ended, settlement).await.map(Some)
 }
 
 async fn finish(
     conn: &mut Conn,
     account: AccountId,
     id: ConversationId,
+    (started_at, voice, duration_seconds): Ended,
     settlement: Settlement,
 ) -> Result<Vec<offhook_domain::EndpointId>, StoreError> {
     let entry = (
@@ -283,7 +297,17 @@ async fn finish(
         settlement.at,
     );
     wallets::settle(conn, account, id, settlement.credits, entry).await?;
-    events::emit(conn, account, id, settlement.event, settlement.at).await
+    let endpoints = events::emit(conn, account, id, settlement.event, settlement.at).await?;
+    // Last, as every call of the account that ends writes to the day's row.
+    let ended = UsageDay {
+        day: started_at.utc_day(),
+        calls: i64::from(voice),
+        conversations: 1,
+        duration_seconds: duration_seconds.unwrap_or(0),
+        credits: settlement.credits,
+    };
+    usage::add(conn, account, ended).await?;
+    Ok(endpoints)
 }
 
 /// Asks the owner of a dialing or live call to hang up; `false` if it is neither.

@@ -1,13 +1,17 @@
 //! The wallet: reservations, settlement and the append-only ledger (decision 6.9).
 
+use diesel::dsl::case_when;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, ConversationId, Credits, KeyId, LedgerId, Timestamp};
+use offhook_domain::{
+    AccountId, ConversationId, Credits, KeyId, LedgerId, Timestamp, TransactionType,
+};
 
 use super::super::Conn;
+use super::invoices::{self, NewLine};
 use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
 use crate::sql::V;
-use crate::{NewLedgerEntry, StoreError};
+use crate::{AutoRefill, NewLedgerEntry, StoreError};
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -15,6 +19,17 @@ pub(crate) struct Draw {
     pub(crate) key: Option<KeyId>,
     pub(crate) budget: Option<Credits>,
     pub(crate) month: i32,
+    pub(crate) at: Timestamp,
+}
+
+/// Available credits below which credits are bought, how many, and for how many cents.
+type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
+
+/// What a wallet's row says once it has been changed, and is locked.
+struct Changed {
+    balance: Credits,
+    reserved: Credits,
+    refill: Refill,
 }
 
 /// How an attempt to reserve went.
@@ -31,12 +46,7 @@ pub(crate) async fn hold(
     draw: &Draw,
     credits: Credits,
 ) -> Result<Reserve, StoreError> {
-    let held = diesel::update(wallets::table.find(V(draw.account)))
-        .filter((wallets::balance - wallets::reserved).ge(credits))
-        .set(wallets::reserved.eq(wallets::reserved + credits))
-        .execute(conn)
-        .await?;
-    if held == 0 {
+    if !hold_in_wallet(conn, draw, credits).await? {
         return Ok(Reserve::WalletTooLow);
     }
     let (Some(key), Some(budget)) = (draw.key, draw.budget) else {
@@ -64,6 +74,140 @@ pub(crate) async fn hold(
     })
 }
 
+/// Holds `credits` in the wallet, and buys more where the operator has set it so: below the threshold, or because these
+/// are not covered without.
+async fn hold_in_wallet(
+    conn: &mut Conn,
+    draw: &Draw,
+    credits: Credits,
+) -> Result<bool, StoreError> {
+    if try_hold(conn, draw, credits).await? {
+        return Ok(true);
+    }
+    // Also takes the row's lock: of two that find too little, the second sees what the first has bought.
+    let low: Option<Refill> = diesel::update(wallets::table.find(V(draw.account)))
+        .filter(wallets::refill_credits.is_not_null())
+        .filter((wallets::balance - wallets::reserved).lt(credits))
+        .filter(
+            (wallets::balance - wallets::reserved + wallets::refill_credits.assume_not_null())
+                .ge(credits),
+        )
+        .set(wallets::last_seq.eq(wallets::last_seq))
+        .returning((
+            wallets::refill_threshold,
+            wallets::refill_credits,
+            wallets::refill_cents,
+        ))
+        .get_result(conn)
+        .await
+        .optional()?;
+    match low {
+        Some(refill) => buy(conn, draw.account, refill, draw.at).await?,
+        None => return Ok(false),
+    };
+    try_hold(conn, draw, credits).await
+}
+
+async fn try_hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool, StoreError> {
+    let held: Option<(Credits, Credits, Refill)> =
+        diesel::update(wallets::table.find(V(draw.account)))
+            .filter((wallets::balance - wallets::reserved).ge(credits))
+            .set(wallets::reserved.eq(wallets::reserved + credits))
+            .returning((
+                wallets::balance,
+                wallets::reserved,
+                (
+                    wallets::refill_threshold,
+                    wallets::refill_credits,
+                    wallets::refill_cents,
+                ),
+            ))
+            .get_result(conn)
+            .await
+            .optional()?;
+    let Some((balance, reserved, refill)) = held else {
+        return Ok(false);
+    };
+    let changed = Changed {
+        balance,
+        reserved,
+        refill,
+    };
+    refill_if_low(conn, draw.account, &changed, draw.at).await?;
+    Ok(true)
+}
+
+/// Buys credits if what is available has fallen below the threshold; the balance then. The caller's change has locked
+/// the wallet's row, so that nobody buys beside it.
+async fn refill_if_low(
+    conn: &mut Conn,
+    account: AccountId,
+    changed: &Changed,
+    at: Timestamp,
+) -> Result<Credits, StoreError> {
+    let available = changed.balance - changed.reserved;
+    match changed.refill {
+        (Some(threshold), Some(_), _) if available < threshold => {
+            buy(conn, account, changed.refill, at).await
+        }
+        _ => Ok(changed.balance),
+    }
+}
+
+async fn buy(
+    conn: &mut Conn,
+    account: AccountId,
+    (_, credits, cents): Refill,
+    at: Timestamp,
+) -> Result<Credits, StoreError> {
+    let entry = NewLedgerEntry {
+        kind: TransactionType::AutoRefill,
+        amount: credits.unwrap_or(0),
+        description: "Auto-refill".to_owned(),
+        at,
+    };
+    let bill = Some(cents.unwrap_or(0));
+    let bought = write(conn, account, crate::store::mint(at), entry, (None, bill)).await?;
+    Ok(bought.balance)
+}
+
+/// Sets or ends auto-refill, and does it at once if it is due; `false` if there is no such account.
+pub(crate) async fn set_auto_refill(
+    conn: &mut Conn,
+    account: AccountId,
+    refill: Option<AutoRefill>,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let set: Option<(Credits, Credits, Refill)> = diesel::update(wallets::table.find(V(account)))
+        .set((
+            wallets::refill_threshold.eq(refill.map(|refill| refill.threshold)),
+            wallets::refill_credits.eq(refill.map(|refill| refill.credits)),
+            wallets::refill_cents.eq(refill.map(|refill| refill.cents)),
+        ))
+        .returning((
+            wallets::balance,
+            wallets::reserved,
+            (
+                wallets::refill_threshold,
+                wallets::refill_credits,
+                wallets::refill_cents,
+            ),
+        ))
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some((balance, reserved, refill)) = set else {
+        return Ok(false);
+    };
+    let changed = Changed {
+        balance,
+        reserved,
+        refill,
+    };
+    refill_if_low(conn, account, &changed, at).await?;
+    Ok(true)
+}
+
 pub(crate) async fn insert_reservation(
     conn: &mut Conn,
     conversation: ConversationId,
@@ -89,6 +233,7 @@ pub(crate) async fn top_up(
     conn: &mut Conn,
     conversation: ConversationId,
     credits: Credits,
+    at: Timestamp,
 ) -> Result<Reserve, StoreError> {
     // The reservation's row first, as settling does: a call that is being settled holds nothing more.
     let held: Option<(AccountId, Option<KeyId>, i32)> =
@@ -125,6 +270,7 @@ pub(crate) async fn top_up(
         key,
         budget,
         month,
+        at,
     };
     hold(conn, &draw, credits).await
 }
@@ -165,7 +311,7 @@ pub(crate) async fn settle(
     if cost > 0 {
         let (id, description, at) = entry;
         let entry = NewLedgerEntry {
-            kind: "debit".to_owned(),
+            kind: TransactionType::Debit,
             amount: -cost,
             description: description.to_owned(),
             at,
@@ -175,7 +321,7 @@ pub(crate) async fn settle(
     Ok(())
 }
 
-/// Writes one ledger row and moves the balance. The wallet's row lock orders `seq`.
+/// Writes one ledger row and moves the balance, which it returns. The wallet's row lock orders `seq`.
 pub(crate) async fn append(
     conn: &mut Conn,
     account: AccountId,
@@ -183,27 +329,92 @@ pub(crate) async fn append(
     entry: NewLedgerEntry,
     conversation: Option<ConversationId>,
 ) -> Result<Credits, StoreError> {
-    let (balance, seq): (Credits, i64) = diesel::update(wallets::table.find(V(account)))
+    append_billed(conn, account, id, entry, (conversation, None)).await
+}
+
+/// As [`append`], for an entry that the month's invoice bills with so many cents.
+pub(crate) async fn append_billed(
+    conn: &mut Conn,
+    account: AccountId,
+    id: LedgerId,
+    entry: NewLedgerEntry,
+    (conversation, bill): (Option<ConversationId>, Option<i64>),
+) -> Result<Credits, StoreError> {
+    let (spends, at) = (entry.amount < 0, entry.at);
+    let changed = write(conn, account, id, entry, (conversation, bill)).await?;
+    if spends {
+        return refill_if_low(conn, account, &changed, at).await;
+    }
+    Ok(changed.balance)
+}
+
+async fn write(
+    conn: &mut Conn,
+    account: AccountId,
+    id: LedgerId,
+    entry: NewLedgerEntry,
+    (conversation, bill): (Option<ConversationId>, Option<i64>),
+) -> Result<Changed, StoreError> {
+    // Entries of several nodes are not older than the one before, so that their order is that of `seq`.
+    let later = wallets::last_entry_at.gt(V(entry.at));
+    let (balance, reserved, seq, written_at, refill): (
+        Credits,
+        Credits,
+        i64,
+        Option<Timestamp>,
+        Refill,
+    ) = diesel::update(wallets::table.find(V(account)))
         .set((
             wallets::balance.eq(wallets::balance + entry.amount),
             wallets::last_seq.eq(wallets::last_seq + 1),
+            wallets::last_entry_at
+                .eq(case_when(later, wallets::last_entry_at).otherwise(V(entry.at))),
         ))
-        .returning((wallets::balance, wallets::last_seq))
+        .returning((
+            wallets::balance,
+            wallets::reserved,
+            wallets::last_seq,
+            wallets::last_entry_at,
+            (
+                wallets::refill_threshold,
+                wallets::refill_credits,
+                wallets::refill_cents,
+            ),
+        ))
         .get_result(conn)
         .await?;
+    let at = written_at.unwrap_or(entry.at);
+    let invoice = match bill {
+        Some(cents) => {
+            let line = NewLine {
+                month: at.utc_month(),
+                entry: Some((id, entry.amount)),
+                description: entry.description.clone(),
+                cents,
+                at,
+            };
+            Some(invoices::add_line(conn, account, line).await?)
+        }
+        None => None,
+    };
     diesel::insert_into(ledger::table)
         .values((
             ledger::id.eq(V(id)),
             ledger::account_id.eq(V(account)),
             ledger::seq.eq(seq),
-            ledger::kind.eq(entry.kind),
+            ledger::kind.eq(V(entry.kind)),
             ledger::amount_credits.eq(entry.amount),
             ledger::balance_after_credits.eq(balance),
             ledger::description.eq(entry.description),
             ledger::conversation_id.eq(conversation),
-            ledger::created_at.eq(V(entry.at)),
+            ledger::created_at.eq(V(at)),
+            ledger::invoice_id.eq(invoice),
         ))
         .execute(conn)
         .await?;
-    Ok(balance)
+    Ok(Changed {
+        balance,
+        reserved,
+        refill,
+    })
 }

@@ -1,9 +1,9 @@
 //! Accounts, keys and wallets.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Credits, KeyId, Plan, Scopes, Timestamp};
+use offhook_domain::{AccountId, Credits, KeyId, Plan, Scopes, Timestamp, TransactionType};
 
-use crate::schema;
+use crate::{AutoRefill, schema};
 
 /// A customer's account.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -59,20 +59,30 @@ pub struct NewApiKey {
 }
 
 /// What a wallet holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::wallets)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wallet {
     /// Credits.
     pub balance: Credits,
     /// Of these, held by calls.
     pub reserved: Credits,
+    /// What is bought by itself.
+    pub auto_refill: Option<AutoRefill>,
+}
+
+impl Wallet {
+    /// Credits that calls may draw on, with those that would be bought for them.
+    #[must_use]
+    pub fn within_reach(&self) -> Credits {
+        let refill = self.auto_refill.map_or(0, |refill| refill.credits);
+        self.balance - self.reserved + refill
+    }
 }
 
 /// A step of the wallet's history that an operator takes.
 #[derive(Debug, Clone)]
 pub struct NewLedgerEntry {
-    /// `purchase`, `auto_refill`, `refund`, `manual_credit` or `manual_debit`.
-    pub kind: String,
+    /// What it is.
+    pub kind: TransactionType,
     /// Signed credits.
     pub amount: Credits,
     /// Why.

@@ -128,10 +128,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>, StoreError> {
-        read!(self, |conn| {
-            let row = queries::accounts::wallet(conn, account).await?;
-            Ok(row.map(|(balance, reserved)| Wallet { balance, reserved }))
-        })
+        read!(self, |conn| queries::accounts::wallet(conn, account).await)
     }
 
     /// Writes a ledger row and moves the balance; returns the new balance.

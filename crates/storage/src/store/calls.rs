@@ -57,6 +57,7 @@ impl Store {
                     key: Some(call.key_id),
                     budget: call.key_budget,
                     month: call.at.utc_month(),
+                    at: call.at,
                 };
                 match queries::wallets::hold(conn, &draw, call.reserve).await? {
                     Reserve::Held => {}
@@ -305,13 +306,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn top_up(&self, id: ConversationId, credits: Credits) -> Result<bool, StoreError> {
+    pub async fn top_up(
+        &self,
+        id: ConversationId,
+        credits: Credits,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         write!(self, |conn| {
             use queries::wallets::Reserve;
-            Ok(match queries::wallets::top_up(conn, id, credits).await? {
-                Reserve::Held => Verdict::Commit(true),
-                Reserve::WalletTooLow | Reserve::BudgetTooLow => Verdict::Rollback(false),
-            })
+            Ok(
+                match queries::wallets::top_up(conn, id, credits, now).await? {
+                    Reserve::Held => Verdict::Commit(true),
+                    Reserve::WalletTooLow | Reserve::BudgetTooLow => Verdict::Rollback(false),
+                },
+            )
         })
     }
 

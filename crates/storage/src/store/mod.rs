@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod batches;
+mod billing;
 mod calls;
 mod conversation_retention;
 mod credentials;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use offhook_domain::LogEntryId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, InvitationId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
+    EndpointId, EventId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
     RecipientId, RequestId, Timestamp, ToolId,
 };
 use ring::rand::{SecureRandom, SystemRandom};
@@ -322,6 +323,7 @@ minted! { LogEntryId }
 minted! { BatchId CredentialId PhoneNumberId RecipientId }
 
 minted! { InvitationId }
+minted! { InvoiceId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

@@ -328,7 +328,7 @@ mod only_postgres {
              UPDATE wallets SET reserved = reserved - 10 WHERE account_id = {account}"
         ))
         .await;
-        let topping = tokio::spawn(async move { store.top_up(id, 5).await.unwrap() });
+        let topping = tokio::spawn(async move { store.top_up(id, 5, T0).await.unwrap() });
         let waiting =
             "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         while watch.count(waiting).await < 1 {

@@ -7,7 +7,7 @@ use offhook_storage::{CallEnd, DeliveryFilter, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
-use crate::shop::{Shop, after, end, node, settlement, turn};
+use crate::shop::{Shop, T0, after, end, node, settlement, turn};
 
 contract! {
     async fn turns_are_numbered_in_order_and_tools_do_not_count_as_messages(store: Store) {
@@ -112,10 +112,10 @@ contract! {
         let budget = "SELECT CAST(spent AS TEXT) || ' ' || CAST(reserved AS TEXT) AS line FROM key_budgets";
         assert_eq!(raw.line(budget).await, "0 10");
         let claim = shop.claim_at(5, node(), crate::shop::T0).await[0].claim_id.unwrap();
-        assert!(store.top_up(id, 5).await.unwrap());
+        assert!(store.top_up(id, 5, T0).await.unwrap());
         assert_eq!(raw.line(budget).await, "0 15");
-        assert!(!store.top_up(id, 86).await.unwrap(), "beyond the key's budget");
-        assert!(!store.top_up(id, 2_000).await.unwrap(), "beyond the wallet");
+        assert!(!store.top_up(id, 86, T0).await.unwrap(), "beyond the key's budget");
+        assert!(!store.top_up(id, 2_000, T0).await.unwrap(), "beyond the wallet");
         assert_eq!(raw.line(budget).await, "0 15");
         assert_eq!(shop.wallet().await, (1_000, 15));
 
@@ -127,7 +127,7 @@ contract! {
             .unwrap();
         assert_eq!(raw.line(budget).await, "12 0");
         assert_eq!(shop.wallet().await, (988, 0));
-        assert!(!store.top_up(id, 1).await.unwrap(), "a settled call holds nothing more");
+        assert!(!store.top_up(id, 1, T0).await.unwrap(), "a settled call holds nothing more");
         assert_eq!(shop.wallet().await, (988, 0));
     }
 
@@ -149,7 +149,9 @@ contract! {
             let refused = raw.try_run(&second).await.unwrap_err();
             assert!(refused.to_lowercase().contains("unique"), "{refused}");
         }
-        let second = format!("INSERT INTO ledger VALUES ({fresh}, {account}, 9, 'debit', -1, 0, '', {call}, {now})");
+        let second = format!(
+            "INSERT INTO ledger VALUES ({fresh}, {account}, 9, 'debit', -1, 0, '', {call}, {now}, NULL)"
+        );
         let refused = raw.try_run(&second).await.unwrap_err();
         assert!(refused.to_lowercase().contains("unique"), "{refused}");
     }

@@ -6,6 +6,8 @@ mod agents;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
+mod billing;
+#[cfg(test)]
 mod claiming;
 #[cfg(test)]
 mod closing;

@@ -167,7 +167,9 @@ impl Shop {
     /// Balance and reserved.
     pub(crate) async fn wallet(&self) -> (Credits, Credits) {
         let wallet = self.store.wallet(self.account).await.unwrap().unwrap();
-        let Wallet { balance, reserved } = wallet;
+        let Wallet {
+            balance, reserved, ..
+        } = wallet;
         (balance, reserved)
     }
 
@@ -282,7 +284,7 @@ pub(crate) fn new_endpoint(account: AccountId, at: Timestamp) -> Endpoint {
 
 pub(crate) fn entry(kind: &str, amount: Credits) -> NewLedgerEntry {
     NewLedgerEntry {
-        kind: kind.to_owned(),
+        kind: kind.parse().unwrap(),
         amount,
         description: "for the test".to_owned(),
         at: T0,

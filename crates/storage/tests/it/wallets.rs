@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use futures_util::future::join_all;
 use offhook_domain::{CallState, ClaimId, ConversationId};
-use offhook_storage::{Placed, Store};
+use offhook_storage::{AutoRefill, Placed, Store};
 use offhook_testkit::{TestDatabase, contract};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use crate::billing::{assert_books, audited};
 use crate::raw::Raw;
 use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, settlement};
 
@@ -17,6 +18,8 @@ use crate::shop::{CANCELLED, Shop, T0, after, end, entry, node, settlement};
 #[derive(Debug, Clone)]
 enum Step {
     Credit(i64),
+    Debit(i64),
+    Refill(Option<(i64, i64)>),
     Place { hold: i64, budget: Option<i64> },
     TopUp(i64),
     Cancel,
@@ -27,6 +30,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (1..200i64).prop_map(Step::Credit),
+        (1..50i64).prop_map(Step::Debit),
+        prop::option::of((0..80i64, 1..90i64)).prop_map(Step::Refill),
         (0..60i64, prop::option::of(0..300i64))
             .prop_map(|(hold, budget)| Step::Place { hold, budget }),
         (1..60i64).prop_map(Step::TopUp),
@@ -53,6 +58,24 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
                 .change_wallet(shop.account, entry("purchase", credits))
                 .await;
             assert!(balance.unwrap() >= credits);
+        }
+        Step::Debit(credits) => {
+            let audited = audited("wallet.credit");
+            // Refused where calls hold what it would take.
+            store
+                .credit_wallet(shop.account, entry("manual_debit", -credits), None, audited)
+                .await
+                .unwrap();
+        }
+        Step::Refill(refill) => {
+            let refill = refill.map(|(threshold, credits)| AutoRefill {
+                threshold,
+                credits,
+                cents: credits * 7,
+            });
+            let audited = audited("wallet.auto_refill");
+            let set = store.set_auto_refill(shop.account, refill, audited).await;
+            assert!(set.unwrap());
         }
         Step::Place { hold, budget } => {
             let mut call = shop.call(T0);
@@ -85,7 +108,7 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
         }
         Step::TopUp(credits) => {
             if let Some((id, _, held)) = calls.owned.front_mut()
-                && store.top_up(*id, credits).await.unwrap()
+                && store.top_up(*id, credits, T0).await.unwrap()
             {
                 *held += credits;
             }
@@ -107,6 +130,7 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
 
 /// Balance = sum of the ledger = newest `balance_after`; reserved = sum of reservations; never more held than there is.
 async fn check(raw: &mut Raw, shop: &Shop) {
+    assert_books(shop).await;
     let (balance, reserved) = shop.wallet().await;
     let account = raw.id(shop.account.uuid());
     let mut number = async |select: &str| {
@@ -178,7 +202,7 @@ contract! {
                         // Topping up while the call is being settled.
                         let topping = tokio::spawn({
                             let store = store.clone();
-                            async move { store.top_up(id, 1).await.unwrap() }
+                            async move { store.top_up(id, 1, T0).await.unwrap() }
                         });
                         store.close_call(id, claim, end()).await.unwrap();
                         let settled = settlement(CallState::Completed, 0);

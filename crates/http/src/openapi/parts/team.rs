@@ -19,7 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
             Answer::One("TeamMembers"),
             "List the active members, the oldest first, and the seats",
         )
-        .filters(paging().to_vec()),
+        .filters(paging((20, 100)).to_vec()),
     ]
 }
 

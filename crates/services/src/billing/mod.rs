@@ -1,0 +1,151 @@
+//! What an account pays and uses (decision 6.9).
+
+mod months;
+mod operator;
+mod pdf;
+
+use std::sync::Arc;
+
+use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
+use offhook_storage::{Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, Wallet};
+
+use crate::{Caller, Page, Shared};
+
+pub(crate) use months::{enter, enter_months};
+pub use operator::BillingError;
+
+/// Days that one answer about usage may cover.
+pub const USAGE_DAYS: i32 = 366;
+
+/// Days that it covers unless said.
+const USAGE_DEFAULT_DAYS: i32 = 30;
+
+/// Billing.
+#[derive(Clone)]
+pub struct Billing(pub(super) Arc<Shared>);
+
+impl Billing {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// What the caller's wallet holds.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails, or the account has no wallet.
+    pub async fn wallet(&self, account: AccountId) -> Result<Wallet, StoreError> {
+        let wallet = self.0.store.wallet(account).await?;
+        wallet.ok_or_else(|| StoreError::Corrupt("an account without a wallet".to_owned()))
+    }
+
+    /// When the plan's credits come and its fee falls due again: the first instant of the next UTC month. `None` for
+    /// one that has neither, and for one by contract.
+    #[must_use]
+    pub fn renews_at(&self, terms: &PlanTerms) -> Option<Timestamp> {
+        let has = |amount: Option<u32>| amount.is_some_and(|amount| amount > 0);
+        let renews = has(terms.usd_per_month) || has(terms.credits_per_month);
+        renews.then(|| Timestamp::of_utc_month(self.0.clock.now().utc_month() + 1))
+    }
+
+    /// A page of the wallet's ledger behind number `after`, the newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn transactions(
+        &self,
+        account: AccountId,
+        filter: LedgerFilter,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Page<LedgerEntry>, StoreError> {
+        let store = &self.0.store;
+        let rows = store
+            .ledger(account, filter, after, i64::from(limit))
+            .await?;
+        Ok(Page::of(rows, limit))
+    }
+
+    /// A page of invoices behind month `after`, the newest month first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn invoices(
+        &self,
+        account: AccountId,
+        after: Option<i32>,
+        limit: u32,
+    ) -> Result<Page<Invoice>, StoreError> {
+        let store = &self.0.store;
+        let rows = store.invoices(account, after, i64::from(limit)).await?;
+        Ok(Page::of(rows, limit))
+    }
+
+    /// An invoice as a PDF; `None` if the account has no such invoice.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn invoice_pdf(
+        &self,
+        caller: &Caller,
+        id: InvoiceId,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.0.store.invoice(caller.account.id, id).await?;
+        Ok(found.map(|(invoice, lines)| pdf::render(&caller.account, &invoice, &lines)))
+    }
+
+    /// The days that a question about usage covers: both ends with their days; `to` is today unless said, and `from` so
+    /// that 30 days are covered.
+    ///
+    /// # Errors
+    /// A clause that says what is wrong with `from`: more than 366 days.
+    pub fn usage_days(
+        &self,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> Result<(i32, i32), String> {
+        let today = self.0.clock.now().utc_day();
+        let from = from.map(Timestamp::utc_day);
+        let last = to.map_or_else(
+            || from.map_or(today, |from| today.max(from)),
+            Timestamp::utc_day,
+        );
+        let first = from.unwrap_or(last - (USAGE_DEFAULT_DAYS - 1));
+        if last - first >= USAGE_DAYS {
+            return Err(format!(
+                "must not be more than {USAGE_DAYS} days before `to`, both days included"
+            ));
+        }
+        Ok((first, last))
+    }
+
+    /// A page of the totals of these days, each day once, behind day `after`, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn usage(
+        &self,
+        account: AccountId,
+        (first, last): (i32, i32),
+        after: Option<i32>,
+        limit: u32,
+    ) -> Result<Page<UsageDay>, StoreError> {
+        let first = after.map_or(first, |after| first.max(after.saturating_add(1)));
+        let wanted = i32::try_from(limit).unwrap_or(USAGE_DAYS);
+        let end = last.min(first.saturating_add(wanted));
+        let mut found = self
+            .0
+            .store
+            .usage(account, first, end)
+            .await?
+            .into_iter()
+            .peekable();
+        let days = (first..=end).map(|day| {
+            let empty = UsageDay {
+                day,
+                ..UsageDay::default()
+            };
+            found.next_if(|total| total.day == day).unwrap_or(empty)
+        });
+        Ok(Page::of(days.collect(), limit))
+    }
+}

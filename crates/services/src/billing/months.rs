@@ -1,0 +1,66 @@
+//! The turn of the month: credits, fees and invoices of every account, once each, also for months that were slept through.
+
+use offhook_domain::AccountId;
+use offhook_storage::{Account, NewMonth, StoreError};
+
+use super::Billing;
+use crate::Shared;
+
+/// Accounts that are read at once.
+const BATCH: i64 = 200;
+
+/// Months that are caught up with at most; an account is not older than that.
+const MONTHS: i32 = 1_200;
+
+impl Billing {
+    /// Enters the months that accounts have reached since they were last looked at; returns how many. Every node may do
+    /// this at any time: a month is entered by the first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; the next time goes on from there.
+    pub async fn enter_months(&self) -> Result<usize, StoreError> {
+        enter_months(&self.0).await
+    }
+}
+
+/// As [`Billing::enter_months`].
+pub(crate) async fn enter_months(shared: &Shared) -> Result<usize, StoreError> {
+    let month = shared.clock.now().utc_month();
+    let (mut entered, mut after): (usize, Option<AccountId>) = (0, None);
+    loop {
+        let due = shared.store.months_due(month, after, BATCH).await?;
+        let Some((last, _)) = due.last() else {
+            return Ok(entered);
+        };
+        after = Some(last.id);
+        for (account, entered_last) in &due {
+            entered += enter(shared, account, *entered_last).await?;
+        }
+    }
+}
+
+/// Enters an account's months behind `last`, or from the one that it was made in.
+pub(crate) async fn enter(
+    shared: &Shared,
+    account: &Account,
+    last: Option<i32>,
+) -> Result<usize, StoreError> {
+    let now = shared.clock.now();
+    let made = account.created_at.utc_month();
+    let terms = shared.plans.terms(account.plan);
+    let first = last.map_or(made, |last| last + 1);
+    let mut entered = 0;
+    for month in first.max(now.utc_month() - MONTHS)..=now.utc_month() {
+        let credits = terms.credits_per_month.map_or(0, i64::from);
+        let new = NewMonth {
+            month,
+            plan: account.plan,
+            // The first month's were given when the account was made.
+            credits: if month == made { 0 } else { credits },
+            cents: terms.usd_per_month.map_or(0, i64::from) * 100,
+            at: now,
+        };
+        entered += usize::from(shared.store.enter_month(account.id, new).await?);
+    }
+    Ok(entered)
+}

@@ -1,0 +1,276 @@
+//! What the operator does with wallets and invoices, and the look whether the books add up.
+
+use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
+use offhook_storage::{Audited, AutoRefill, Books, Invoice, NewLedgerEntry, StoreError, Wallet};
+
+use super::Billing;
+
+/// The most credits that one entry moves: sums stay far below 2^63.
+const MAX_CREDITS: Credits = 1_000_000_000;
+
+/// Why a command of the operator was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BillingError {
+    /// A value is wrong; the sentence names it.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn invalid<T>(message: impl Into<String>) -> Result<T, BillingError> {
+    Err(BillingError::Invalid(message.into()))
+}
+
+impl Billing {
+    /// Writes an entry of the operator's and returns the wallet behind it. A purchase is billed with `cents`, or what
+    /// its credits cost on the account's plan.
+    ///
+    /// # Errors
+    /// [`BillingError::Invalid`] for an unknown account, a type that is not the operator's, credits that are not from 1
+    /// to 1,000,000,000, a description that is empty or too long, or a debit that is not covered.
+    pub async fn credit(
+        &self,
+        account: AccountId,
+        credits: Credits,
+        kind: TransactionType,
+        description: &str,
+        cents: Option<i64>,
+    ) -> Result<Wallet, BillingError> {
+        let description = description.trim();
+        if description.is_empty() || description.chars().count() > 200 {
+            return invalid("--description must have 1 to 200 characters");
+        }
+        check_credits("--credits", credits)?;
+        let plan = self.plan_of(account).await?;
+        let amount = match kind {
+            TransactionType::Purchase | TransactionType::Refund | TransactionType::ManualCredit => {
+                credits
+            }
+            TransactionType::ManualDebit => -credits,
+            TransactionType::AutoRefill | TransactionType::Debit => {
+                return invalid("--type must be purchase, refund, manual_credit or manual_debit");
+            }
+        };
+        let bought = kind == TransactionType::Purchase;
+        if cents.is_some() && !bought {
+            return invalid("--usd is what a purchase costs: leave it out");
+        }
+        let at = self.0.clock.now();
+        let entry = NewLedgerEntry {
+            kind,
+            amount,
+            description: description.to_owned(),
+            at,
+        };
+        let audited = Audited {
+            action: "wallet.credit",
+            target: format!("{kind} {amount}: {description}"),
+            at,
+        };
+        let cents = bought.then(|| cents.unwrap_or_else(|| self.list_price(plan, credits)));
+        let store = &self.0.store;
+        let written = store.credit_wallet(account, entry, cents, audited).await?;
+        if written.is_none() {
+            return invalid("--credits: the wallet does not have as many that no call holds");
+        }
+        Ok(self.wallet(account).await?)
+    }
+
+    /// Sets auto-refill, `(threshold, credits, cents)`, or ends it; what is due is bought at once. Without cents, the
+    /// credits cost what they do on the account's plan today.
+    ///
+    /// # Errors
+    /// [`BillingError::Invalid`] for an unknown account, or credits that are not from 1 to 1,000,000,000.
+    pub async fn set_auto_refill(
+        &self,
+        account: AccountId,
+        refill: Option<(Credits, Credits, Option<i64>)>,
+    ) -> Result<Wallet, BillingError> {
+        let plan = self.plan_of(account).await?;
+        let refill = match refill {
+            None => None,
+            Some((threshold, credits, cents)) => {
+                check_credits("--threshold", threshold)?;
+                check_credits("--amount", credits)?;
+                let cents = cents.unwrap_or_else(|| self.list_price(plan, credits));
+                Some(AutoRefill {
+                    threshold,
+                    credits,
+                    cents,
+                })
+            }
+        };
+        let audited = Audited {
+            action: "wallet.auto_refill",
+            target: match refill {
+                Some(refill) => format!("{} below {}", refill.credits, refill.threshold),
+                None => "off".to_owned(),
+            },
+            at: self.0.clock.now(),
+        };
+        self.0
+            .store
+            .set_auto_refill(account, refill, audited)
+            .await?;
+        Ok(self.wallet(account).await?)
+    }
+
+    /// Says that an open invoice has been paid, or is not to be.
+    ///
+    /// # Errors
+    /// [`BillingError::Invalid`] for another status, an unknown invoice, or one that is not open.
+    pub async fn mark(
+        &self,
+        id: InvoiceId,
+        status: InvoiceStatus,
+    ) -> Result<Invoice, BillingError> {
+        if !matches!(status, InvoiceStatus::Paid | InvoiceStatus::Void) {
+            return invalid("--status must be paid or void");
+        }
+        let audited = Audited {
+            action: "invoice.mark",
+            target: format!("{id} {status}"),
+            at: self.0.clock.now(),
+        };
+        match self.0.store.mark_invoice(id, status, audited).await? {
+            Some((invoice, true)) => Ok(invoice),
+            Some((invoice, false)) if invoice.status == status => Ok(invoice),
+            Some((invoice, false)) => invalid(format!(
+                "invoice {} is {}, and only an open one becomes {status}",
+                invoice.number, invoice.status
+            )),
+            None => invalid(format!("--id {id}: no such invoice")),
+        }
+    }
+
+    /// An account's newest invoices.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn newest_invoices(&self, account: AccountId) -> Result<Vec<Invoice>, StoreError> {
+        Ok(self.invoices(account, None, 100).await?.items)
+    }
+
+    /// What does not add up in the books of any account, a sentence each.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn faults(&self) -> Result<Vec<String>, StoreError> {
+        let mut faults = Vec::new();
+        for account in self.0.store.accounts().await? {
+            let id = account.id;
+            match self.0.store.books(id).await? {
+                Some(books) => {
+                    let of_account = faults_of(&books);
+                    faults.extend(
+                        of_account
+                            .iter()
+                            .map(|fault| format!("account {id}: {fault}")),
+                    );
+                }
+                None => faults.push(format!("account {id}: it has no wallet")),
+            }
+        }
+        Ok(faults)
+    }
+
+    async fn plan_of(&self, account: AccountId) -> Result<Plan, BillingError> {
+        match self.0.store.account(account).await? {
+            Some(account) => Ok(account.plan),
+            None => invalid(format!("--account {account}: no such account")),
+        }
+    }
+
+    /// What so many credits cost in US cents where the plan says it; by contract elsewhere, which is none here.
+    fn list_price(&self, plan: Plan, credits: Credits) -> i64 {
+        let terms = self.0.plans.terms(plan);
+        let of_month = terms.usd_per_month.zip(terms.credits_per_month);
+        match of_month {
+            Some((usd, per)) if per > 0 => {
+                let (exact, per) = (i64::from(usd) * 100, i64::from(per));
+                let cents = (i128::from(exact) * i128::from(credits) * 2 + i128::from(per))
+                    / (i128::from(per) * 2);
+                i64::try_from(cents).unwrap_or(i64::MAX)
+            }
+            _ => 0,
+        }
+    }
+}
+
+fn check_credits(flag: &str, credits: Credits) -> Result<(), BillingError> {
+    if (1..=MAX_CREDITS).contains(&credits) {
+        return Ok(());
+    }
+    invalid(format!("{flag} must be from 1 to {MAX_CREDITS}"))
+}
+
+fn faults_of(books: &Books) -> Vec<String> {
+    let equal = [
+        (
+            "the balance",
+            books.balance,
+            "the sum of the ledger",
+            books.ledger_sum,
+        ),
+        (
+            "the balance",
+            books.balance,
+            "that of the newest entry",
+            books.newest_balance,
+        ),
+        (
+            "what is reserved",
+            books.reserved,
+            "the sum of the reservations",
+            books.reservations,
+        ),
+        (
+            "the wallet's last number",
+            books.last_seq,
+            "the newest entry's",
+            books.newest_seq,
+        ),
+        (
+            "the ledger's last number",
+            books.last_seq,
+            "the number of its entries",
+            books.entries,
+        ),
+        (
+            "what debits took",
+            books.debits,
+            "the credits of the daily totals",
+            books.usage_credits,
+        ),
+        (
+            "entries with a wrong balance",
+            books.wrong_balances,
+            "none",
+            0,
+        ),
+        (
+            "invoices that are not the sum of their lines",
+            books.wrong_invoices,
+            "none",
+            0,
+        ),
+    ];
+    let mut faults: Vec<String> = equal
+        .iter()
+        .filter(|(_, one, _, other)| one != other)
+        .map(|(what, one, is_not, other)| format!("{what}: {one}; {is_not}: {other}"))
+        .collect();
+    // Old conversations are deleted; their days stay.
+    if books.usage_conversations < books.ended_conversations {
+        faults.push(format!(
+            "ended conversations: {}; in the daily totals: {}",
+            books.ended_conversations, books.usage_conversations
+        ));
+    }
+    if books.reserved < 0 {
+        faults.push(format!("what is reserved is negative: {}", books.reserved));
+    }
+    faults
+}

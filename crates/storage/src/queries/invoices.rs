@@ -1,0 +1,185 @@
+//! Invoices: one an account and month, written line by line while it is a draft (decision 6.9).
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::{invoice_lines as lines, invoices};
+use crate::sql::V;
+use crate::{Invoice, InvoiceLine, StoreError};
+
+/// A line that is about to be written.
+pub(crate) struct NewLine {
+    pub(crate) month: i32,
+    pub(crate) entry: Option<(LedgerId, Credits)>,
+    pub(crate) description: String,
+    pub(crate) cents: i64,
+    pub(crate) at: Timestamp,
+}
+
+/// Adds a line to the draft of its month, or of the first later one if that has been issued. Whoever holds the wallet's
+/// row may take an invoice's; nobody goes the other way.
+pub(crate) async fn add_line(
+    conn: &mut Conn,
+    account: AccountId,
+    line: NewLine,
+) -> Result<InvoiceId, StoreError> {
+    let mut month = line.month;
+    let (id, position) = loop {
+        if let Some(found) = extend(conn, account, month, line.cents).await? {
+            break found;
+        }
+        begin(conn, account, month, line.at).await?;
+        if let Some(found) = extend(conn, account, month, line.cents).await? {
+            break found;
+        }
+        month += 1;
+    };
+    diesel::insert_into(lines::table)
+        .values((
+            lines::invoice_id.eq(V(id)),
+            lines::position.eq(position),
+            lines::ledger_id.eq(line.entry.map(|(entry, _)| entry)),
+            lines::description.eq(line.description),
+            lines::credits.eq(line.entry.map(|(_, credits)| credits)),
+            lines::amount_cents.eq(line.cents),
+            lines::created_at.eq(V(line.at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(id)
+}
+
+async fn extend(
+    conn: &mut Conn,
+    account: AccountId,
+    month: i32,
+    cents: i64,
+) -> Result<Option<(InvoiceId, i32)>, StoreError> {
+    Ok(diesel::update(invoices::table)
+        .filter(invoices::account_id.eq(V(account)))
+        .filter(invoices::month.eq(month))
+        .filter(invoices::status.eq(V(InvoiceStatus::Draft)))
+        .set((
+            invoices::amount_cents.eq(invoices::amount_cents + cents),
+            invoices::lines_count.eq(invoices::lines_count + 1),
+        ))
+        .returning((invoices::id, invoices::lines_count))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+async fn begin(
+    conn: &mut Conn,
+    account: AccountId,
+    month: i32,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let id: InvoiceId = crate::store::mint(at);
+    diesel::insert_into(invoices::table)
+        .values((
+            invoices::id.eq(V(id)),
+            invoices::account_id.eq(V(account)),
+            invoices::month.eq(month),
+            invoices::number.eq(number(account, month)),
+            invoices::status.eq(V(InvoiceStatus::Draft)),
+            invoices::amount_cents.eq(0),
+            invoices::lines_count.eq(0),
+            invoices::created_at.eq(V(at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// `INV-202604-` and the random end of the account's id: one an account and month, so its number needs no counter.
+fn number(account: AccountId, month: i32) -> String {
+    let id = account.uuid().simple().to_string().to_uppercase();
+    let (year, of_year) = (month.div_euclid(12), month.rem_euclid(12) + 1);
+    format!("INV-{year:04}{of_year:02}-{}", &id[20..])
+}
+
+/// Issues the account's drafts of earlier months.
+pub(crate) async fn issue_before(
+    conn: &mut Conn,
+    account: AccountId,
+    month: i32,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(invoices::table)
+        .filter(invoices::account_id.eq(V(account)))
+        .filter(invoices::month.lt(month))
+        .filter(invoices::status.eq(V(InvoiceStatus::Draft)))
+        .set((
+            invoices::status.eq(V(InvoiceStatus::Open)),
+            invoices::issued_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// One page behind `after`'s month, the newest month first, with one row more than `limit` if there is a next page.
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<i32>,
+    limit: i64,
+) -> Result<Vec<Invoice>, StoreError> {
+    let mut query = invoices::table
+        .filter(invoices::account_id.eq(V(account)))
+        .order(invoices::month.desc())
+        .limit(limit + 1)
+        .select(Invoice::as_select())
+        .into_boxed::<Db>();
+    if let Some(after) = after {
+        query = query.filter(invoices::month.lt(after));
+    }
+    Ok(query.load(conn).await?)
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: InvoiceId,
+) -> Result<Option<Invoice>, StoreError> {
+    Ok(invoices::table
+        .find(V(id))
+        .filter(invoices::account_id.eq(V(account)))
+        .select(Invoice::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn lines(conn: &mut Conn, id: InvoiceId) -> Result<Vec<InvoiceLine>, StoreError> {
+    Ok(lines::table
+        .filter(lines::invoice_id.eq(V(id)))
+        .order(lines::position)
+        .select(InvoiceLine::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// `open → paid | void`; the invoice as it is then, and whether it was this that moved it.
+pub(crate) async fn mark(
+    conn: &mut Conn,
+    id: InvoiceId,
+    status: InvoiceStatus,
+) -> Result<Option<(Invoice, bool)>, StoreError> {
+    let moved = diesel::update(invoices::table.find(V(id)))
+        .filter(invoices::status.eq(V(InvoiceStatus::Open)))
+        .set(invoices::status.eq(V(status)))
+        .execute(conn)
+        .await?;
+    let invoice = invoices::table
+        .find(V(id))
+        .select(Invoice::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(invoice.map(|invoice| (invoice, moved > 0)))
+}

@@ -1,0 +1,115 @@
+//! Reading the wallet's ledger, newest first by its numbers, and looking whether the books add up.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Timestamp};
+
+use super::super::{Conn, Db};
+use crate::schema::ledger;
+use crate::sql::{self, V};
+use crate::{Books, LedgerEntry, LedgerFilter, StoreError};
+
+/// One page behind number `after`, with one row more than `limit` if there is a next page.
+pub(crate) async fn page(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: LedgerFilter,
+    after: Option<i64>,
+    limit: i64,
+) -> Result<Vec<LedgerEntry>, StoreError> {
+    let mut query = ledger::table
+        .filter(ledger::account_id.eq(V(account)))
+        .order(ledger::seq.desc())
+        .limit(limit + 1)
+        .select(LedgerEntry::as_select())
+        .into_boxed::<Db>();
+    let mut below = after;
+    if let Some(until) = filter.until {
+        let Some(last) = last_until(conn, account, until).await? else {
+            return Ok(Vec::new());
+        };
+        below = Some(below.map_or(last + 1, |below| below.min(last + 1)));
+    }
+    if let Some(since) = filter.since {
+        let Some(first) = first_since(conn, account, since).await? else {
+            return Ok(Vec::new());
+        };
+        query = query.filter(ledger::seq.ge(first));
+    }
+    if let Some(below) = below {
+        query = query.filter(ledger::seq.lt(below));
+    }
+    if let Some(kind) = filter.kind {
+        query = query.filter(ledger::kind.eq(V(kind)));
+    }
+    Ok(query.load(conn).await?)
+}
+
+/// The number of the last entry at or before `until`.
+async fn last_until(
+    conn: &mut Conn,
+    account: AccountId,
+    until: Timestamp,
+) -> Result<Option<i64>, StoreError> {
+    Ok(ledger::table
+        .filter(ledger::account_id.eq(V(account)))
+        .filter(ledger::created_at.le(V(until)))
+        .order((ledger::created_at.desc(), ledger::seq.desc()))
+        .select(ledger::seq)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// The number of the first entry at or after `since`.
+async fn first_since(
+    conn: &mut Conn,
+    account: AccountId,
+    since: Timestamp,
+) -> Result<Option<i64>, StoreError> {
+    Ok(ledger::table
+        .filter(ledger::account_id.eq(V(account)))
+        .filter(ledger::created_at.ge(V(since)))
+        .order((ledger::created_at, ledger::seq))
+        .select(ledger::seq)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Every sum over an account's books in one statement, so that all are of one instant.
+pub(crate) async fn books(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Option<Books>, StoreError> {
+    Ok(diesel::sql_query(
+        "SELECT w.balance, w.reserved, w.last_seq, \
+           CAST((SELECT COALESCE(SUM(amount_credits), 0) FROM ledger WHERE account_id = $1) AS bigint) \
+             AS ledger_sum, \
+           COALESCE((SELECT balance_after_credits FROM ledger WHERE account_id = $1 \
+             ORDER BY seq DESC LIMIT 1), 0) AS newest_balance, \
+           COALESCE((SELECT MAX(seq) FROM ledger WHERE account_id = $1), 0) AS newest_seq, \
+           (SELECT COUNT(*) FROM ledger WHERE account_id = $1) AS entries, \
+           (SELECT COUNT(*) FROM (SELECT balance_after_credits AS said, \
+             SUM(amount_credits) OVER (ORDER BY seq) AS summed FROM ledger WHERE account_id = $1) AS b \
+             WHERE said <> summed) AS wrong_balances, \
+           CAST((SELECT COALESCE(SUM(credits), 0) FROM reservations WHERE account_id = $1) AS bigint) \
+             AS reservations, \
+           CAST((SELECT COALESCE(-SUM(amount_credits), 0) FROM ledger \
+             WHERE account_id = $1 AND type = 'debit') AS bigint) AS debits, \
+           CAST((SELECT COALESCE(SUM(credits), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
+             AS usage_credits, \
+           CAST((SELECT COALESCE(SUM(conversations), 0) FROM usage_days WHERE account_id = $1) AS bigint) \
+             AS usage_conversations, \
+           (SELECT COUNT(*) FROM conversations WHERE account_id = $1 \
+             AND state IN ('completed', 'failed')) AS ended_conversations, \
+           (SELECT COUNT(*) FROM invoices i WHERE i.account_id = $1 AND i.amount_cents <> \
+             (SELECT COALESCE(SUM(l.amount_cents), 0) FROM invoice_lines l WHERE l.invoice_id = i.id)) \
+             AS wrong_invoices \
+         FROM wallets w WHERE w.account_id = $1",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .get_result(conn)
+    .await
+    .optional()?)
+}

@@ -1,0 +1,98 @@
+//! The months that accounts enter: each brings its credits and fee once, and ends the month before.
+
+use std::collections::HashMap;
+
+use diesel::dsl::{exists, max, not};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, LedgerId, TransactionType};
+
+use super::super::{Conn, Db, dialect};
+use super::{invoices, wallets};
+use crate::schema::{account_months as months, accounts};
+use crate::sql::V;
+use crate::{Account, NewLedgerEntry, NewMonth, StoreError};
+
+/// Accounts that have not entered `month`, behind `after` by id, with the last one that they did enter.
+pub(crate) async fn due(
+    conn: &mut Conn,
+    month: i32,
+    after: Option<AccountId>,
+    limit: i64,
+) -> Result<Vec<(Account, Option<i32>)>, StoreError> {
+    let entered = months::table
+        .filter(months::account_id.eq(accounts::id))
+        .filter(months::month.eq(month));
+    let mut query = accounts::table
+        .filter(not(exists(entered)))
+        .order(accounts::id)
+        .limit(limit)
+        .select(Account::as_select())
+        .into_boxed::<Db>();
+    if let Some(after) = after {
+        query = query.filter(accounts::id.gt(V(after)));
+    }
+    let due: Vec<Account> = query.load(conn).await?;
+    let last: Vec<(AccountId, Option<i32>)> = months::table
+        .filter(months::account_id.eq_any(due.iter().map(|account| V(account.id))))
+        .group_by(months::account_id)
+        .select((months::account_id, max(months::month)))
+        .load(conn)
+        .await?;
+    let last: HashMap<AccountId, Option<i32>> = last.into_iter().collect();
+    Ok(due
+        .into_iter()
+        .map(|account| {
+            let last = last.get(&account.id).copied().flatten();
+            (account, last)
+        })
+        .collect())
+}
+
+/// Enters a month; `false` if the account has, or another process is at it.
+pub(crate) async fn enter(
+    conn: &mut Conn,
+    account: AccountId,
+    new: NewMonth,
+) -> Result<bool, StoreError> {
+    if !dialect::try_lock_account(conn, account).await? {
+        return Ok(false);
+    }
+    let entered = diesel::insert_into(months::table)
+        .values((
+            months::account_id.eq(V(account)),
+            months::month.eq(new.month),
+            months::credits.eq(new.credits),
+            months::entered_at.eq(V(new.at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    if entered == 0 {
+        return Ok(false);
+    }
+    let first = offhook_domain::Timestamp::of_utc_month(new.month).utc_date();
+    let of_month = format!("{} plan, {}", new.plan, first.get(..7).unwrap_or_default());
+    if new.credits > 0 {
+        let id: LedgerId = crate::store::mint(new.at);
+        let entry = NewLedgerEntry {
+            kind: TransactionType::ManualCredit,
+            amount: new.credits,
+            description: format!("Monthly credits of the {of_month}"),
+            at: new.at,
+        };
+        wallets::append(conn, account, id, entry, None).await?;
+    }
+    if new.cents > 0 {
+        let line = invoices::NewLine {
+            month: new.month,
+            entry: None,
+            description: format!("Fee of the {of_month}"),
+            cents: new.cents,
+            at: new.at,
+        };
+        invoices::add_line(conn, account, line).await?;
+    }
+    invoices::issue_before(conn, account, new.month, new.at).await?;
+    Ok(true)
+}

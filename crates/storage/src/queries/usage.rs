@@ -1,0 +1,53 @@
+//! Daily totals (decision 6.9). A conversation counts on the UTC day that it began, once it has ended.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::AccountId;
+
+use super::super::Conn;
+use crate::schema::usage_days as days;
+use crate::sql::V;
+use crate::{StoreError, UsageDay};
+
+/// Adds `more` to its day.
+pub(crate) async fn add(
+    conn: &mut Conn,
+    account: AccountId,
+    more: UsageDay,
+) -> Result<(), StoreError> {
+    diesel::insert_into(days::table)
+        .values((
+            days::account_id.eq(V(account)),
+            days::day.eq(more.day),
+            days::calls.eq(more.calls),
+            days::conversations.eq(more.conversations),
+            days::duration_seconds.eq(more.duration_seconds),
+            days::credits.eq(more.credits),
+        ))
+        .on_conflict((days::account_id, days::day))
+        .do_update()
+        .set((
+            days::calls.eq(days::calls + more.calls),
+            days::conversations.eq(days::conversations + more.conversations),
+            days::duration_seconds.eq(days::duration_seconds + more.duration_seconds),
+            days::credits.eq(days::credits + more.credits),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The days from `first` to `last` on which something ended, the oldest first.
+pub(crate) async fn between(
+    conn: &mut Conn,
+    account: AccountId,
+    (first, last): (i32, i32),
+) -> Result<Vec<UsageDay>, StoreError> {
+    Ok(days::table
+        .filter(days::account_id.eq(V(account)))
+        .filter(days::day.between(first, last))
+        .order(days::day)
+        .select(UsageDay::as_select())
+        .load(conn)
+        .await?)
+}

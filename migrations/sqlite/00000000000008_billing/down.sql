@@ -1,0 +1,11 @@
+DROP TABLE usage_days;
+DROP TABLE account_months;
+DROP TABLE invoice_lines;
+DROP TABLE invoices;
+DROP INDEX ledger_time;
+DROP INDEX ledger_type;
+ALTER TABLE ledger DROP COLUMN invoice_id;
+ALTER TABLE wallets DROP COLUMN refill_cents;
+ALTER TABLE wallets DROP COLUMN refill_credits;
+ALTER TABLE wallets DROP COLUMN refill_threshold;
+ALTER TABLE wallets DROP COLUMN last_entry_at;

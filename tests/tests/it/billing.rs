@@ -1,0 +1,135 @@
+//! What an account pays and uses, and what the operator does about it (decisions 6.9 and 10.2).
+
+use offhook_tests::{Account, Options, Server, both, model_server, text};
+use serde_json::{Value, json};
+
+fn data(list: &Value) -> &[Value] {
+    list["data"].as_array().map_or(&[], Vec::as_slice)
+}
+
+async fn credit(server: &Server, account: &Account, kind: &str, credits: &str) -> Value {
+    let what = [
+        "--type",
+        kind,
+        "--credits",
+        credits,
+        "--description",
+        "By hand",
+    ];
+    let command = ["wallet", "credit", "--account", &account.id];
+    server.cli(&[&command[..], &what].concat()).await
+}
+
+both! {
+    async fn an_operator_moves_credits_while_the_service_runs(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account_with("starter", 100).await;
+        let stranger = server.account_with("pro", 7).await;
+        for (kind, balance) in [
+            ("purchase", 150),
+            ("refund", 200),
+            ("manual_credit", 250),
+            ("manual_debit", 200),
+        ] {
+            let wallet = credit(&server, &account, kind, "50").await;
+            assert_eq!(wallet["balance_credits"], balance);
+            let credits = account.read("/v1/billing/credits").await;
+            assert_eq!(credits["balance_credits"], balance);
+        }
+        let list = account.read("/v1/billing/transactions").await;
+        let said: Vec<_> = data(&list)
+            .iter()
+            .map(|entry| {
+                let receipt = entry["receipt_url"].is_string();
+                json!([entry["type"], entry["amount_credits"], entry["balance_after_credits"], receipt])
+            })
+            .collect();
+        assert_eq!(
+            json!(said),
+            json!([
+                ["manual_debit", -50, 200, false],
+                ["manual_credit", 50, 250, false],
+                ["refund", 50, 200, false],
+                ["purchase", 50, 150, true],
+                ["manual_credit", 100, 100, false],
+            ])
+        );
+        let only = account.read("/v1/billing/transactions?type=purchase").await;
+        assert_eq!(data(&only).len(), 1);
+        let receipt = text(&data(&only)[0]["receipt_url"]);
+        let pdf = account.get(receipt).send().await;
+        assert_eq!((pdf.status, pdf.header("content-type")), (200, Some("application/pdf")));
+        assert!(pdf.body.starts_with(b"%PDF-"));
+        stranger.get(receipt).send().await.assert_error(404, "not_found");
+        // 49 dollars for the plan, and 50 credits at 49 / 500.
+        let invoices = account.read("/v1/billing/invoices").await;
+        let [draft] = data(&invoices) else {
+            panic!("{invoices}");
+        };
+        assert_eq!(draft["amount_usd"].as_f64(), Some(53.9));
+        assert_eq!((&draft["status"], &draft["issued_at"]), (&json!("draft"), &json!(null)));
+
+        let refused = ["--type", "manual_debit", "--credits", "201", "--description", "Too much"];
+        let command = ["wallet", "credit", "--account", &account.id];
+        let refused = server.run(&[&command[..], &refused].concat()).await;
+        assert!(!refused.status.success());
+        let early = ["invoice", "mark", "--id", text(&draft["id"]), "--status", "paid"];
+        assert!(!server.run(&early).await.status.success(), "a draft is not to be paid");
+        assert_eq!(server.cli(&["doctor"]).await, json!({"faults": []}));
+    }
+
+    async fn a_call_below_the_threshold_buys_credits_once(database: Database) {
+        let options = Options::on(database)
+            .set("models.openai.base_url", model_server().await)
+            .set("models.openai.api_key", "sk-test");
+        let server = Server::start(options).await;
+        let account = server.account_with("scale", 10).await;
+        let set = [
+            "wallet", "auto-refill", "--account", &account.id, "--threshold", "9", "--amount", "100",
+        ];
+        let wallet = server.cli(&set).await;
+        assert_eq!(wallet["auto_refill"]["enabled"], true);
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "Talk.",
+                "first_message": "Hello, this is Eva.",
+                "llm": {"provider": "openai", "model": "gpt-4.1"},
+                "conversation": {"max_duration_s": 60},
+            }))
+            .await;
+        let handle = account.call(&agent, "+5215512345678").await;
+        let call = account.ended(&handle).await;
+        let list = account.read("/v1/billing/transactions").await;
+        let kinds: Vec<_> = data(&list).iter().map(|entry| text(&entry["type"])).collect();
+        assert_eq!(kinds, ["debit", "auto_refill", "manual_credit"], "{list}");
+        let debit = &data(&list)[0];
+        assert_eq!(debit["amount_credits"].as_i64(), call["credits"].as_i64().map(|cost| -cost));
+        assert_eq!(debit["conversation_id"].as_str(), handle.strip_prefix("call_"));
+        let usage = account.read("/v1/billing/usage").await;
+        let credits: i64 = data(&usage).iter().filter_map(|day| day["credits"].as_i64()).sum();
+        assert_eq!(Some(-credits), debit["amount_credits"].as_i64());
+        let off = ["wallet", "auto-refill", "--account", &account.id, "--off"];
+        assert_eq!(server.cli(&off).await["auto_refill"]["enabled"], false);
+        assert_eq!(server.cli(&["doctor"]).await, json!({"faults": []}));
+    }
+
+    async fn a_smaller_plan_wants_a_yes(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("pro").await;
+        let smaller = ["account", "set-plan", "--account", &account.id, "--plan", "starter"];
+        let refused = server.run(&smaller).await;
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("--yes"), "{said}");
+        assert!(said.contains("30 days") && said.contains("knowledge"), "{said}");
+        let plan = account.read("/v1/billing/plan").await;
+        assert_eq!((&plan["plan"], &plan["engine_module"]), (&json!("pro"), &json!(true)));
+        let moved = server.cli(&[&smaller[..], &["--yes"]].concat()).await;
+        assert_eq!(moved["plan"], "starter");
+        let plan = account.read("/v1/billing/plan").await;
+        assert_eq!((&plan["plan"], &plan["engine_module"]), (&json!("starter"), &json!(false)));
+        assert!(plan["renews_at"].is_string());
+        let larger = ["account", "set-plan", "--account", &account.id, "--plan", "enterprise"];
+        server.cli(&larger).await;
+        assert_eq!(account.read("/v1/billing/plan").await["renews_at"], json!(null));
+    }
+}
