@@ -16,8 +16,17 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// Reading a strange file comes before all else: that child can open nothing once its limits are set, no runtime either.
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next().as_deref(), arguments.next()) {
+        (Some(offhook_documents::COMMAND), Some(format)) => offhook_documents::serve_child(&format),
+        _ => run(),
+    }
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn run() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,11 +7,14 @@ use anyhow::{Context as _, bail};
 use offhook_carriers::{RemoteSimulator, Simulator};
 use offhook_dispatch::sender::Sender;
 use offhook_dispatch::{DispatchConfig, Dispatcher};
+use offhook_documents::ChildExtractor;
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
 use offhook_providers::{ModelRegistry, SimulatedLegacy, voice_library};
-use offhook_services::{CallSettings, Catalog, ModelKind, Services, ServicesConfig, SystemClock};
+use offhook_services::{
+    CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SystemClock,
+};
 use offhook_storage::{Store, StoreConfig, mint};
 
 use crate::data_dir;
@@ -134,6 +137,18 @@ fn carrier(settings: &Settings) -> anyhow::Result<Arc<dyn Carrier>> {
             settings.simulator.speed.unwrap_or(1.0),
         ))),
     }
+}
+
+/// The worker that reads documents, each in a child of this binary.
+///
+/// # Errors
+/// The binary's own path is unknown, or its client cannot be set up.
+pub(crate) fn librarian(services: &Services) -> anyhow::Result<Librarian> {
+    let program = std::env::current_exe().context("the path of this binary is unknown")?;
+    let extractor = Arc::new(ChildExtractor::new(program));
+    // Whatever webhooks may do, a document's address is public (decision 7.5).
+    let client = GuardedClient::new(Policy::default())?;
+    Ok(services.librarian(extractor, client))
 }
 
 /// A client for a service on this machine: the environment's proxies have no part in that.

@@ -67,7 +67,9 @@ struct Workers {
     logs: JoinHandle<()>,
     /// Asks the voice providers for their lists.
     voices: JoinHandle<()>,
-    /// No new calls are claimed.
+    /// Reads documents.
+    librarian: JoinHandle<()>,
+    /// No new calls and documents are claimed.
     stop: CancellationToken,
     /// The calls that go on say goodbye.
     hurry: CancellationToken,
@@ -129,6 +131,7 @@ impl Running {
             _ = &mut self.workers.dispatcher => "the dispatcher",
             _ = &mut self.workers.voices => "the synchronisation of voices",
             _ = &mut self.workers.logs => "the writer of the request log",
+            _ = &mut self.workers.librarian => "the reader of documents",
         };
         anyhow::anyhow!("{part} ended unexpectedly")
     }
@@ -159,7 +162,7 @@ impl Running {
     async fn drain(self) {
         self.services.health().stop();
         self.workers.stop.cancel();
-        finish(self.workers.dialer).await;
+        tokio::join!(finish(self.workers.dialer), finish(self.workers.librarian));
         let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
         let (_, (), ()) = tokio::join!(last_events, self.http.stop(), finish(self.workers.voices),);
         self.workers.stop_logs.cancel();
@@ -233,8 +236,10 @@ impl Workers {
         let dispatcher = parts::dispatcher(settings, services)?.run(stop_deliveries.clone());
         let voices = services.voices().clone().run(stop.clone());
         let logs = services.request_logs().clone().run(stop_logs.clone());
+        let librarian = parts::librarian(services)?.run(stop.clone());
         Ok(Self {
             dialer: tokio::spawn(dialer),
+            librarian: tokio::spawn(librarian),
             dispatcher: tokio::spawn(dispatcher),
             logs: tokio::spawn(logs),
             voices: tokio::spawn(voices),

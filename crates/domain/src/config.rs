@@ -123,10 +123,9 @@ impl AgentConfig {
     /// The first setting that differs from its default though nothing reads it yet (decision 6.2: refused at save).
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
-        const UNREAD: [&[&str]; 6] = [
+        const UNREAD: [&[&str]; 5] = [
             &["stt"],
             &["voice"],
-            &["knowledge_base"],
             &["conversation", "recording"],
             &["conversation", "audio"],
             &["conversation", "pronunciation"],

@@ -91,10 +91,14 @@ ids! {
     ConversationId;
     /// The delivery of one event to one endpoint.
     DeliveryId;
+    /// A knowledge document.
+    DocumentId;
     /// A webhook endpoint.
     EndpointId;
     /// An event (`X-Service-Event-Id`).
     EventId;
+    /// A folder of knowledge documents.
+    FolderId;
     /// An API key.
     KeyId;
     /// An entry of the request log.

@@ -5,6 +5,7 @@ mod batch;
 mod billing;
 mod call;
 mod credential;
+mod document;
 mod e164;
 mod email;
 mod ids;
@@ -31,13 +32,14 @@ pub use call::{
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
+pub use document::{DocumentSource, DocumentStatus};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
-    RecipientId, RequestId, ToolId,
+    DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
+    MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId,
 };
 pub use integration::{IntegrationCategory, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};

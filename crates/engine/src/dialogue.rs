@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::latencies::Latencies;
 use crate::persona::Persona;
-use crate::ports::{Message, Models, Purpose, Role, ToolCall, ToolDefinition};
+use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefinition};
 use crate::reply::{Ask, Reply};
 
 /// Messages of the history that a model is shown; older ones are left out.
@@ -21,6 +21,7 @@ pub struct Dialogue {
     models: Arc<dyn Models>,
     latencies: Latencies,
     tools: Arc<[ToolDefinition]>,
+    knowledge: Option<Arc<dyn Knowledge>>,
     history: Vec<Message>,
 }
 
@@ -33,6 +34,7 @@ impl Dialogue {
             models,
             latencies,
             tools: Arc::default(),
+            knowledge: None,
             history: Vec::new(),
         }
     }
@@ -41,6 +43,13 @@ impl Dialogue {
     #[must_use]
     pub fn with_tools(mut self, tools: Arc<[ToolDefinition]>) -> Self {
         self.tools = tools;
+        self
+    }
+
+    /// The same conversation, in which what fits the customer's words is looked up before each answer.
+    #[must_use]
+    pub fn with_knowledge(mut self, knowledge: Option<Arc<dyn Knowledge>>) -> Self {
+        self.knowledge = knowledge;
         self
     }
 
@@ -99,7 +108,23 @@ impl Dialogue {
             tools: Arc::clone(&self.tools),
             may_call: !self.tools.is_empty() && self.tool_steps() < TOOL_STEPS,
         };
-        Reply::new(&self.persona.llm, ask)
+        let reply = Reply::new(&self.persona.llm, ask);
+        match (&self.knowledge, self.question()) {
+            (Some(knowledge), Some(question)) => reply.after(Arc::clone(knowledge), question),
+            _ => reply,
+        }
+    }
+
+    /// The customer's last turn, however many utterances it has.
+    fn question(&self) -> Option<String> {
+        let said = self.history.iter().rev();
+        let said = said.skip_while(|message| message.role != Role::User);
+        let mut turn: Vec<&str> = said
+            .take_while(|message| message.role == Role::User)
+            .map(|message| &*message.content)
+            .collect();
+        turn.reverse();
+        (!turn.is_empty()).then(|| turn.join(" "))
     }
 
     /// All that was said.

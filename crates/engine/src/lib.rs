@@ -23,7 +23,7 @@ pub use control::{CallControl, EndRequest};
 pub use dialogue::Dialogue;
 pub use latencies::Latencies;
 pub use persona::{ModelChoice, Persona, Routing, Voicemail};
-pub use reply::{NoReply, Piece, Reply};
+pub use reply::{NoReply, Piece, Reply, quote};
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, TurnRole, run};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};
 pub use template::fill;

@@ -47,7 +47,8 @@ pub(crate) async fn hold(
     let leg = answered.leg;
     let tools = Arc::clone(&session.tools);
     let dialogue = Dialogue::new(session.persona.clone(), session.models, session.latencies)
-        .with_tools(tools.definitions());
+        .with_tools(tools.definitions())
+        .with_knowledge(session.knowledge);
     let mut live = Live {
         line: &*leg.line,
         tools: &*tools,

@@ -11,7 +11,9 @@ use crate::control::{CallControl, EndRequest, EndRequests};
 use crate::latencies::Latencies;
 use crate::live;
 use crate::persona::Persona;
-use crate::ports::{Carrier, DialError, DialRequest, Leg, LegEvent, Message, Models, Tools};
+use crate::ports::{
+    Carrier, DialError, DialRequest, Knowledge, Leg, LegEvent, Message, Models, Tools,
+};
 
 /// How long a phone may ring (voice design 5.4), counted from the carrier's first word of it.
 const RING_LIMIT: Duration = Duration::from_secs(45);
@@ -45,6 +47,8 @@ pub struct Session {
     pub latencies: Latencies,
     /// What the agent may do besides speaking.
     pub tools: Arc<dyn Tools>,
+    /// What the agent looks things up in before each answer.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
     /// What turns are stamped with.
     pub clock: Arc<dyn Clock>,
 }

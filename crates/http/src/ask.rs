@@ -9,8 +9,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
-    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, EndpointId, InvoiceId,
-    PhoneNumberId, Scope, ToolId,
+    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
+    FolderId, InvoiceId, PhoneNumberId, Scope, ToolId,
 };
 use offhook_services::{Caller, Services};
 
@@ -23,6 +23,8 @@ use crate::{ApiError, Code, HttpState, limits};
 pub(crate) trait Permission {
     /// The one scope that is needed; `None`: any valid key of any plan will do.
     const SCOPE: Option<Scope>;
+    /// Whether the plan must have the Engine module.
+    const ENGINE_MODULE: bool = false;
 }
 
 macro_rules! permissions {
@@ -78,6 +80,24 @@ permissions! {
     IntegrationsRead => Some(Scope::IntegrationsRead);
 }
 
+/// `knowledge:read`, and a plan with the Engine module.
+#[derive(Debug)]
+pub(crate) struct KnowledgeRead;
+
+impl Permission for KnowledgeRead {
+    const SCOPE: Option<Scope> = Some(Scope::KnowledgeRead);
+    const ENGINE_MODULE: bool = true;
+}
+
+/// `knowledge:write`, and a plan with the Engine module.
+#[derive(Debug)]
+pub(crate) struct KnowledgeWrite;
+
+impl Permission for KnowledgeWrite {
+    const SCOPE: Option<Scope> = Some(Scope::KnowledgeWrite);
+    const ENGINE_MODULE: bool = true;
+}
+
 /// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
 /// every later check runs as it does for a row that does not exist (decision 1.5).
 pub(crate) trait FromPath: Sized {
@@ -107,6 +127,8 @@ macro_rules! path_ids {
 path_ids! { AgentId ConversationId EndpointId DeliveryId ToolId }
 
 path_ids! { BatchId InvoiceId PhoneNumberId }
+
+path_ids! { DocumentId FolderId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {
@@ -156,7 +178,7 @@ where
             let caller = authenticate(&state, req.headers()).await?;
             exchange.know(&caller, &req);
             admit(&state, &exchange, &caller)?;
-            permit(&caller, P::SCOPE)?;
+            permit(&caller, P::SCOPE, P::ENGINE_MODULE)?;
             let id = Id::of(req.match_info());
             let query = read_query(&req)?;
             let body = B::read(req.headers(), payload).await?;
@@ -238,7 +260,7 @@ fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), 
 }
 
 /// Read-only, then scope, then plan.
-fn permit(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
+fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<(), ApiError> {
     let Some(scope) = scope else {
         return Ok(());
     };
@@ -255,6 +277,12 @@ fn permit(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
         return Err(ApiError::new(
             Code::PlanLimit,
             "The API is available from the Starter plan upward.",
+        ));
+    }
+    if engine_module && !caller.terms.engine_module {
+        return Err(ApiError::new(
+            Code::PlanLimit,
+            "Knowledge needs a plan with the Engine module: Pro or larger.",
         ));
     }
     Ok(())

@@ -77,16 +77,21 @@ pub(crate) fn invalid_json(message: &'static str) -> ApiError {
     ApiError::new(Code::InvalidJson, message)
 }
 
-/// Exactly one `Content-Type`, of this media type, with any parameters.
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether there is exactly one `Content-Type`, of this media type.
+pub(crate) fn has_type(headers: &HeaderMap, essence: &str) -> bool {
     let mut lines = headers.get_all(CONTENT_TYPE);
     let (Some(line), None) = (lines.next(), lines.next()) else {
         return false;
     };
     line.to_str().is_ok_and(|text| {
         let media_type = text.split(';').next().unwrap_or_default().trim();
-        media_type.eq_ignore_ascii_case("application/json")
+        media_type.eq_ignore_ascii_case(essence)
     })
+}
+
+/// Exactly one `Content-Type`, of this media type, with any parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    has_type(headers, "application/json")
 }
 
 /// Refuses by the announced length before it reads, and by the real one while it does.

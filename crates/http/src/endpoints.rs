@@ -7,6 +7,7 @@ pub(crate) mod billing;
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod integrations;
+pub(crate) mod knowledge;
 pub(crate) mod logs;
 pub(crate) mod models;
 pub(crate) mod numbers;

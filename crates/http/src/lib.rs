@@ -26,6 +26,7 @@ mod routes;
 mod server;
 mod state;
 mod streams;
+mod upload;
 mod wire;
 
 pub use error::{ApiError, Code};

@@ -57,6 +57,7 @@ fn headers() -> Value {
         "X-RateLimit-Remaining": header("integer", "Requests that the account may send at once."),
         "X-RateLimit-Reset": header("integer", "The Unix second at which the next token is added."),
         "Retry-After": header("integer", "Seconds to wait."),
+        "Content-Disposition": header("string", "`attachment`, with the name to save it by."),
         "Location": header("string", "The path of what was made."),
         "Idempotent-Replayed": header("string", "`true` on the answer to a retried Idempotency-Key."),
     })
@@ -113,12 +114,16 @@ fn success(operation: &Operation) -> Value {
     if ["placeCall", "createBatch", "retryBatch"].contains(&operation.id) {
         names.extend(["Location", "Idempotent-Replayed"]);
     }
+    if matches!(operation.answer, Answer::Text) {
+        names.push("Content-Disposition");
+    }
     let content = match operation.answer {
         Answer::One(schema) => json!({"application/json": {"schema": reference(schema)}}),
         Answer::List(schema) => json!({"application/json": {"schema": schemas::list(schema)}}),
         Answer::Pdf => {
             json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}})
         }
+        Answer::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
         Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
         Answer::Audio => json!({"audio/wav": {"schema": {"type": "string", "format": "binary"}}}),
     };

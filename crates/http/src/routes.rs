@@ -5,8 +5,8 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
-    account, agents, batches, billing, calls, conversations, integrations, logs, models, numbers,
-    process, team, tools, versions, voices, webhooks,
+    account, agents, batches, billing, calls, conversations, integrations, knowledge, logs, models,
+    numbers, process, team, tools, versions, voices, webhooks,
 };
 use crate::error::ApiError;
 
@@ -80,6 +80,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         billing::routes(),
         calls::routes(),
         conversations::routes(),
+        knowledge::routes(),
         numbers::routes(),
         batches::routes(),
         logs::routes(),

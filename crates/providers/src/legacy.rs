@@ -202,6 +202,7 @@ impl Provider {
             dial_by: Instant::now() + DIAL_WITHIN,
             persona: persona.clone(),
             models: self.models.clone(),
+            knowledge: None,
             tools: Arc::new(NoTools),
             latencies: self.latencies.clone(),
             clock: self.clock.clone(),

@@ -16,7 +16,7 @@ use offhook_storage::{
 };
 
 use crate::folding::fold;
-use crate::{Page, PageRequest, Shared};
+use crate::{Page, PageRequest, Shared, knowledge};
 
 use patch::{AgentPatch, language, name};
 
@@ -139,6 +139,7 @@ impl Agents {
         if let Some(write) = &config {
             self.0.check_config(&write.config)?;
             self.0.tools_of(account, &write.config).await??;
+            self.0.check_knowledge(account, &write.config).await?;
             if write.version.is_some_and(|version| version != 0) {
                 return Err(AgentError::Conflict(
                     "`config.version`: a new agent has no version yet; leave it out".to_owned(),
@@ -198,9 +199,12 @@ impl Agents {
             if let (Runtime::Legacy, Some((name, _))) = (agent.runtime, &change.name) {
                 self.0.rename_at_provider(&agent, name).await?;
             }
-            if let Some(config) = &change.config {
-                let config = AgentConfig::from_stored(config).map_err(corrupt)?;
+            if let Some(saved) = &change.config {
+                let config = AgentConfig::from_stored(saved).map_err(corrupt)?;
                 self.0.tools_of(account, &config).await??;
+                if patch.config.is_some() {
+                    self.0.check_knowledge(account, &config).await?;
+                }
             }
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
@@ -325,6 +329,7 @@ impl Agents {
                 statuses,
                 note: note.clone(),
                 tools,
+                knowledge: knowledge::named(&config.knowledge_base),
                 at: self.0.clock.now(),
             };
             let published = self.0.store.publish_agent(account, id, publication).await?;

@@ -18,6 +18,7 @@ mod health;
 mod housekeeping;
 mod integrations;
 mod keys;
+mod knowledge;
 mod legacy;
 mod numbers;
 mod page;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 
+use offhook_documents::Extractor;
 use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
@@ -58,8 +60,12 @@ pub use dialer::Dialer;
 pub use health::Health;
 pub use integrations::{Integration, IntegrationError, Integrations};
 pub use keys::{Caller, KeyError, Keys};
+pub use knowledge::{
+    Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
+};
 pub use legacy::{Legacy, SyncError};
 pub use numbers::{Imported, NumberError, Numbers};
+pub use offhook_documents as documents;
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
@@ -113,6 +119,8 @@ pub struct Wakes {
     pub endpoint_changes: Arc<AtomicU64>,
     /// A batch is to be looked at.
     pub batches: Arc<Notify>,
+    /// A document waits to be read, or one was deleted.
+    pub librarian: Arc<Notify>,
 }
 
 pub(crate) struct Shared {
@@ -162,6 +170,7 @@ pub struct Services {
     voices: Voices,
     request_logs: RequestLogs,
     health: Health,
+    knowledge: Knowledge,
 }
 
 impl Services {
@@ -212,6 +221,7 @@ impl Services {
             voices: Voices::new(shared.clone())?,
             request_logs: RequestLogs::new(shared.clone()),
             health: Health::new(shared.clone()),
+            knowledge: Knowledge::new(shared.clone()),
             shared,
         })
     }
@@ -359,6 +369,18 @@ impl Services {
     #[must_use]
     pub const fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// Knowledge documents and folders.
+    #[must_use]
+    pub const fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
+    }
+
+    /// The worker that reads documents: files by `extractor`, addresses by `client`.
+    #[must_use]
+    pub fn librarian(&self, extractor: Arc<dyn Extractor>, client: GuardedClient) -> Librarian {
+        Librarian::new(self.shared.clone(), extractor, client)
     }
 
     /// The worker that dials and keeps house.

@@ -23,6 +23,7 @@ mod store;
 pub use error::StoreError;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
+pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::numbers::NumberWrite;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;

@@ -138,6 +138,116 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    knowledge_folders (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        name_folded -> Text,
+        documents_count -> Integer,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_documents (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        folder_id -> Nullable<sql::Uuid>,
+        name -> Text,
+        name_folded -> Text,
+        source -> sql::Word,
+        mime_type -> Nullable<Text>,
+        url -> Nullable<Text>,
+        size_bytes -> Nullable<BigInt>,
+        content_hash -> Nullable<Binary>,
+        chunks_count -> Integer,
+        status -> sql::Word,
+        error -> Nullable<Text>,
+        tries -> Integer,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_uploads (document_id) {
+        document_id -> sql::Uuid,
+        content -> Binary,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_passages (document_id, ordinal) {
+        document_id -> sql::Uuid,
+        ordinal -> Integer,
+        repeats -> Integer,
+        content -> Text,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_postings (document_id, term) {
+        document_id -> sql::Uuid,
+        term -> Text,
+        account_id -> sql::Uuid,
+        impact -> Integer,
+        places -> Text,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_terms (account_id, term) {
+        account_id -> sql::Uuid,
+        term -> Text,
+        passages -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_pins (agent_id, version, document_id) {
+        agent_id -> sql::Uuid,
+        version -> Integer,
+        document_id -> sql::Uuid,
+        content_hash -> Nullable<Binary>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_gone (document_id) {
+        document_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        deleted_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     conversations (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -665,6 +775,9 @@ joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));
 joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
+allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_passages);
+allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_pins);
+allow_tables_to_appear_in_same_query!(agents, knowledge_pins);
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);
 joinable!(legacy_agents -> agents (agent_id));

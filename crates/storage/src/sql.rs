@@ -19,10 +19,10 @@ use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
-    ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, E164,
-    EndpointId, EventId, EventType, FailureReason, KeyId, LedgerId, MemberId, NodeId,
-    NumberProvider, PausedReason, PhoneNumberId, Plan, RecipientId, RecipientStatus, Runtime,
-    Scopes, TerminationReason, Timestamp, ToolId,
+    ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,
+    DocumentSource, DocumentStatus, E164, EndpointId, EventId, EventType, FailureReason, FolderId,
+    KeyId, LedgerId, MemberId, NodeId, NumberProvider, PausedReason, PhoneNumberId, Plan,
+    RecipientId, RecipientStatus, Runtime, Scopes, TerminationReason, Timestamp, ToolId,
 };
 use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
 use offhook_domain::{
@@ -210,6 +210,8 @@ id_columns! { BatchId CredentialId InvoiceId PhoneNumberId RecipientId }
 
 id_columns! { InvitationId }
 
+id_columns! { DocumentId FolderId }
+
 queryable!(Instant: Timestamp);
 
 column! {
@@ -258,3 +260,4 @@ word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason Recip
 word_columns! { EmailAddress IntegrationStatus MemberRole }
 
 word_columns! { InvoiceStatus TransactionType }
+word_columns! { DocumentSource DocumentStatus }

@@ -2,6 +2,7 @@
 
 mod clock;
 mod database;
+pub mod files;
 
 pub use clock::ManualClock;
 pub use database::{Given, POSTGRES_VARIABLE, TestDatabase};

@@ -120,10 +120,6 @@ both! {
             ),
             (json!({"voice": {"voice_id": "v"}}), "config.voice.voice_id"),
             (
-                json!({"knowledge_base": {"mode": "auto"}}),
-                "config.knowledge_base.mode",
-            ),
-            (
                 json!({"conversation": {"recording": {"enabled": true}}}),
                 "config.conversation.recording.enabled",
             ),

@@ -14,6 +14,7 @@ mod deliveries;
 mod faults;
 mod hang_up;
 mod idempotency;
+mod knowledge;
 mod legacy;
 mod limits;
 mod lists;

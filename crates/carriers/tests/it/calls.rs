@@ -123,6 +123,7 @@ pub(crate) fn session(
         models,
         latencies: Latencies::new(),
         tools: Arc::new(NoTools),
+        knowledge: None,
         clock: Arc::new(TokioClock::new()),
     }
 }

@@ -178,10 +178,6 @@ fn what_nothing_reads_yet_is_not_available() {
         (r#"{"stt":{"settings":{"a":1}}}"#, "config.stt.settings.a"),
         (r#"{"voice":{"voice_id":"v"}}"#, "config.voice.voice_id"),
         (
-            r#"{"knowledge_base":{"top_k":5}}"#,
-            "config.knowledge_base.top_k",
-        ),
-        (
             r#"{"conversation":{"recording":{"enabled":true}}}"#,
             "config.conversation.recording.enabled",
         ),

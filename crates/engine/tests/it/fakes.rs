@@ -353,6 +353,7 @@ impl Stage {
             models: Arc::new(self.models),
             latencies: self.latencies,
             tools: self.tools,
+            knowledge: None,
             clock: Arc::new(TokioClock::new()),
         };
         (session, events, carrier)

@@ -2,6 +2,7 @@
 
 mod dialogue;
 mod fakes;
+mod knowledge;
 mod load;
 mod session;
 mod summary;

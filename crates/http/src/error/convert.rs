@@ -3,7 +3,8 @@
 use offhook_domain::FieldError;
 use offhook_services::store::StoreError;
 use offhook_services::{
-    AgentError, BatchError, HangUpError, NumberError, PlaceCallError, ToolError, WebhookError,
+    AgentError, BatchError, HangUpError, KnowledgeError, NumberError, PlaceCallError, ToolError,
+    WebhookError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -102,6 +103,17 @@ impl From<NumberError> for ApiError {
             NumberError::Conflict(message) => conflict(message),
             NumberError::Upstream(cause) => upstream("The carrier", cause),
             NumberError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<KnowledgeError> for ApiError {
+    fn from(error: KnowledgeError) -> Self {
+        match error {
+            KnowledgeError::NotFound => Self::not_found(),
+            KnowledgeError::Invalid(fault) => fault.into(),
+            KnowledgeError::Conflict(message) => conflict(message),
+            KnowledgeError::Store(error) => error.into(),
         }
     }
 }

@@ -54,6 +54,8 @@ pub(super) enum Answer {
     Audio,
     /// A PDF file.
     Pdf,
+    /// Plain text, to be saved.
+    Text,
 }
 
 impl Operation {

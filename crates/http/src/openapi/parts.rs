@@ -7,6 +7,7 @@ mod billing;
 mod calls;
 mod conversations;
 mod integrations;
+mod knowledge;
 mod logs;
 mod numbers;
 mod team;
@@ -31,6 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
         batches::operations(),
         logs::operations(),
         voices::operations(),
+        knowledge::operations(),
         webhooks::operations(),
         integrations::operations(),
         team::operations(),
@@ -52,6 +54,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         batches::schemas(),
         logs::schemas(),
         voices::schemas(),
+        knowledge::schemas(),
         webhooks::schemas(),
         integrations::schemas(),
         team::schemas(),

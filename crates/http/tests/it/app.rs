@@ -10,6 +10,7 @@ use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, SimulatedLegacy};
+use offhook_services::documents::InProcess;
 use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
@@ -196,6 +197,13 @@ impl TestApp {
     pub(crate) fn dial(&self) {
         let dialer = self.services.dialer();
         tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Begins to read documents, in this process.
+    pub(crate) fn read_documents(&self) {
+        let client = must(GuardedClient::new(Policy::default()));
+        let librarian = self.services.librarian(Arc::new(InProcess), client);
+        tokio::spawn(librarian.run(self.stop.clone()));
     }
 
     /// Waits until a call has ended; returns how it reads then.

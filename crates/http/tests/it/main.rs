@@ -12,6 +12,7 @@ mod contract;
 mod conversations;
 mod edge;
 mod integrations;
+mod knowledge;
 mod legacy;
 mod limits;
 mod lists;

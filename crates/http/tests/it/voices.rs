@@ -1,5 +1,7 @@
 //! `GET /v1/voices` (interface; decision 6.3).
 
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 

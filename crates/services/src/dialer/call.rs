@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::config::KnowledgeMode;
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, CallOutcome, ClaimId, E164, FailureReason, Metadata,
     Runtime,
 };
-use offhook_engine::ports::{Carrier, DialRequest, NoTools, Tools};
+use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
 };
@@ -21,6 +22,7 @@ use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::Shared;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
+use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::tools::Toolbox;
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
@@ -66,6 +68,7 @@ async fn hold_fallibly(
     let Some((from, to)) = numbers(call) else {
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
     };
+    let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
     let session = Session {
         carrier: watched(shared, call),
         dial: DialRequest {
@@ -79,6 +82,7 @@ async fn hold_fallibly(
         models: shared.models.clone(),
         latencies: shared.latencies.clone(),
         tools,
+        knowledge,
         clock: shared.clock.clone(),
     };
     let record = Record::new(shared.clone(), call.id, claim);
@@ -130,6 +134,22 @@ fn watched(shared: &Arc<Shared>, call: &Conversation) -> Arc<dyn Carrier> {
     Arc::new(Watched {
         carrier: shared.carrier.clone(),
         on_failure: move || registry.registry.mark_alive(id),
+    })
+}
+
+/// The agent's documents: looked into before each answer, or by the model itself, with one more tool.
+async fn with_knowledge(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    config: &AgentConfig,
+    tools: Arc<dyn Tools>,
+) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>), StoreError> {
+    Ok(match AgentKnowledge::of(shared, call, config).await? {
+        None => (tools, None),
+        Some(knowledge) if config.knowledge_base.mode == KnowledgeMode::Tool => {
+            (Arc::new(WithSearch { knowledge, tools }), None)
+        }
+        Some(knowledge) => (tools, Some(Arc::new(knowledge))),
     })
 }
 

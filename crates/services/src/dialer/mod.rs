@@ -25,6 +25,7 @@ use crate::calls::end_queued;
 use crate::{Agents, Keys, Retention, Shared, housekeeping};
 
 pub(crate) use closing::unanswered;
+pub(crate) use record::insist;
 pub(crate) use registry::Registry;
 
 /// Backstop for a lost wake.

@@ -1,5 +1,7 @@
 //! The few statements that differ, for PostgreSQL.
 
+mod knowledge;
+
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -26,6 +28,8 @@ use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
     DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, NewRecipient, StoreError,
 };
+
+pub(crate) use knowledge::*;
 
 diesel::define_sql_function! {
     /// The present by the database's clock, also within a transaction.

@@ -138,7 +138,7 @@ pub(crate) async fn page(
 }
 
 /// A LIKE pattern in which `%`, `_` and `\` are ordinary characters (decision 1.12).
-fn contains(text: &str) -> String {
+pub(super) fn contains(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
     for character in text.chars() {

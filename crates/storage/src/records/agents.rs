@@ -1,7 +1,9 @@
 //! Agents.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp, ToolId};
+use offhook_domain::{
+    AccountId, AgentId, AgentStatus, DocumentId, FolderId, Runtime, Timestamp, ToolId,
+};
 
 use crate::schema;
 
@@ -110,6 +112,8 @@ pub struct Publication {
     pub note: Option<String>,
     /// The tools to pin when the version is published for the first time, in the configuration's order.
     pub tools: Vec<ToolId>,
+    /// What it answers from: these documents, and those that are in these folders now.
+    pub knowledge: (Vec<DocumentId>, Vec<FolderId>),
     /// When.
     pub at: Timestamp,
 }

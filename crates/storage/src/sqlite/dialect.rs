@@ -1,5 +1,7 @@
 //! The few statements that differ, for SQLite.
 
+mod knowledge;
+
 use std::collections::HashSet;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -29,6 +31,8 @@ use crate::{
     Account, ApiKey, AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt,
     DISABLED_AS_FAILING, DeliveryState, EndpointStatus, IdempotencyClaim, NewRecipient, StoreError,
 };
+
+pub(crate) use knowledge::*;
 
 diesel::define_sql_function! {
     /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or

@@ -7,11 +7,15 @@ mod billing;
 mod calls;
 mod conversation_retention;
 mod credentials;
+pub(crate) mod documents;
+mod folders;
+mod ingestion;
 mod integrations;
 mod jobs;
 mod legacy;
 mod logs;
 pub(crate) mod numbers;
+mod passages;
 pub(crate) mod retention;
 pub(crate) mod team;
 mod tools;
@@ -26,8 +30,8 @@ use std::time::Duration;
 use offhook_domain::LogEntryId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    EndpointId, EventId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, PhoneNumberId,
-    RecipientId, RequestId, Timestamp, ToolId,
+    DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
+    NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -317,6 +321,8 @@ minted! {
     AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
     RequestId ToolId
 }
+
+minted! { DocumentId FolderId }
 
 minted! { LogEntryId }
 

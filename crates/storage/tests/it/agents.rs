@@ -114,7 +114,8 @@ contract! {
 
         let to = (AgentStatus::Draft, AgentStatus::Active);
         let publish = |version, statuses, note: Option<&str>| {
-            let publication = Publication { version, statuses, note: note.map(str::to_owned), tools: vec![], at: after(2) };
+            let note = note.map(str::to_owned);
+            let publication = Publication { version, statuses, note, tools: vec![], knowledge: Default::default(), at: after(2) };
             store.publish_agent(shop.account, id, publication)
         };
         let (agent, config) = publish(2, to, Some("first")).await.unwrap().unwrap();

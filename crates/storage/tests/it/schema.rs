@@ -93,7 +93,11 @@ fn both_folders_say_the_same_in_their_own_types() {
             .iter()
             .map(|s| in_sqlite(s))
             .collect();
-        let sqlite = statements("sqlite", file);
+        // Tables that are all key are laid out by it on SQLite.
+        let sqlite: Vec<_> = statements("sqlite", file)
+            .iter()
+            .map(|s| s.replace(") STRICT, WITHOUT ROWID", ") STRICT"))
+            .collect();
         for (left, right) in sqlite.iter().zip(&postgres) {
             assert_eq!(left, right);
         }

@@ -1,5 +1,7 @@
 //! Tools, and what versions pin of them.
 
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
 use std::collections::HashSet;
 
 use futures_util::future::join_all;
@@ -37,6 +39,7 @@ fn publication(version: i32, tools: Vec<ToolId>) -> Publication {
         statuses: (AgentStatus::Active, AgentStatus::Active),
         note: None,
         tools,
+        knowledge: Default::default(),
         at: after(3),
     }
 }

@@ -1,0 +1,183 @@
+//! Reading a file in a child process: a broken or hostile file ends the child, never the service.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::{ExtractError, Extractor, Format, MAX_TEXT_BYTES, Unreadable, extract};
+
+/// The hidden command of the binary that is the child.
+pub const COMMAND: &str = "extract";
+
+/// How long a child may work (decision 6.5).
+const WALL_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a child may address (decision 6.5).
+#[cfg(unix)]
+const MEMORY_LIMIT: u64 = 512 * 1024 * 1024;
+
+/// Seconds of computing, should the parent be gone.
+#[cfg(unix)]
+const CPU_LIMIT: u64 = 20;
+
+/// Standard input, output and error: with these open no other file and no socket can be.
+#[cfg(unix)]
+const OPEN_FILES: u64 = 3;
+
+/// What libraries may print before the answer.
+const CHATTER: usize = 1024 * 1024;
+
+/// The child's last bytes: how many before them are the answer, and whether it is the text (1) or the reason why there
+/// is none (0). Libraries that print to standard output come before that and spoil nothing.
+const TRAILER: usize = 9;
+
+const TOO_SLOW: &str = "Reading the file took longer than 20 seconds: split it, or send its text.";
+
+/// What is said of a file that ended its reader.
+pub(crate) const CRASHED: &str =
+    "Reading the file failed, perhaps for want of memory: save it anew, or send its text.";
+
+/// Reads each file in a process of its own, which can open nothing, and has 512 MiB and 20 seconds.
+#[derive(Debug, Clone)]
+pub struct ChildExtractor {
+    program: PathBuf,
+}
+
+impl ChildExtractor {
+    /// `program` is a binary whose command [`COMMAND`] is [`serve_child`].
+    #[must_use]
+    pub const fn new(program: PathBuf) -> Self {
+        Self { program }
+    }
+}
+
+#[async_trait]
+impl Extractor for ChildExtractor {
+    async fn extract(&self, format: Format, content: Vec<u8>) -> Result<String, ExtractError> {
+        // The environment holds the service's secrets.
+        let mut child = Command::new(&self.program)
+            .arg(COMMAND)
+            .arg(format.extension())
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("a child without pipes").into());
+        };
+        let send = async move {
+            // A child that ends early does not read everything: its answer says why.
+            let _ = stdin.write_all(&content).await;
+            drop(stdin);
+        };
+        let mut answer = Vec::new();
+        let most = (MAX_TEXT_BYTES + CHATTER + TRAILER) as u64;
+        let mut stdout = stdout.take(most);
+        let work = async {
+            let (_, read) = tokio::join!(send, stdout.read_to_end(&mut answer));
+            read?;
+            child.wait().await
+        };
+        let Ok(ended) = timeout(WALL_LIMIT, work).await else {
+            return Err(ExtractError::Died(TOO_SLOW));
+        };
+        if !ended?.success() {
+            return Err(ExtractError::Died(CRASHED));
+        }
+        read_answer(answer).ok_or(ExtractError::Died(CRASHED))?
+    }
+}
+
+fn read_answer(mut bytes: Vec<u8>) -> Option<Result<String, ExtractError>> {
+    let end = bytes.len().checked_sub(TRAILER)?;
+    let (length, is_text) = (bytes.get(end..end + 8)?, bytes.get(end + 8)? == &1);
+    let length = usize::try_from(u64::from_le_bytes(length.try_into().ok()?)).ok()?;
+    bytes.truncate(end);
+    let answer = String::from_utf8(bytes.split_off(end.checked_sub(length)?)).ok()?;
+    Some(if is_text {
+        Ok(answer)
+    } else {
+        Err(Unreadable(answer.into()).into())
+    })
+}
+
+/// Is the child: reads a file from standard input and writes its answer to standard output. Call it before anything
+/// else is opened or started, as nothing can be afterwards.
+#[must_use]
+pub fn serve_child(format: &str) -> ExitCode {
+    let Ok(format) = format.parse() else {
+        return ExitCode::FAILURE;
+    };
+    limit();
+    // Nobody reads what a panic says.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut content = Vec::new();
+    if std::io::stdin().read_to_end(&mut content).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let (answer, is_text) = match extract(format, &content) {
+        Ok(text) => (text, 1),
+        Err(Unreadable(sentence)) => (sentence.into_owned(), 0),
+    };
+    let mut out = std::io::stdout().lock();
+    let written = out
+        .write_all(answer.as_bytes())
+        .and_then(|()| out.write_all(&(answer.len() as u64).to_le_bytes()))
+        .and_then(|()| out.write_all(&[is_text]))
+        .and_then(|()| out.flush());
+    if written.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Takes from this process what it does not need. A system that knows a limit not goes without it.
+#[cfg(unix)]
+fn limit() {
+    use rlimit::Resource;
+
+    for (resource, most) in [
+        (Resource::AS, MEMORY_LIMIT),
+        (Resource::CPU, CPU_LIMIT),
+        (Resource::NOFILE, OPEN_FILES),
+        (Resource::FSIZE, 0),
+        (Resource::CORE, 0),
+    ] {
+        let _ = resource.set(most, most);
+    }
+}
+
+#[cfg(not(unix))]
+fn limit() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(before: &str, text: &str, is_text: u8) -> Vec<u8> {
+        let mut bytes = [before, text].concat().into_bytes();
+        bytes.extend((text.len() as u64).to_le_bytes());
+        bytes.push(is_text);
+        bytes
+    }
+
+    #[test]
+    fn the_answer_is_what_its_trailer_says_whatever_was_printed_before() {
+        let read = |bytes| read_answer(bytes).map(|read| read.map_err(|error| error.to_string()));
+        assert_eq!(read(answer("chatter", "Año", 1)), Some(Ok("Año".into())));
+        assert_eq!(read(answer("", "No.", 0)), Some(Err("No.".into())));
+        assert_eq!(read(b"cut off".to_vec()), None);
+        let mut lie = answer("", "x", 1);
+        lie[1] = 0xff;
+        assert_eq!(read(lie), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The text of a file.
+
+mod docx;
+mod pdf;
+mod table;
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+use crate::Format;
+
+/// The most text that a document may hold: some four thousand pages.
+pub const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
+
+/// How wide a page is laid out: lines are broken where it is read, not here.
+const PAGE_WIDTH: usize = 100_000;
+
+/// Why a file has no text: a sentence for the one who sent it, with the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(pub Cow<'static, str>);
+
+impl Unreadable {
+    pub(crate) const fn new(sentence: &'static str) -> Self {
+        Self(Cow::Borrowed(sentence))
+    }
+}
+
+/// Reads the text of a file. It may take any time and memory: run it in a process with limits
+/// ([`ChildExtractor`](crate::ChildExtractor)).
+///
+/// # Errors
+/// [`Unreadable`] for a broken, encrypted, empty or absurd file.
+pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
+    let text = match format {
+        Format::Text | Format::Markdown => decode(content)?.into_owned(),
+        Format::Csv => table::text(&decode(content)?)?,
+        Format::Html => page(&decode(content)?)?,
+        Format::Pdf => pdf::text(content)?,
+        Format::Docx => docx::text(content)?,
+    };
+    let text = clean(&text);
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(too_long());
+    }
+    if text.trim().is_empty() {
+        return Err(Unreadable::new(match format {
+            Format::Pdf => {
+                "The file holds no text; if it is a scan, run text recognition (OCR) on it and send the result."
+            }
+            _ => "The file holds no text.",
+        }));
+    }
+    Ok(text)
+}
+
+pub(crate) fn too_long() -> Unreadable {
+    Unreadable::new("The file holds more than 10 MiB of text: split it into several documents.")
+}
+
+/// Text in UTF-8 or UTF-16 with a mark, else in Windows-1252, as spreadsheets still write it.
+///
+/// # Errors
+/// It does not look like text.
+pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+    if let Some((encoding, mark)) = Encoding::for_bom(content) {
+        return Ok(encoding.decode_without_bom_handling(&content[mark..]).0);
+    }
+    if looks_binary(content) {
+        return Err(Unreadable::new(
+            "The file is not text: send it in the format that its name says.",
+        ));
+    }
+    if let Some(text) = UTF_8.decode_without_bom_handling_and_without_replacement(content) {
+        return Ok(text);
+    }
+    Ok(WINDOWS_1252.decode_without_bom_handling(content).0)
+}
+
+/// Whether there are characters in it that no text has.
+pub(crate) fn looks_binary(content: &[u8]) -> bool {
+    content
+        .iter()
+        .any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
+}
+
+fn page(html: &str) -> Result<String, Unreadable> {
+    let config = html2text::config::plain_no_decorate()
+        .raw_mode(true)
+        .no_table_borders()
+        .allow_width_overflow();
+    config
+        .string_from_read(html.as_bytes(), PAGE_WIDTH)
+        .map_err(|_| {
+            Unreadable::new("The page could not be read: check that it is well-formed HTML.")
+        })
+}
+
+/// Without what no reader sees: carriage returns, U+0000 and other controls.
+fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\r' | '\u{c}' | '\u{b}' => clean.push('\n'),
+            '\n' | '\t' => clean.push(character),
+            '\u{feff}' => {}
+            other if other.is_control() => {}
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of(format: Format, content: &[u8]) -> String {
+        extract(format, content).unwrap()
+    }
+
+    #[test]
+    fn text_is_read_in_the_encodings_that_people_use() {
+        assert_eq!(
+            text_of(Format::Text, "Año\r\nnuevo\0?".replace('\0', "").as_bytes()),
+            "Año\nnuevo?"
+        );
+        assert_eq!(text_of(Format::Text, b"\xef\xbb\xbfhi"), "hi");
+        assert_eq!(text_of(Format::Text, b"\xff\xfeh\0i\0"), "hi");
+        assert_eq!(text_of(Format::Text, b"A\xf1o"), "Año");
+        assert!(extract(Format::Text, b"MZ\x90\0\x03").is_err());
+        assert!(extract(Format::Text, b" \n\t ").is_err());
+    }
+
+    #[test]
+    fn a_page_is_read_without_its_scripts_and_tags() {
+        let html = "<html><head><title>t</title><style>p{}</style><script>alert(1)</script></head>\
+                    <body><h1>Prices</h1><p>A room is <b>900</b> pesos &amp; up.</p><ul><li>One</li><li>Two</li></ul>\
+                    <table><tr><td>a</td><td>b</td></tr></table></body></html>";
+        let text = text_of(Format::Html, html.as_bytes());
+        assert!(text.contains("A room is 900 pesos & up."), "{text}");
+        assert!(!text.contains("alert") && !text.contains("p{}"), "{text}");
+        assert!(text.contains("Two"), "{text}");
+    }
+
+    #[test]
+    fn more_text_than_the_limit_is_refused() {
+        let long = "word ".repeat(MAX_TEXT_BYTES / 5 + 1);
+        assert_eq!(extract(Format::Text, long.as_bytes()), Err(too_long()));
+    }
+}

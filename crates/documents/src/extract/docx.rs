@@ -1,0 +1,95 @@
+//! Word's documents: XML in a zip archive.
+
+use std::io::{Cursor, Read as _};
+
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
+use zip::ZipArchive;
+
+use super::{Unreadable, too_long};
+use crate::MAX_TEXT_BYTES;
+
+/// The part that holds the text.
+const BODY: &str = "word/document.xml";
+
+/// The most that the text's part may unpack to.
+const MAX_XML_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How many times its packed size a part may unpack to: honest XML stays below a hundred.
+const MAX_RATIO: u64 = 200;
+
+/// Below this size no ratio is suspicious.
+const SMALL: u64 = 1024 * 1024;
+
+const BROKEN: Unreadable = Unreadable::new(
+    "The Word document could not be read: open it, save it as .docx anew, and send that.",
+);
+
+const BOMB: Unreadable = Unreadable::new(
+    "The Word document unpacks to far more than a text of its size: save its text in a new document and send that.",
+);
+
+pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
+    if content.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]) {
+        return Err(Unreadable::new(
+            "The Word document is in the old .doc format or protected by a password: save it as .docx without one.",
+        ));
+    }
+    let mut archive = ZipArchive::new(Cursor::new(content)).map_err(|_| BROKEN)?;
+    let part = archive.by_name(BODY).map_err(|_| BROKEN)?;
+    // The archive's own word on the size may be a lie, so what comes out is counted too.
+    let most = MAX_XML_BYTES.min((part.compressed_size() * MAX_RATIO).max(SMALL));
+    if part.size() > most {
+        return Err(BOMB);
+    }
+    let mut xml = Vec::new();
+    part.take(most + 1)
+        .read_to_end(&mut xml)
+        .map_err(|_| BROKEN)?;
+    if xml.len() as u64 > most {
+        return Err(BOMB);
+    }
+    let xml = String::from_utf8(xml).map_err(|_| BROKEN)?;
+    paragraphs(&xml)
+}
+
+/// The runs of text of the body; paragraphs and rows end lines. No entity but XML's own five is looked up.
+fn paragraphs(xml: &str) -> Result<String, Unreadable> {
+    let mut reader = Reader::from_str(xml);
+    let mut text = String::new();
+    let mut in_run = false;
+    loop {
+        match reader.read_event().map_err(|_| BROKEN)? {
+            Event::Eof => return Ok(text),
+            Event::Start(tag) => in_run = tag.local_name().as_ref() == "t",
+            Event::Empty(tag) => match tag.local_name().as_ref() {
+                "tab" => text.push('\t'),
+                "br" | "cr" => text.push('\n'),
+                "p" => text.push('\n'),
+                _ => {}
+            },
+            Event::End(tag) => {
+                in_run = false;
+                match tag.local_name().as_ref() {
+                    "p" => text.push('\n'),
+                    "tc" => text.push('\t'),
+                    _ => {}
+                }
+            }
+            Event::Text(run) if in_run => text.push_str(&run.xml10_content()),
+            Event::CData(run) if in_run => text.push_str(&run.xml10_content()),
+            Event::GeneralRef(name) if in_run => match name.resolve_char_ref() {
+                Ok(Some(character)) => text.push(character),
+                _ => {
+                    let entity = name.xml10_content();
+                    text.push_str(resolve_predefined_entity(&entity).unwrap_or_default());
+                }
+            },
+            _ => {}
+        }
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(too_long());
+        }
+    }
+}

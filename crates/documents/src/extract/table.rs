@@ -1,0 +1,76 @@
+//! Tables: each row becomes a line that names its columns, so that a passage is understood without the first line.
+
+use std::fmt::Write as _;
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::{Unreadable, too_long};
+use crate::MAX_TEXT_BYTES;
+
+/// What separates columns, by how often it is in the first line.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+pub(super) fn text(content: &str) -> Result<String, Unreadable> {
+    let first = content.lines().next().unwrap_or_default().as_bytes();
+    let count = |delimiter: &u8| first.iter().filter(|byte| *byte == delimiter).count();
+    // Of equals the last is the maximum: the comma is to win.
+    let delimiter = DELIMITERS.iter().rev().max_by_key(|d| count(d));
+    let mut rows = ReaderBuilder::new()
+        .delimiter(delimiter.copied().unwrap_or(b','))
+        .flexible(true)
+        .from_reader(content.as_bytes());
+    let broken =
+        |_| Unreadable::new("The table could not be read: check its quotes and separators.");
+    let names = rows.headers().map_err(broken)?.clone();
+    let mut text = String::new();
+    let mut row = StringRecord::new();
+    while rows.read_record(&mut row).map_err(broken)? {
+        line(&names, &row, &mut text);
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(too_long());
+        }
+    }
+    if text.is_empty() {
+        // The one line there is.
+        text = names.iter().collect::<Vec<_>>().join(", ");
+    }
+    Ok(text)
+}
+
+fn line(names: &StringRecord, row: &StringRecord, text: &mut String) {
+    let before = text.len();
+    for (at, value) in row.iter().enumerate() {
+        let value = value.trim();
+        if value.is_empty() {
+            continue;
+        }
+        if text.len() > before {
+            text.push_str("; ");
+        }
+        match names.get(at).map(str::trim).filter(|name| !name.is_empty()) {
+            // Writing to a String does not fail.
+            Some(name) => drop(write!(text, "{name}: {value}")),
+            None => text.push_str(value),
+        }
+    }
+    if text.len() > before {
+        text.push_str(".\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_names_its_columns() {
+        let table = "room,price\nDouble,900\n\"Suite, sea\",\"1,500\"\nStudio\n,\n";
+        assert_eq!(
+            text(table).unwrap(),
+            "room: Double; price: 900.\nroom: Suite, sea; price: 1,500.\nroom: Studio.\n"
+        );
+        assert_eq!(text("a;b\n1;2\n").unwrap(), "a: 1; b: 2.\n");
+        assert_eq!(text("only,names").unwrap(), "only, names");
+        assert_eq!(text("").unwrap(), "");
+    }
+}

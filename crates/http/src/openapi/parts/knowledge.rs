@@ -1,0 +1,225 @@
+//! Knowledge documents, folders and search.
+
+use offhook_domain::{DocumentSource, DocumentStatus, Scope};
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation, query};
+use super::super::reference;
+use super::super::schemas::{
+    array, boolean, instant, integer, nullable, number, object, request, string, text, uuid, words,
+};
+use crate::Code;
+
+const DOCUMENTS: &str = "/v1/knowledge/documents";
+const DOCUMENT: &str = "/v1/knowledge/documents/{id}";
+const FOLDERS: &str = "/v1/knowledge/folders";
+const FOLDER: &str = "/v1/knowledge/folders/{id}";
+
+const READ: Access = Access::Scope(Scope::KnowledgeRead);
+const WRITE: Access = Access::Scope(Scope::KnowledgeWrite);
+
+pub(super) fn operations() -> Vec<Operation> {
+    let mut operations = documents();
+    operations.extend(folders());
+    let (search, summary) = ("/v1/knowledge/search", "Find passages of the documents");
+    let hits = Answer::One("KnowledgeHits");
+    let search = Operation::new("POST", search, "searchKnowledge", READ, hits, summary);
+    operations.push(search.body("SearchKnowledge"));
+    operations
+}
+
+fn documents() -> Vec<Operation> {
+    use Answer::{List, One, Text};
+    let filters = vec![
+        query(
+            "folder_id",
+            "Only in this folder; `root` is outside of all.",
+            string(),
+        ),
+        query("status", "Only in this status.", words(DocumentStatus::ALL)),
+        query(
+            "q",
+            "Only with this text in the name, without regard to case.",
+            text(200),
+        ),
+    ];
+    let new = Operation::new;
+    vec![
+        new(
+            "GET",
+            DOCUMENTS,
+            "listDocuments",
+            READ,
+            List("Document"),
+            "List documents",
+        )
+        .filters(filters),
+        new(
+            "POST",
+            DOCUMENTS,
+            "createDocument",
+            WRITE,
+            One("Document"),
+            "Add a document; its text is read afterwards",
+        )
+        .body("CreateDocument")
+        .form("UploadDocument")
+        .status(202),
+        new(
+            "GET",
+            DOCUMENT,
+            "getDocument",
+            READ,
+            One("Document"),
+            "Read a document's state",
+        ),
+        new(
+            "GET",
+            "/v1/knowledge/documents/{id}/content",
+            "getDocumentContent",
+            READ,
+            Text,
+            "The document's text",
+        )
+        .errors_too(&[Code::Conflict]),
+        new(
+            "PATCH",
+            DOCUMENT,
+            "updateDocument",
+            WRITE,
+            One("Document"),
+            "Rename or move a document",
+        )
+        .optional_body("UpdateDocument"),
+        new(
+            "DELETE",
+            DOCUMENT,
+            "deleteDocument",
+            WRITE,
+            One("DocumentDeletion"),
+            "Delete a document and its passages",
+        ),
+    ]
+}
+
+fn folders() -> Vec<Operation> {
+    use Answer::{List, One};
+    let new = Operation::new;
+    vec![
+        new(
+            "GET",
+            FOLDERS,
+            "listFolders",
+            READ,
+            List("Folder"),
+            "List folders",
+        ),
+        new(
+            "POST",
+            FOLDERS,
+            "createFolder",
+            WRITE,
+            One("Folder"),
+            "Make a folder",
+        )
+        .body("CreateFolder")
+        .status(201)
+        .errors_too(&[Code::Conflict]),
+        new(
+            "GET",
+            FOLDER,
+            "getFolder",
+            READ,
+            One("Folder"),
+            "Read a folder",
+        ),
+        new(
+            "PATCH",
+            FOLDER,
+            "updateFolder",
+            WRITE,
+            One("Folder"),
+            "Rename a folder",
+        )
+        .optional_body("UpdateFolder")
+        .errors_too(&[Code::Conflict]),
+        new(
+            "DELETE",
+            FOLDER,
+            "deleteFolder",
+            WRITE,
+            One("FolderDeletion"),
+            "Delete a folder; its documents move to the root",
+        ),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let document = [
+        ("id", uuid()),
+        ("name", string()),
+        ("folder_id", nullable(uuid())),
+        ("source", words(DocumentSource::ALL)),
+        ("mime_type", nullable(string())),
+        ("size_bytes", nullable(integer())),
+        ("chunks_count", integer()),
+        ("status", words(DocumentStatus::ALL)),
+        ("error", nullable(string())),
+        ("created_at", instant()),
+        ("updated_at", instant()),
+    ];
+    let create = [
+        ("name", text(255)),
+        ("folder_id", nullable(uuid())),
+        ("text", nullable(string())),
+        ("url", nullable(text(2048))),
+        ("content_base64", nullable(string())),
+    ];
+    let binary = json!({"type": "string", "contentMediaType": "application/octet-stream"});
+    let upload = [("file", binary), ("name", text(255)), ("folder_id", uuid())];
+    let update = [("name", text(255)), ("folder_id", nullable(uuid()))];
+    let deletion = [("id", uuid()), ("deleted", boolean())];
+    let agent = object(&[("id", uuid()), ("name", string())]);
+    let folder = [
+        ("id", uuid()),
+        ("name", string()),
+        ("documents_count", integer()),
+        ("created_at", instant()),
+        ("updated_at", instant()),
+    ];
+    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20, "default": 4});
+    let search = [
+        ("query", text(1_000)),
+        ("top_k", top_k),
+        ("doc_ids", nullable(array(uuid()))),
+        ("folder_ids", nullable(array(uuid()))),
+    ];
+    let hit = [
+        ("document_id", uuid()),
+        ("document_name", string()),
+        ("chunk", string()),
+        ("score", number()),
+    ];
+    let document_deletion = [&deletion[..], &[("agents_affected", array(agent))]].concat();
+    let moved = ("documents_moved_to_root", integer());
+    vec![
+        ("Document", object(&document)),
+        ("CreateDocument", request(&["name"], &create)),
+        ("UploadDocument", request(&["file"], &upload)),
+        ("UpdateDocument", request(&[], &update)),
+        ("DocumentDeletion", object(&document_deletion)),
+        ("Folder", object(&folder)),
+        ("CreateFolder", request(&["name"], &[("name", text(120))])),
+        ("UpdateFolder", request(&[], &[("name", text(120))])),
+        (
+            "FolderDeletion",
+            object(&[&deletion[..], &[moved]].concat()),
+        ),
+        ("SearchKnowledge", request(&["query"], &search)),
+        ("KnowledgeHit", object(&hit)),
+        (
+            "KnowledgeHits",
+            object(&[("data", array(reference("KnowledgeHit")))]),
+        ),
+    ]
+}

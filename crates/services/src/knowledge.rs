@@ -1,0 +1,285 @@
+//! Knowledge: documents and folders, and what is found in them (decision 6.5).
+
+mod agent;
+mod content;
+mod fetch;
+mod folders;
+mod index;
+mod librarian;
+mod search;
+mod selection;
+
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
+use offhook_storage::{
+    Document, DocumentChange, DocumentChanged, DocumentFilter, NewDocument, PinningAgent,
+    StoreError, mint,
+};
+
+use crate::folding::fold;
+use crate::{Page, PageRequest, Shared};
+
+pub(crate) use agent::{AgentKnowledge, WithSearch};
+pub use content::{DocumentFile, NewContent};
+pub use librarian::Librarian;
+pub use search::SearchHit;
+pub(crate) use selection::named;
+
+/// Characters of a document's name.
+const NAME: std::ops::RangeInclusive<usize> = 1..=255;
+
+/// Passages of a document's text that are read at once.
+const TEXT_AT_ONCE: i64 = 256;
+
+/// Why a knowledge operation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum KnowledgeError {
+    /// No such document or folder of the account.
+    #[error("no such document or folder")]
+    NotFound,
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// The state forbids it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A document that was deleted.
+#[derive(Debug, Clone)]
+pub struct Deleted {
+    /// The agents whose published version answered from it.
+    pub agents_affected: Vec<PinningAgent>,
+}
+
+/// Knowledge.
+#[derive(Clone)]
+pub struct Knowledge(Arc<Shared>);
+
+impl Knowledge {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// A page of documents, newest first. `q` is compared without case.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn documents(
+        &self,
+        account: AccountId,
+        mut filter: DocumentFilter,
+        page: PageRequest<DocumentId>,
+    ) -> Result<Page<Document>, StoreError> {
+        filter.q = filter.q.as_deref().map(fold);
+        let limit = i64::from(page.limit);
+        let rows = self
+            .0
+            .store
+            .documents(account, filter, page.after, limit)
+            .await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// A document.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::NotFound`] if the account has no such document.
+    pub async fn document(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Document, KnowledgeError> {
+        let found = self.0.store.document(account, id).await?;
+        found.ok_or(KnowledgeError::NotFound)
+    }
+
+    /// Takes a document in; its text is read afterwards.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::Invalid`] for a bad body, or a folder that the account has not.
+    pub async fn add(
+        &self,
+        account: AccountId,
+        content: NewContent,
+    ) -> Result<Document, KnowledgeError> {
+        let read = content::read(content)?;
+        let at = self.0.clock.now();
+        let document = Document {
+            id: mint(at),
+            account_id: account,
+            folder_id: read.folder,
+            name: read.name,
+            source: read.source,
+            mime_type: read.format.map(|format| format.mime_type().to_owned()),
+            url: read.url,
+            size_bytes: read
+                .content
+                .as_ref()
+                .map(|content| i64::try_from(content.len()).unwrap_or(i64::MAX)),
+            content_hash: read.content.as_deref().map(content::hash),
+            chunks_count: 0,
+            status: DocumentStatus::Processing,
+            error: None,
+            created_at: at,
+            updated_at: at,
+        };
+        let made = self
+            .0
+            .store
+            .create_document(NewDocument {
+                name_folded: fold(&document.name),
+                document: document.clone(),
+                content: read.content,
+            })
+            .await?;
+        if !made {
+            return Err(no_folder("folder_id").into());
+        }
+        self.0.wakes.librarian.notify_one();
+        Ok(document)
+    }
+
+    /// Renames a document or moves it: `{name?, folder_id?}`; a null `folder_id` is the root.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::Invalid`] for a bad body, [`KnowledgeError::NotFound`] if the account has no such document.
+    pub async fn change(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+        body: &Json,
+    ) -> Result<Document, KnowledgeError> {
+        if matches!(body.get("name"), Some(Json::Null)) {
+            return Err(FieldError::new("name", "must not be null").into());
+        }
+        let mut fields = Fields::of(body, "")?;
+        let mut change = DocumentChange::default();
+        if let Some(text) = fields.optional_string("name", NAME)? {
+            let name = content::name(text, &fields)?;
+            change.name = Some((name.to_owned(), fold(name)));
+        }
+        let names_folder = body.get("folder_id").is_some();
+        let folder = content::folder(&mut fields)?;
+        fields.finish()?;
+        change.folder = names_folder.then_some(folder);
+        if change.name.is_none() && change.folder.is_none() {
+            return self.document(account, id).await;
+        }
+        let at = self.0.clock.now();
+        match self
+            .0
+            .store
+            .change_document(account, id, change, at)
+            .await?
+        {
+            DocumentChanged::Done(document) => Ok(document),
+            DocumentChanged::Absent => Err(KnowledgeError::NotFound),
+            DocumentChanged::NoFolder => Err(no_folder("folder_id").into()),
+        }
+    }
+
+    /// Deletes a document with its passages.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::NotFound`] if the account has no such document.
+    pub async fn delete(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Deleted, KnowledgeError> {
+        let at = self.0.clock.now();
+        let deleted = self.0.store.delete_document(account, id, at).await?;
+        let agents_affected = deleted.ok_or(KnowledgeError::NotFound)?;
+        self.0.wakes.librarian.notify_one();
+        Ok(Deleted { agents_affected })
+    }
+
+    /// The text of a document.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::NotFound`] if the account has no such document, [`KnowledgeError::Conflict`] while it is read
+    /// and if that failed.
+    pub async fn text(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<(Document, String), KnowledgeError> {
+        let document = self.document(account, id).await?;
+        let refused = match document.status {
+            DocumentStatus::Ready => {
+                let text = self.joined(id).await?;
+                return Ok((document, text));
+            }
+            DocumentStatus::Processing => {
+                "the document is still being read: ask again when its `status` is `ready`"
+            }
+            DocumentStatus::Failed => "the document has no text: its `error` says why",
+        };
+        Err(KnowledgeError::Conflict(refused.to_owned()))
+    }
+
+    async fn joined(&self, id: DocumentId) -> Result<String, StoreError> {
+        let (mut text, mut first) = (String::new(), 0);
+        loop {
+            let passages = self.0.store.document_text(id, first, TEXT_AT_ONCE).await?;
+            if passages.is_empty() {
+                return Ok(text);
+            }
+            first = first.saturating_add(i32::try_from(passages.len()).unwrap_or(i32::MAX));
+            for (repeats, content) in passages {
+                let repeats = usize::try_from(repeats).unwrap_or(0);
+                text.push_str(content.get(repeats..).unwrap_or_default());
+            }
+        }
+    }
+}
+
+fn no_folder(path: &str) -> FieldError {
+    FieldError::new(path, "the account has no such folder")
+}
+
+fn no_document(path: &str) -> FieldError {
+    FieldError::new(path, "the account has no such document")
+}
+
+/// The first of `named` that is not `known`, by its place.
+fn first_unknown<Id: PartialEq>(named: &[Id], known: &[Id]) -> Option<usize> {
+    named.iter().position(|id| !known.contains(id))
+}
+
+impl Shared {
+    /// That the account has what a configuration names.
+    pub(crate) async fn check_selection(
+        &self,
+        account: AccountId,
+        path: &str,
+        (documents, folders): (Vec<DocumentId>, Vec<FolderId>),
+    ) -> Result<(), KnowledgeError> {
+        let item = |name: &str, at: usize| {
+            let path = offhook_domain::json::member_path(path, name);
+            offhook_domain::json::item_path(&path, at)
+        };
+        if !documents.is_empty() {
+            let known = self
+                .store
+                .known_documents(account, documents.clone())
+                .await?;
+            if let Some(at) = first_unknown(&documents, &known) {
+                return Err(no_document(&item("doc_ids", at)).into());
+            }
+        }
+        if !folders.is_empty() {
+            let known = self.store.known_folders(account, folders.clone()).await?;
+            if let Some(at) = first_unknown(&folders, &known) {
+                return Err(no_folder(&item("folder_ids", at)).into());
+            }
+        }
+        Ok(())
+    }
+}

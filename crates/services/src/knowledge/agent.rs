@@ -1,0 +1,136 @@
+//! What an agent looks up in a call: the documents that its published version pins (decision 6.2).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use offhook_domain::config::KnowledgeMode;
+use offhook_domain::{AccountId, AgentConfig, AgentId, Json};
+use offhook_engine::ports::{Knowledge, Passage, ToolCall, ToolDefinition, ToolOutcome, Tools};
+use offhook_storage::{Conversation, StoreError};
+
+use super::search::{Scope, search};
+use crate::Shared;
+use crate::dialer::insist;
+
+/// The name of the function that a model looks things up with; no tool of an account has it.
+const SEARCH: &str = "search_knowledge";
+
+const DESCRIPTION: &str =
+    "Finds passages of the agent's documents. Use it before you answer a question of fact.";
+
+const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the words of the question."}},"required":["query"],"additionalProperties":false}"#;
+
+/// The documents of one call's agent.
+pub(crate) struct AgentKnowledge {
+    shared: Arc<Shared>,
+    account: AccountId,
+    agent: AgentId,
+    version: i32,
+    top_k: usize,
+}
+
+impl AgentKnowledge {
+    /// What the call's agent looks up, and how; `None` if its configuration wants nothing, or the account's plan has no
+    /// Engine module any more (decision 5).
+    pub(crate) async fn of(
+        shared: &Arc<Shared>,
+        call: &Conversation,
+        config: &AgentConfig,
+    ) -> Result<Option<Self>, StoreError> {
+        if config.knowledge_base.mode == KnowledgeMode::Off {
+            return Ok(None);
+        }
+        let account = insist(|| shared.store.account(call.account_id)).await?;
+        let has_module = account.is_some_and(|account| {
+            let terms = shared.plans.terms(account.plan);
+            account.engine_module.unwrap_or(terms.engine_module)
+        });
+        Ok(has_module.then(|| Self {
+            shared: shared.clone(),
+            account: call.account_id,
+            agent: call.agent_id,
+            version: call.agent_version,
+            top_k: usize::try_from(config.knowledge_base.top_k).unwrap_or(1),
+        }))
+    }
+
+    async fn passages(&self, question: &str) -> Result<Vec<Passage>, StoreError> {
+        let store = &self.shared.store;
+        let documents = store
+            .pinned_documents(self.account, self.agent, self.version)
+            .await?;
+        if documents.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scope = Scope::Documents(documents);
+        let hits = search(store, self.account, question, self.top_k, scope).await?;
+        let passages = hits.into_iter().map(|hit| Passage {
+            document: hit.document_name,
+            text: hit.text,
+        });
+        Ok(passages.collect())
+    }
+}
+
+#[async_trait]
+impl Knowledge for AgentKnowledge {
+    async fn search(&self, question: &str) -> Vec<Passage> {
+        self.passages(question).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, agent = %self.agent, "an agent's documents could not be searched");
+            Vec::new()
+        })
+    }
+}
+
+/// Tools, and one more: the search of the agent's documents (`knowledge_base.mode` `tool`).
+pub(crate) struct WithSearch {
+    pub(crate) knowledge: AgentKnowledge,
+    pub(crate) tools: Arc<dyn Tools>,
+}
+
+#[async_trait]
+impl Tools for WithSearch {
+    fn definitions(&self) -> Arc<[ToolDefinition]> {
+        let search = ToolDefinition {
+            name: SEARCH.into(),
+            description: DESCRIPTION.into(),
+            parameters: PARAMETERS.into(),
+        };
+        let others = self.tools.definitions();
+        // One of the account's own of this name would be hidden by it.
+        let others = others.iter().filter(|tool| &*tool.name != SEARCH).cloned();
+        std::iter::once(search).chain(others).collect()
+    }
+
+    async fn call(&self, call: &ToolCall) -> ToolOutcome {
+        if call.name != SEARCH {
+            return self.tools.call(call).await;
+        }
+        let arguments = Json::parse(call.arguments.as_bytes()).ok();
+        let query = arguments
+            .as_ref()
+            .and_then(|json| json.get("query")?.as_str());
+        let Some(query) = query.filter(|query| !query.trim().is_empty()) else {
+            let fault = "`query` must be a string that says what to look for.";
+            return ToolOutcome::Answer(fault.to_owned());
+        };
+        ToolOutcome::Answer(match self.passages(query).await {
+            Ok(passages) if passages.is_empty() => "The documents say nothing about it.".to_owned(),
+            Ok(passages) => offhook_engine::quote(&passages),
+            Err(error) => {
+                tracing::warn!(%error, agent = %self.agent(), "an agent's documents could not be searched");
+                "The documents cannot be searched now.".to_owned()
+            }
+        })
+    }
+}
+
+impl WithSearch {
+    async fn passages(&self, query: &str) -> Result<Vec<Passage>, StoreError> {
+        self.knowledge.passages(query).await
+    }
+
+    const fn agent(&self) -> AgentId {
+        self.knowledge.agent
+    }
+}

@@ -1,0 +1,109 @@
+//! Fetching a document's address, which an account wrote (decision 7.5).
+
+use std::time::Duration;
+
+use offhook_documents::{Format, UnknownFormat};
+use offhook_egress::{Failure, GuardedClient, TargetUrl};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, Response};
+use tokio::time::timeout;
+
+/// How long an address may take to give its whole content.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// As much as an upload may have (decision 1.4).
+pub(super) const MAX_BYTES: usize = 20 * 1024 * 1024;
+
+/// What an address holds, or a sentence that says why it could not be had.
+pub(super) async fn fetch(client: &GuardedClient, url: &str) -> Result<(Format, Vec<u8>), String> {
+    let target = TargetUrl::parse(url, client.policy())
+        .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
+    timeout(LIMIT, get(client, &target))
+        .await
+        .unwrap_or_else(|_| {
+            Err("The address took longer than 15 seconds: send the file itself.".to_owned())
+        })
+}
+
+async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<(Format, Vec<u8>), String> {
+    let request = client
+        .request(Method::GET, target)
+        .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
+    let response = request.send().await.map_err(|error| failed(&error))?;
+    let status = response.status();
+    if status.is_redirection() {
+        return Err(format!(
+            "The address answered with a redirect ({}): give the address that it leads to.",
+            status.as_u16()
+        ));
+    }
+    if !status.is_success() {
+        return Err(format!(
+            "The address answered with status {}: it must be readable without signing in.",
+            status.as_u16()
+        ));
+    }
+    let kind = response.headers().get(CONTENT_TYPE).cloned();
+    let kind = kind.as_ref().and_then(|value| value.to_str().ok());
+    let content = body(response).await?;
+    Ok((format(kind, target, &content)?, content))
+}
+
+async fn body(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
+        if content.len() + piece.len() > MAX_BYTES {
+            return Err(
+                "The address holds more than 20 MiB: split it into several documents.".to_owned(),
+            );
+        }
+        content.extend_from_slice(&piece);
+    }
+    Ok(content)
+}
+
+/// The kind by the media type, else by the address, else by the content.
+fn format(kind: Option<&str>, target: &TargetUrl, content: &[u8]) -> Result<Format, String> {
+    let by_address = || {
+        let path = target.as_url().path();
+        Format::of_name(path.rsplit('/').next().unwrap_or_default())
+    };
+    // Servers call what they do not know a stream of bytes or plain text.
+    let vague = |kind: &str| {
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        essence.is_empty()
+            || essence.eq_ignore_ascii_case("application/octet-stream")
+            || essence.eq_ignore_ascii_case("text/plain")
+    };
+    match kind.filter(|kind| !vague(kind)) {
+        Some(kind) => Format::of_mime_type(kind).ok_or_else(|| {
+            let essence: String = kind
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .chars()
+                .take(100)
+                .collect();
+            format!("The address holds {essence}: it {UnknownFormat}.")
+        }),
+        None => by_address()
+            .ok()
+            .flatten()
+            .or_else(|| Format::of_content(content))
+            .ok_or_else(|| format!("The address holds what cannot be read: it {UnknownFormat}.")),
+    }
+}
+
+fn failed(error: &reqwest::Error) -> String {
+    let why = match Failure::of(error) {
+        Failure::BlockedAddress => "its name leads to an address that is not public",
+        Failure::Dns => "its name leads nowhere",
+        Failure::Connect => "nothing answers there",
+        Failure::Tls => "its certificate or TLS is faulty",
+        Failure::Timeout => "it took too long",
+        Failure::Reset => "it broke the connection off",
+        Failure::Protocol => "it does not speak HTTP/1.1",
+    };
+    format!("The address cannot be fetched: {why}.")
+}

@@ -1,0 +1,122 @@
+//! Folders: one level, each name once.
+
+use offhook_domain::json::{Fields, Json};
+use offhook_domain::{AccountId, FolderId};
+use offhook_storage::{Folder, FolderMade, StoreError, mint};
+
+use super::{Knowledge, KnowledgeError, content};
+use crate::folding::fold;
+use crate::{Page, PageRequest};
+
+/// Folders of an account at most (decision 1.14).
+const FOLDERS_AT_MOST: i64 = 1_000;
+
+/// Characters of a folder's name.
+const NAME: std::ops::RangeInclusive<usize> = 1..=120;
+
+impl Knowledge {
+    /// A page of folders, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn folders(
+        &self,
+        account: AccountId,
+        page: PageRequest<FolderId>,
+    ) -> Result<Page<Folder>, StoreError> {
+        let limit = i64::from(page.limit);
+        let rows = self.0.store.folders(account, page.after, limit).await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// A folder.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::NotFound`] if the account has no such folder.
+    pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, KnowledgeError> {
+        let found = self.0.store.folder(account, id).await?;
+        found.ok_or(KnowledgeError::NotFound)
+    }
+
+    /// Makes a folder: `{name}`.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::Invalid`] for a bad body, [`KnowledgeError::Conflict`] for a name that is taken and for the
+    /// 1,001st folder.
+    pub async fn add_folder(
+        &self,
+        account: AccountId,
+        body: &Json,
+    ) -> Result<Folder, KnowledgeError> {
+        let mut fields = Fields::of(body, "")?;
+        let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
+        fields.finish()?;
+        let at = self.0.clock.now();
+        let folded = fold(&name);
+        let folder = Folder {
+            id: mint(at),
+            account_id: account,
+            name,
+            documents_count: 0,
+            created_at: at,
+            updated_at: at,
+        };
+        let store = &self.0.store;
+        done(store.create_folder(folder, folded, FOLDERS_AT_MOST).await?)
+    }
+
+    /// Renames a folder: `{name?}`.
+    ///
+    /// # Errors
+    /// As [`Knowledge::add_folder`], and [`KnowledgeError::NotFound`] if the account has no such folder.
+    pub async fn change_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+        body: &Json,
+    ) -> Result<Folder, KnowledgeError> {
+        let mut fields = Fields::of(body, "")?;
+        let name = match fields.take("name") {
+            Some(Json::Null) => return Err(fields.fault("name", "must not be null").into()),
+            Some(_) => Some(content::name(
+                fields.required_string("name", NAME)?,
+                &fields,
+            )?),
+            None => None,
+        };
+        fields.finish()?;
+        let Some(name) = name else {
+            return self.folder(account, id).await;
+        };
+        let name = (name.to_owned(), fold(name));
+        let at = self.0.clock.now();
+        done(self.0.store.rename_folder(account, id, name, at).await?)
+    }
+
+    /// Deletes a folder; returns how many documents moved to the root.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::NotFound`] if the account has no such folder.
+    pub async fn delete_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+    ) -> Result<usize, KnowledgeError> {
+        let at = self.0.clock.now();
+        let moved = self.0.store.delete_folder(account, id, at).await?;
+        moved.ok_or(KnowledgeError::NotFound)
+    }
+}
+
+fn done(made: FolderMade) -> Result<Folder, KnowledgeError> {
+    match made {
+        FolderMade::Done(folder) => Ok(folder),
+        FolderMade::Absent => Err(KnowledgeError::NotFound),
+        FolderMade::NameTaken => Err(KnowledgeError::Conflict(
+            "`name`: another folder has this name".to_owned(),
+        )),
+        FolderMade::TooMany => Err(KnowledgeError::Conflict(format!(
+            "an account has at most {FOLDERS_AT_MOST} folders: delete one first"
+        ))),
+    }
+}

@@ -1,0 +1,251 @@
+//! Reading documents: each is claimed with a lease by one worker of one process, read, cut, and stored in short steps
+//! that the claim fences.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_documents::{ExtractError, Extractor, Format};
+use offhook_domain::DocumentId;
+use offhook_egress::GuardedClient;
+use offhook_storage::{ClaimedDocument, Fenced, ReadDocument, StoreError};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{content, fetch, index};
+use crate::Shared;
+use crate::dialer::insist;
+
+/// Documents that a process reads at once.
+const WORKERS: usize = 2;
+
+/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a document is tried: one that ends its reader does so no more often.
+const TRIES: i32 = 3;
+
+/// Rows that are stored in one transaction, so that calls never wait for a long document.
+const PASSAGES_AT_ONCE: usize = 64;
+const POSTINGS_AT_ONCE: usize = 1_000;
+const CLEARED_AT_ONCE: i64 = 1_000;
+
+const GIVEN_UP: &str =
+    "Reading the file ended its reader three times: save it anew, or send its text.";
+
+/// The worker that reads documents. One runs in each process.
+pub struct Librarian {
+    shared: Arc<Shared>,
+    extractor: Arc<dyn Extractor>,
+    client: GuardedClient,
+}
+
+/// How a reading ended.
+enum Ended {
+    /// The document is ready, or failed.
+    Read(Result<ReadDocument, String>),
+    /// It is to be tried again.
+    Again,
+    /// It could not be tried: the machine lacks something.
+    Untried,
+    /// Another worker has it, or it was deleted.
+    Lost,
+}
+
+impl Librarian {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        extractor: Arc<dyn Extractor>,
+        client: GuardedClient,
+    ) -> Self {
+        Self {
+            shared,
+            extractor,
+            client,
+        }
+    }
+
+    /// Works until `stop`. What is being read then is given back.
+    pub async fn run(self, stop: CancellationToken) {
+        if self.shared.store.is_embedded() {
+            // The process that had these is gone.
+            let released = insist(|| self.shared.store.release_documents()).await;
+            if let Err(error) = released {
+                tracing::error!(%error, "documents of an earlier process could not be released");
+            }
+        }
+        let librarian = Arc::new(self);
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|_| tokio::spawn(librarian.clone().work(stop.clone())))
+            .collect();
+        for worker in workers {
+            if worker.await.is_err() {
+                tracing::error!("a reader of documents panicked");
+            }
+        }
+    }
+
+    async fn work(self: Arc<Self>, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            let busy = match self.step(&stop).await {
+                Ok(busy) => busy,
+                Err(error) => {
+                    tracing::warn!(%error, "documents could not be read");
+                    false
+                }
+            };
+            if busy {
+                // There may be more for the others.
+                self.shared.wakes.librarian.notify_one();
+                continue;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = timeout(LOOK_EVERY, self.shared.wakes.librarian.notified()) => {}
+            }
+        }
+    }
+
+    /// Reads a document, or else clears one away; `false` if there was nothing to do.
+    async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
+        let store = &self.shared.store;
+        let Some(claimed) = store.claim_document(self.shared.clock.now()).await? else {
+            return store.clear_gone_documents(CLEARED_AT_ONCE).await;
+        };
+        let (id, claim) = (claimed.document.id, claimed.claim);
+        let ended = tokio::select! {
+            ended = self.read(&claimed) => ended,
+            () = stop.cancelled() => {
+                store.release_document(id, claim, true).await?;
+                return Ok(true);
+            }
+        };
+        match ended {
+            Ok(Ended::Read(ended)) => {
+                self.log(id, &ended);
+                let at = self.shared.clock.now();
+                insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
+            }
+            Ok(Ended::Untried) => {
+                store.release_document(id, claim, true).await?;
+                return Ok(false);
+            }
+            Ok(Ended::Again) => store.release_document(id, claim, false).await?,
+            Ok(Ended::Lost) => {}
+            Err(error) => {
+                store.release_document(id, claim, false).await?;
+                return Err(error);
+            }
+        }
+        Ok(true)
+    }
+
+    fn log(&self, document: DocumentId, ended: &Result<ReadDocument, String>) {
+        match ended {
+            Ok(read) => {
+                tracing::info!(%document, passages = read.chunks_count, "a document was read");
+            }
+            Err(reason) => tracing::info!(%document, reason, "a document could not be read"),
+        }
+    }
+
+    async fn read(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
+        if claimed.tries > 1 && !self.clear(claimed).await? {
+            return Ok(Ended::Lost);
+        }
+        if claimed.tries > TRIES {
+            return Ok(failed(GIVEN_UP));
+        }
+        let store = &self.shared.store;
+        let document = &claimed.document;
+        let (format, content) = match &document.url {
+            Some(url) => match fetch::fetch(&self.client, url).await {
+                Ok(fetched) => fetched,
+                Err(sentence) => return Ok(failed(sentence)),
+            },
+            None => {
+                let content = insist(|| store.document_upload(document.id)).await?;
+                let format = document.mime_type.as_deref().and_then(Format::of_mime_type);
+                match content.zip(format) {
+                    Some((content, format)) => (format, content),
+                    // Deleted since.
+                    None => return Ok(Ended::Lost),
+                }
+            }
+        };
+        // The reading has its own limit, which together with the fetching's is more than is left of the lease.
+        let kept = insist(|| store.renew_document(document.id, claimed.claim)).await?;
+        if kept == Fenced::Lost {
+            return Ok(Ended::Lost);
+        }
+        let read = ReadDocument {
+            chunks_count: 0,
+            mime_type: format.mime_type().to_owned(),
+            size_bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
+            content_hash: content::hash(&content),
+        };
+        let text = match self.extractor.extract(format, content).await {
+            Ok(text) => text,
+            Err(ExtractError::Unreadable(sentence)) => return Ok(failed(sentence.to_string())),
+            Err(ExtractError::Died(sentence)) if claimed.tries >= TRIES => {
+                return Ok(failed(sentence));
+            }
+            Err(ExtractError::Died(sentence)) => {
+                tracing::warn!(document = %document.id, sentence, "a reader of documents died");
+                return Ok(Ended::Again);
+            }
+            Err(ExtractError::Unavailable(error)) => {
+                tracing::error!(%error, "no reader of documents could be started");
+                return Ok(Ended::Untried);
+            }
+        };
+        self.store(claimed, text, read).await
+    }
+
+    /// Removes what an earlier try has stored; `false` if the claim is gone.
+    async fn clear(&self, claimed: &ClaimedDocument) -> Result<bool, StoreError> {
+        let document = &claimed.document;
+        let key = (document.account_id, document.id, claimed.claim);
+        loop {
+            match insist(|| self.shared.store.clear_document(key, CLEARED_AT_ONCE)).await? {
+                None => return Ok(false),
+                Some(0) => return Ok(true),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Stores passages and words in short transactions, each of which renews the lease.
+    async fn store(
+        &self,
+        claimed: &ClaimedDocument,
+        text: String,
+        read: ReadDocument,
+    ) -> Result<Ended, StoreError> {
+        let store = &self.shared.store;
+        let document = &claimed.document;
+        let key = (document.account_id, document.id, claimed.claim);
+        let indexed = tokio::task::spawn_blocking(move || index::index(&text)).await;
+        let Ok((passages, postings)) = indexed else {
+            return Ok(Ended::Again);
+        };
+        let chunks_count = i32::try_from(passages.len()).unwrap_or(i32::MAX);
+        for some in passages.chunks(PASSAGES_AT_ONCE) {
+            if insist(|| store.store_passages(key, some.to_vec())).await? == Fenced::Lost {
+                return Ok(Ended::Lost);
+            }
+        }
+        for some in postings.chunks(POSTINGS_AT_ONCE) {
+            if insist(|| store.store_postings(key, some.to_vec())).await? == Fenced::Lost {
+                return Ok(Ended::Lost);
+            }
+        }
+        Ok(Ended::Read(Ok(ReadDocument {
+            chunks_count,
+            ..read
+        })))
+    }
+}
+
+fn failed(sentence: impl Into<String>) -> Ended {
+    Ended::Read(Err(sentence.into()))
+}

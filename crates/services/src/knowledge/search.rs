@@ -1,0 +1,262 @@
+//! Search: BM25 over an account's own passages, from an inverted index that is the same on both databases.
+//!
+//! What a word counts in a passage is stored with it, so a search adds numbers up. A common word is walked from where it
+//! counts most, and no further than [`WALK`] documents; the best documents are then completed with the words that were
+//! cut short. So a search costs the same however many documents there are.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use offhook_documents::{IMPACT_ONE, words};
+use offhook_domain::json::{Fields, Json, item_path};
+use offhook_domain::{AccountId, DocumentId};
+use offhook_storage::{Posting, Store, StoreError};
+
+use super::{Knowledge, KnowledgeError, index};
+
+/// Documents that a word is followed to.
+const WALK: i64 = 1_000;
+
+/// Documents that are completed with the words that were cut short.
+const COMPLETED: usize = 200;
+
+/// Different words of a query that count.
+const MAX_WORDS: usize = 32;
+
+/// Documents that are looked into in one statement.
+const AT_ONCE: usize = 500;
+
+/// Passages that may vanish while they are looked up, for each that is asked for, and some more.
+const SPARE: usize = 50;
+
+/// Documents or folders that a search may name.
+const MAX_NAMED: usize = 1_000;
+
+/// A passage that was found.
+#[derive(Debug, Clone)]
+pub struct SearchHit {
+    /// Its document.
+    pub document_id: DocumentId,
+    /// That document's name.
+    pub document_name: String,
+    /// Its text.
+    pub text: String,
+    /// How well it fits; of one account's passages alone.
+    pub score: f64,
+}
+
+/// Where to look.
+pub(super) enum Scope {
+    /// In every document of the account.
+    All,
+    /// In these, which are the account's.
+    Documents(Vec<DocumentId>),
+}
+
+impl Knowledge {
+    /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`; of several that are named, each is looked into.
+    ///
+    /// # Errors
+    /// [`KnowledgeError::Invalid`] for a bad body, and for a document or folder that the account has not.
+    pub async fn search(
+        &self,
+        account: AccountId,
+        body: &Json,
+    ) -> Result<Vec<SearchHit>, KnowledgeError> {
+        let mut fields = Fields::of(body, "")?;
+        let query = fields.required_string("query", 1..=1_000)?;
+        let top_k = fields.optional_integer("top_k", 1..=20)?.unwrap_or(4);
+        let documents = ids(&mut fields, "doc_ids", DocumentId::from_uuid)?;
+        let folders = ids(
+            &mut fields,
+            "folder_ids",
+            offhook_domain::FolderId::from_uuid,
+        )?;
+        fields.finish()?;
+        let top_k = usize::try_from(top_k).unwrap_or(1);
+        let scope = match (documents, folders) {
+            (None, None) => Scope::All,
+            (documents, folders) => {
+                let (documents, folders) =
+                    (documents.unwrap_or_default(), folders.unwrap_or_default());
+                let named = (documents.clone(), folders.clone());
+                self.0.check_selection(account, "", named).await?;
+                let store = &self.0.store;
+                let mut all: BTreeSet<DocumentId> = documents.into_iter().collect();
+                if !folders.is_empty() {
+                    all.extend(store.documents_within(account, folders).await?);
+                }
+                Scope::Documents(all.into_iter().collect())
+            }
+        };
+        Ok(search(&self.0.store, account, query, top_k, scope).await?)
+    }
+}
+
+fn ids<Id>(
+    fields: &mut Fields<'_>,
+    name: &str,
+    id: fn(uuid::Uuid) -> Id,
+) -> Result<Option<Vec<Id>>, KnowledgeError> {
+    let path = fields.path_of(name);
+    let Some(items) = fields.optional_array(name, 0..=MAX_NAMED)? else {
+        return Ok(None);
+    };
+    let read = items.iter().enumerate().map(|(at, item)| {
+        let uuid = item.as_str().filter(|text| text.len() == 36);
+        let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
+        let fault = || offhook_domain::FieldError::new(item_path(&path, at), "must be a UUID");
+        uuid.map(id).ok_or_else(fault)
+    });
+    Ok(Some(read.collect::<Result<_, _>>()?))
+}
+
+/// The `top_k` passages that fit best, best first.
+pub(super) async fn search(
+    store: &Store,
+    account: AccountId,
+    query: &str,
+    top_k: usize,
+    scope: Scope,
+) -> Result<Vec<SearchHit>, StoreError> {
+    let words = rare(store, account, query).await?;
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let terms: Vec<String> = words.keys().cloned().collect();
+    let mut scores = Scores::new(words);
+    match scope {
+        Scope::Documents(documents) => {
+            for some in documents.chunks(AT_ONCE) {
+                let found = store.postings_within(some.to_vec(), terms.clone()).await?;
+                scores.add(&found);
+            }
+        }
+        Scope::All => {
+            let found = store.strongest_postings(account, terms, WALK).await?;
+            scores.add(&found);
+            let cut = cut_short(&found);
+            if !cut.is_empty() {
+                let best = scores.best_documents(COMPLETED);
+                scores.add(&store.postings_within(best, cut).await?);
+            }
+        }
+    }
+    let ranked = scores.ranked();
+    let places = ranked.iter().map(|(place, _)| *place);
+    let places = places.take(2 * top_k + SPARE).collect();
+    let found = store.found_passages(account, places, top_k).await?;
+    let scores: HashMap<_, _> = ranked.into_iter().collect();
+    let hits = found.into_iter().map(|passage| SearchHit {
+        score: scores
+            .get(&(passage.document_id, passage.ordinal))
+            .map_or(0.0, |score| (score * 10_000.0).round() / 10_000.0),
+        document_id: passage.document_id,
+        document_name: passage.document_name,
+        text: passage.content,
+    });
+    Ok(hits.collect())
+}
+
+/// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency.
+async fn rare(
+    store: &Store,
+    account: AccountId,
+    query: &str,
+) -> Result<HashMap<String, f64>, StoreError> {
+    let mut asked: Vec<String> = Vec::new();
+    for word in words(query) {
+        if asked.len() < MAX_WORDS && !asked.contains(&word) {
+            asked.push(word);
+        }
+    }
+    if asked.is_empty() {
+        return Ok(HashMap::new());
+    }
+    // The empty word is in every passage.
+    asked.push(String::new());
+    let mut counts: HashMap<String, i64> = store
+        .word_counts(account, asked)
+        .await?
+        .into_iter()
+        .collect();
+    let all = counts.remove("").unwrap_or(0);
+    let rarity = |count: i64| {
+        let (all, count) = (all.max(count) as f64, count as f64);
+        (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
+    };
+    Ok(counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| (word, rarity(count)))
+        .collect())
+}
+
+/// The words that were not followed to every document.
+fn cut_short(found: &[Posting]) -> Vec<String> {
+    let mut documents: HashMap<&str, i64> = HashMap::new();
+    for posting in found {
+        *documents.entry(&posting.term).or_default() += 1;
+    }
+    let cut = documents.into_iter().filter(|(_, count)| *count >= WALK);
+    cut.map(|(word, _)| word.to_owned()).collect()
+}
+
+type Place = (DocumentId, i32);
+
+/// What passages have come to so far.
+struct Scores {
+    rarity: HashMap<String, f64>,
+    seen: HashSet<(DocumentId, String)>,
+    passages: HashMap<Place, f64>,
+}
+
+impl Scores {
+    fn new(rarity: HashMap<String, f64>) -> Self {
+        Self {
+            rarity,
+            seen: HashSet::new(),
+            passages: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, found: &[Posting]) {
+        for posting in found {
+            let Some(rarity) = self.rarity.get(&posting.term).copied() else {
+                continue;
+            };
+            let id = posting.document_id;
+            if !self.seen.insert((id, posting.term.clone())) {
+                continue;
+            }
+            for (ordinal, impact) in index::places(&posting.places) {
+                *self.passages.entry((id, ordinal)).or_default() += rarity * impact / IMPACT_ONE;
+            }
+        }
+    }
+
+    /// The documents of the best passages.
+    fn best_documents(&self, most: usize) -> Vec<DocumentId> {
+        let mut best = Vec::new();
+        let mut seen = HashSet::new();
+        for ((document, _), _) in self.ranked() {
+            if seen.insert(document) {
+                best.push(document);
+            }
+            if best.len() == most {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Best first; of equals the older document, then the earlier passage.
+    fn ranked(&self) -> Vec<(Place, f64)> {
+        let mut ranked: Vec<(Place, f64)> = self
+            .passages
+            .iter()
+            .map(|(place, score)| (*place, *score))
+            .collect();
+        ranked.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
+        ranked
+    }
+}

@@ -1,0 +1,36 @@
+//! The documents and folders that an agent's configuration names.
+
+use offhook_domain::config::KnowledgeBase;
+use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
+
+use super::KnowledgeError;
+use crate::Shared;
+use crate::agents::AgentError;
+
+/// What a configuration names.
+pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
+    let documents = knowledge.doc_ids.iter().copied();
+    let folders = knowledge.folder_ids.iter().copied();
+    (
+        documents.map(DocumentId::from_uuid).collect(),
+        folders.map(FolderId::from_uuid).collect(),
+    )
+}
+
+impl Shared {
+    /// That the account has every document and folder of a configuration.
+    pub(crate) async fn check_knowledge(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+    ) -> Result<(), AgentError> {
+        let named = named(&config.knowledge_base);
+        let checked = self.check_selection(account, "config.knowledge_base", named);
+        checked.await.map_err(|error| match error {
+            KnowledgeError::Invalid(fault) => fault.into(),
+            KnowledgeError::Store(error) => error.into(),
+            KnowledgeError::NotFound => AgentError::NotFound,
+            KnowledgeError::Conflict(message) => AgentError::Conflict(message),
+        })
+    }
+}

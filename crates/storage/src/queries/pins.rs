@@ -1,0 +1,107 @@
+//! What published versions answer from (decision 6.2).
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, DocumentId, DocumentStatus, FolderId};
+
+use super::super::Conn;
+use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as pins};
+use crate::sql::V;
+use crate::{PinningAgent, StoreError};
+
+/// Documents that are pinned in one statement.
+const AT_ONCE: usize = 500;
+
+/// Pins what a version names, as it is now; what is missing is left out. Pins of an earlier publication of the version
+/// go.
+pub(crate) async fn replace(
+    conn: &mut Conn,
+    account: AccountId,
+    (agent, version): (AgentId, i32),
+    (ids, folders): (Vec<DocumentId>, Vec<FolderId>),
+) -> Result<(), StoreError> {
+    diesel::delete(pins::table.filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version))))
+        .execute(conn)
+        .await?;
+    let mut named = super::documents::within(conn, account, folders).await?;
+    named.extend(ids);
+    // In id order, so that two publications never wait for each other.
+    named.sort_unstable();
+    named.dedup();
+    for some in named.chunks(AT_ONCE) {
+        super::super::dialect::hold_documents(conn, some).await?;
+        let hashes: Vec<(DocumentId, Option<Vec<u8>>)> = documents::table
+            .filter(
+                documents::account_id
+                    .eq(V(account))
+                    .and(documents::id.eq_any(some.iter().copied().map(V))),
+            )
+            .select((documents::id, documents::content_hash))
+            .load(conn)
+            .await?;
+        for (document, hash) in hashes {
+            diesel::insert_into(pins::table)
+                .values((
+                    pins::agent_id.eq(V(agent)),
+                    pins::version.eq(version),
+                    pins::document_id.eq(V(document)),
+                    pins::content_hash.eq(hash),
+                ))
+                .execute(conn)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// The agents whose published version pins the document, by name.
+pub(crate) async fn agents(
+    conn: &mut Conn,
+    account: AccountId,
+    document: DocumentId,
+) -> Result<Vec<PinningAgent>, StoreError> {
+    Ok(agents::table
+        .inner_join(pins::table.on(pins::agent_id.eq(agents::id)))
+        .filter(pins::document_id.eq(V(document)))
+        .filter(pins::version.eq(agents::published_version))
+        .filter(agents::account_id.eq(V(account)))
+        .order((agents::name_folded, agents::id))
+        .select((agents::id, agents::name))
+        .load(conn)
+        .await?)
+}
+
+/// Forgets every pin of a document.
+pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<(), StoreError> {
+    diesel::delete(pins::table.filter(pins::document_id.eq(V(document))))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The documents that a version answers from: those that are there, ready, and what they were when it was published. One
+/// that was pinned before it was fetched is what it became.
+pub(crate) async fn of(
+    conn: &mut Conn,
+    account: AccountId,
+    agent: AgentId,
+    version: i32,
+) -> Result<Vec<DocumentId>, StoreError> {
+    Ok(documents::table
+        .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
+        .filter(
+            pins::agent_id
+                .eq(V(agent))
+                .and(pins::version.eq(version))
+                .and(documents::account_id.eq(V(account))),
+        )
+        .filter(documents::status.eq(V(DocumentStatus::Ready)))
+        .filter(
+            pins::content_hash
+                .is_null()
+                .or(pins::content_hash.eq(documents::content_hash)),
+        )
+        .select(documents::id)
+        .load(conn)
+        .await?)
+}

@@ -1,0 +1,121 @@
+//! Folders of knowledge documents.
+
+use offhook_domain::{AccountId, FolderId, Timestamp};
+
+use super::documents::FolderMade;
+use super::{read, write};
+use crate::{Folder, PageKey, Store, StoreError, Verdict};
+
+impl Store {
+    /// Makes a folder, unless its name is taken or the account has `most` already.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_folder(
+        &self,
+        folder: Folder,
+        name_folded: String,
+        most: i64,
+    ) -> Result<FolderMade, StoreError> {
+        write!(self, |conn| {
+            let account = folder.account_id;
+            // The account's row keeps two creations of one account apart.
+            dialect::lock_account(conn, account).await?;
+            if queries::folders::is_taken(conn, account, &name_folded, folder.id).await? {
+                return Ok(Verdict::Rollback(FolderMade::NameTaken));
+            }
+            if queries::folders::count(conn, account).await? >= most {
+                return Ok(Verdict::Rollback(FolderMade::TooMany));
+            }
+            queries::folders::insert(conn, folder.clone(), name_folded).await?;
+            Ok(Verdict::Commit(FolderMade::Done(folder)))
+        })
+    }
+
+    /// A folder of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+    ) -> Result<Option<Folder>, StoreError> {
+        read!(self, |conn| queries::folders::find(conn, account, id).await)
+    }
+
+    /// A page of the account's folders, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn folders(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<FolderId>>,
+        limit: i64,
+    ) -> Result<Vec<Folder>, StoreError> {
+        read!(self, |conn| queries::folders::page(
+            conn, account, after, limit
+        )
+        .await)
+    }
+
+    /// Renames a folder: its new name, and as it is compared.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn rename_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+        name: (String, String),
+        at: Timestamp,
+    ) -> Result<FolderMade, StoreError> {
+        write!(self, |conn| {
+            dialect::lock_account(conn, account).await?;
+            if queries::folders::is_taken(conn, account, &name.1, id).await? {
+                // Another account's folder is none, whatever it would be called.
+                let found = queries::folders::find(conn, account, id).await?;
+                let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
+                return Ok(Verdict::Rollback(made));
+            }
+            queries::folders::rename(conn, account, id, name, at).await?;
+            let renamed = queries::folders::find(conn, account, id).await?;
+            Ok(Verdict::Commit(
+                renamed.map_or(FolderMade::Absent, FolderMade::Done),
+            ))
+        })
+    }
+
+    /// Deletes a folder, whose documents move to the root; returns how many, or `None` if there is no such folder.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn delete_folder(
+        &self,
+        account: AccountId,
+        id: FolderId,
+        at: Timestamp,
+    ) -> Result<Option<usize>, StoreError> {
+        write!(self, |conn| {
+            // Moves and deletions of documents take their rows first and folders' then: not at the same time.
+            dialect::lock_account(conn, account).await?;
+            Ok(Verdict::Commit(
+                queries::folders::delete(conn, account, id, at).await?,
+            ))
+        })
+    }
+
+    /// Of these, the folders that the account has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn known_folders(
+        &self,
+        account: AccountId,
+        ids: Vec<FolderId>,
+    ) -> Result<Vec<FolderId>, StoreError> {
+        read!(self, |conn| queries::folders::known(conn, account, ids)
+            .await)
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading documents: claims with a lease, and what was read, fenced by the claim.
+
+use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
+
+use super::{LEASE, mint, read, write};
+use crate::{
+    ClaimedDocument, Fenced, NewPassage, NewPosting, ReadDocument, Store, StoreError, Verdict,
+};
+
+impl Store {
+    /// Claims the document that has waited longest, if one waits or has lost its reader.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn claim_document(
+        &self,
+        now: Timestamp,
+    ) -> Result<Option<ClaimedDocument>, StoreError> {
+        let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
+        write!(self, |conn| {
+            let now = dialect::lease_clock(conn, offset).await?;
+            let until = now.plus(LEASE);
+            let claimed = queries::ingestion::claim(conn, claim, now, until).await?;
+            Ok(match claimed {
+                Some(claimed) => Verdict::Commit(Some(claimed)),
+                None => Verdict::Rollback(None),
+            })
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn release_documents(&self) -> Result<usize, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::ingestion::release_all(conn).await?
+        )))
+    }
+
+    /// Gives a document back to be claimed again, and with it the try, if `untried`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn release_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        untried: bool,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::ingestion::release(conn, id, claim, untried).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Renews a document's lease.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn renew_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+    ) -> Result<Fenced, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let kept = queries::ingestion::renew(conn, id, claim, until).await?;
+            Ok(Verdict::Commit(if kept {
+                Fenced::Done
+            } else {
+                Fenced::Lost
+            }))
+        })
+    }
+
+    /// What was sent as a document, until it is read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+        read!(self, |conn| queries::ingestion::upload(conn, id).await)
+    }
+
+    /// Stores passages of a document that is being read, and renews its lease.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn store_passages(
+        &self,
+        (account, id, claim): (AccountId, DocumentId, ClaimId),
+        rows: Vec<NewPassage>,
+    ) -> Result<Fenced, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            if !queries::ingestion::renew(conn, id, claim, until).await? {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            }
+            queries::ingestion::insert_passages(conn, account, id, rows).await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
+    }
+
+    /// Stores words of a document that is being read, and renews its lease.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn store_postings(
+        &self,
+        (account, id, claim): (AccountId, DocumentId, ClaimId),
+        rows: Vec<NewPosting>,
+    ) -> Result<Fenced, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            if !queries::ingestion::renew(conn, id, claim, until).await? {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            }
+            queries::ingestion::insert_postings(conn, account, id, rows).await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
+    }
+
+    /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how many
+    /// words there were, and `None` if the claim is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn clear_document(
+        &self,
+        (account, id, claim): (AccountId, DocumentId, ClaimId),
+        limit: i64,
+    ) -> Result<Option<usize>, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            if !queries::ingestion::renew(conn, id, claim, until).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let removed = queries::ingestion::remove_postings(conn, account, id, limit).await?;
+            if removed == 0 {
+                queries::ingestion::remove_passages(conn, account, id).await?;
+            }
+            Ok(Verdict::Commit(Some(removed)))
+        })
+    }
+
+    /// Ends the reading of a document: it is ready, or failed with this sentence. What was sent is forgotten.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn finish_document(
+        &self,
+        id: DocumentId,
+        claim: ClaimId,
+        ended: Result<ReadDocument, String>,
+        at: Timestamp,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            let done = queries::ingestion::finish(conn, id, claim, ended, at).await?;
+            Ok(if done {
+                Verdict::Commit(Fenced::Done)
+            } else {
+                Verdict::Rollback(Fenced::Lost)
+            })
+        })
+    }
+
+    /// Removes up to `limit` words of a deleted document; `false` if there is none left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn clear_gone_documents(&self, limit: i64) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let Some((id, account)) = dialect::gone_document(conn).await? else {
+                return Ok(Verdict::Rollback(false));
+            };
+            if queries::ingestion::remove_postings(conn, account, id, limit).await? == 0 {
+                queries::ingestion::forget_gone(conn, id).await?;
+            }
+            Ok(Verdict::Commit(true))
+        })
+    }
+}

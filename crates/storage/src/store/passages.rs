@@ -1,0 +1,109 @@
+//! Passages, the words that they are found by, and the documents that agents answer from.
+
+use offhook_domain::{AccountId, AgentId, DocumentId};
+
+use super::read;
+use crate::{FoundPassage, Posting, Store, StoreError};
+
+impl Store {
+    /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn document_text(
+        &self,
+        id: DocumentId,
+        first: i32,
+        limit: i64,
+    ) -> Result<Vec<(i32, String)>, StoreError> {
+        read!(self, |conn| queries::passages::text(conn, id, first, limit)
+            .await)
+    }
+
+    /// In how many of the account's passages these words are; the empty word is in every one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn word_counts(
+        &self,
+        account: AccountId,
+        words: Vec<String>,
+    ) -> Result<Vec<(String, i64)>, StoreError> {
+        read!(self, |conn| queries::passages::counts(conn, account, words)
+            .await)
+    }
+
+    /// Of each word, up to `limit` of the account's documents in which it counts most.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn strongest_postings(
+        &self,
+        account: AccountId,
+        words: Vec<String>,
+        limit: i64,
+    ) -> Result<Vec<Posting>, StoreError> {
+        read!(self, |conn| {
+            let mut found = Vec::new();
+            for word in words {
+                let of_word = queries::passages::strongest(conn, account, word, limit).await?;
+                found.extend(of_word);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Where these words are in these documents, whose account the caller has looked at.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn postings_within(
+        &self,
+        documents: Vec<DocumentId>,
+        words: Vec<String>,
+    ) -> Result<Vec<Posting>, StoreError> {
+        read!(self, |conn| queries::passages::within(
+            conn, documents, words
+        )
+        .await)
+    }
+
+    /// The first `limit` of these passages that are in documents of the account that are ready.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn found_passages(
+        &self,
+        account: AccountId,
+        places: Vec<(DocumentId, i32)>,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>, StoreError> {
+        read!(self, |conn| {
+            let mut found = Vec::new();
+            for (document, ordinal) in places {
+                if found.len() == limit {
+                    break;
+                }
+                let passage = queries::passages::find(conn, account, document, ordinal);
+                found.extend(passage.await?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// The documents that a version of an agent answers from.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn pinned_documents(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        version: i32,
+    ) -> Result<Vec<DocumentId>, StoreError> {
+        read!(self, |conn| queries::pins::of(
+            conn, account, agent, version
+        )
+        .await)
+    }
+}

@@ -1,0 +1,399 @@
+//! Knowledge documents, folders, what they are found by, and who reads them.
+
+use std::collections::BTreeMap;
+
+use offhook_domain::{
+    AccountId, AgentStatus, DocumentId, DocumentSource, DocumentStatus, FolderId, Timestamp,
+};
+use offhook_storage::{
+    ClaimedDocument, Document, DocumentChange, DocumentChanged, DocumentFilter, Fenced, Folder,
+    FolderMade, NewDocument, NewPassage, NewPosting, Publication, ReadDocument, Store, mint,
+};
+use offhook_testkit::contract;
+
+use crate::shop::{Shop, T0, after, new_agent, pass};
+
+fn new_document(account: AccountId, name: &str, at: Timestamp) -> NewDocument {
+    NewDocument {
+        document: Document {
+            id: mint(at),
+            account_id: account,
+            folder_id: None,
+            name: name.to_owned(),
+            source: DocumentSource::Text,
+            mime_type: Some("text/plain".to_owned()),
+            url: None,
+            size_bytes: Some(3),
+            content_hash: Some(vec![1; 32]),
+            chunks_count: 0,
+            status: DocumentStatus::Processing,
+            error: None,
+            created_at: at,
+            updated_at: at,
+        },
+        name_folded: name.to_lowercase(),
+        content: Some(b"abc".to_vec()),
+    }
+}
+
+async fn document(store: &Store, account: AccountId, at: Timestamp) -> DocumentId {
+    let new = new_document(account, "Prices", at);
+    let id = new.document.id;
+    assert!(store.create_document(new).await.unwrap());
+    id
+}
+
+async fn folder(store: &Store, account: AccountId, name: &str) -> FolderId {
+    match make(store, account, name, 1_000).await {
+        FolderMade::Done(folder) => folder.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn make(store: &Store, account: AccountId, name: &str, most: i64) -> FolderMade {
+    let folder = Folder {
+        id: mint(T0),
+        account_id: account,
+        name: name.to_owned(),
+        documents_count: 0,
+        created_at: T0,
+        updated_at: T0,
+    };
+    store
+        .create_folder(folder, name.to_lowercase(), most)
+        .await
+        .unwrap()
+}
+
+fn passage(ordinal: i32, content: &str) -> NewPassage {
+    NewPassage {
+        ordinal,
+        repeats: 0,
+        content: content.to_owned(),
+    }
+}
+
+fn posting(term: &str, places: &str) -> NewPosting {
+    let impacts = places
+        .split(' ')
+        .map(|place| place.split_once(':').unwrap().1.parse().unwrap());
+    NewPosting {
+        term: term.to_owned(),
+        impact: impacts.max().unwrap(),
+        places: places.to_owned(),
+        passages: i64::try_from(places.split(' ').count()).unwrap(),
+    }
+}
+
+fn read_document() -> ReadDocument {
+    ReadDocument {
+        chunks_count: 2,
+        mime_type: "text/plain".to_owned(),
+        size_bytes: 3,
+        content_hash: vec![1; 32],
+    }
+}
+
+async fn claim(store: &Store) -> ClaimedDocument {
+    store.claim_document(T0).await.unwrap().unwrap()
+}
+
+/// Reads a document whose words are these.
+async fn read(store: &Store, words: Vec<NewPosting>) -> DocumentId {
+    let claimed = claim(store).await;
+    let key = (
+        claimed.document.account_id,
+        claimed.document.id,
+        claimed.claim,
+    );
+    let passages = vec![passage(0, "one"), passage(1, "two")];
+    assert_eq!(
+        store.store_passages(key, passages).await.unwrap(),
+        Fenced::Done
+    );
+    assert_eq!(
+        store.store_postings(key, words).await.unwrap(),
+        Fenced::Done
+    );
+    let done = store
+        .finish_document(key.1, key.2, Ok(read_document()), T0)
+        .await
+        .unwrap();
+    assert_eq!(done, Fenced::Done);
+    key.1
+}
+
+async fn counts(store: &Store, account: AccountId) -> BTreeMap<String, i64> {
+    let words = ["", "pool", "nine", "towel"].map(str::to_owned).to_vec();
+    store
+        .word_counts(account, words)
+        .await
+        .unwrap()
+        .into_iter()
+        .collect()
+}
+
+fn counted(counts: &[(&str, i64)]) -> BTreeMap<String, i64> {
+    counts
+        .iter()
+        .map(|(word, count)| ((*word).to_owned(), *count))
+        .collect()
+}
+
+async fn published(
+    shop: &Shop,
+    knowledge: (Vec<DocumentId>, Vec<FolderId>),
+) -> offhook_domain::AgentId {
+    let mut agent = new_agent(shop.account, "Eva");
+    (agent.agent.status, agent.agent.published_version) = (AgentStatus::Draft, 0);
+    let id = agent.agent.id;
+    shop.store.create_agent(agent).await.unwrap();
+    publish(
+        shop,
+        id,
+        (AgentStatus::Draft, AgentStatus::Active),
+        knowledge,
+    )
+    .await;
+    id
+}
+
+async fn publish(
+    shop: &Shop,
+    id: offhook_domain::AgentId,
+    statuses: (AgentStatus, AgentStatus),
+    knowledge: (Vec<DocumentId>, Vec<FolderId>),
+) {
+    let publication = Publication {
+        version: 1,
+        statuses,
+        note: None,
+        tools: Vec::new(),
+        knowledge,
+        at: T0,
+    };
+    let done = shop
+        .store
+        .publish_agent(shop.account, id, publication)
+        .await
+        .unwrap();
+    assert!(done.is_some());
+}
+
+contract! {
+    async fn a_document_belongs_to_its_account_alone(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let id = document(&store, shop.account, T0).await;
+        let theirs = folder(&store, stranger.account, "Theirs").await;
+        assert!(store.document(stranger.account, id).await.unwrap().is_none());
+        let moved = DocumentChange { folder: Some(Some(theirs)), ..Default::default() };
+        let changed = store.change_document(shop.account, id, moved.clone(), T0).await.unwrap();
+        assert!(matches!(changed, DocumentChanged::NoFolder));
+        let changed = store.change_document(stranger.account, id, moved, T0).await.unwrap();
+        assert!(matches!(changed, DocumentChanged::Absent));
+        assert!(store.delete_document(stranger.account, id, T0).await.unwrap().is_none());
+        let mut new = new_document(shop.account, "b", T0);
+        new.document.folder_id = Some(theirs);
+        assert!(!store.create_document(new).await.unwrap());
+        assert_eq!(store.known_documents(stranger.account, vec![id]).await.unwrap(), []);
+        assert_eq!(store.known_folders(shop.account, vec![theirs]).await.unwrap(), []);
+        assert_eq!(store.known_documents(shop.account, vec![id]).await.unwrap(), [id]);
+        let theirs = store.folder(stranger.account, theirs).await.unwrap().unwrap();
+        assert_eq!(theirs.documents_count, 0);
+    }
+
+    async fn folder_names_are_taken_once_and_folders_are_bounded_also_when_they_race(store: Store) {
+        let shop = Shop::new(&store).await;
+        let racing = (0..6).map(|at| {
+            let (store, account) = (store.clone(), shop.account);
+            tokio::spawn(async move { make(&store, account, if at % 2 == 0 { "Menu" } else { "MENU" }, 1_000).await })
+        });
+        let made = futures_util::future::join_all(racing).await.into_iter().map(Result::unwrap);
+        let done = made.filter(|made| matches!(made, FolderMade::Done(_))).count();
+        assert_eq!(done, 1);
+        assert_eq!(make(&store, shop.account, "Rooms", 1).await, FolderMade::TooMany);
+        let rooms = folder(&store, shop.account, "Rooms").await;
+        let taken = ("mEnu".to_owned(), "menu".to_owned());
+        let renamed = store.rename_folder(shop.account, rooms, taken.clone(), T0).await.unwrap();
+        assert_eq!(renamed, FolderMade::NameTaken);
+        let stranger = Shop::new(&store).await;
+        let renamed = store.rename_folder(stranger.account, rooms, taken, T0).await.unwrap();
+        assert_eq!(renamed, FolderMade::Absent);
+        let own = ("ROOMS".to_owned(), "rooms".to_owned());
+        let renamed = store.rename_folder(shop.account, rooms, own, after(1)).await.unwrap();
+        assert!(matches!(renamed, FolderMade::Done(folder) if folder.name == "ROOMS"));
+    }
+
+    async fn folders_count_what_is_in_them_and_let_it_go(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (first, second) = (folder(&store, shop.account, "a").await, folder(&store, shop.account, "b").await);
+        let mut ids = Vec::new();
+        for number in 0..3 {
+            let mut new = new_document(shop.account, "d", after(number));
+            new.document.folder_id = Some(first);
+            ids.push(new.document.id);
+            assert!(store.create_document(new).await.unwrap());
+        }
+        let count = async |id| store.folder(shop.account, id).await.unwrap().unwrap().documents_count;
+        assert_eq!((count(first).await, count(second).await), (3, 0));
+        let moved = DocumentChange { folder: Some(Some(second)), ..Default::default() };
+        store.change_document(shop.account, ids[0], moved.clone(), T0).await.unwrap();
+        store.change_document(shop.account, ids[0], moved, T0).await.unwrap();
+        assert_eq!((count(first).await, count(second).await), (2, 1));
+        store.delete_document(shop.account, ids[1], T0).await.unwrap().unwrap();
+        assert_eq!(count(first).await, 1);
+        let inside = DocumentFilter { folder: Some(Some(second)), ..Default::default() };
+        let list = store.documents(shop.account, inside, None, 10).await.unwrap();
+        assert_eq!(list.iter().map(|d| d.id).collect::<Vec<_>>(), [ids[0]]);
+        assert_eq!(store.delete_folder(shop.account, second, after(9)).await.unwrap(), Some(1));
+        assert_eq!(store.delete_folder(shop.account, second, after(9)).await.unwrap(), None);
+        let root = DocumentFilter { folder: Some(None), ..Default::default() };
+        let list = store.documents(shop.account, root, None, 10).await.unwrap();
+        assert_eq!(list.iter().map(|d| (d.id, d.updated_at)).collect::<Vec<_>>(), [(ids[0], after(9))]);
+    }
+
+    async fn pages_of_documents_show_each_once_with_every_filter(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut made = Vec::new();
+        for number in 0..7 {
+            made.push(document(&store, shop.account, after(number / 3)).await);
+        }
+        made.sort();
+        for filter in [
+            DocumentFilter::default(),
+            DocumentFilter { folder: Some(None), status: Some(DocumentStatus::Processing), q: Some("pric".to_owned()) },
+        ] {
+            let (mut seen, mut place) = (Vec::new(), None);
+            loop {
+                let page = store.documents(shop.account, filter.clone(), place, 2).await.unwrap();
+                seen.extend(page.iter().take(2).map(|document| document.id));
+                if page.len() < 3 {
+                    break;
+                }
+                place = Some((page[1].created_at, page[1].id));
+            }
+            seen.sort();
+            assert_eq!(seen, made);
+        }
+        let none = DocumentFilter { q: Some("%".to_owned()), ..Default::default() };
+        assert_eq!(store.documents(shop.account, none, None, 9).await.unwrap().len(), 0);
+    }
+
+    async fn a_document_is_read_by_one_worker_until_its_lease_is_lost(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = document(&store, shop.account, T0).await;
+        let first = claim(&store).await;
+        assert_eq!((first.document.id, first.tries), (id, 1));
+        assert!(store.claim_document(T0).await.unwrap().is_none());
+        assert_eq!(store.document_upload(id).await.unwrap().as_deref(), Some(&b"abc"[..]));
+        pass(&store, 44);
+        assert_eq!(store.renew_document(id, first.claim).await.unwrap(), Fenced::Done);
+        pass(&store, 80);
+        assert!(store.claim_document(T0).await.unwrap().is_none(), "renewed");
+        pass(&store, 100);
+        let second = claim(&store).await;
+        assert_eq!((second.document.id, second.tries), (id, 2));
+        let key = (shop.account, id, first.claim);
+        assert_eq!(store.renew_document(id, first.claim).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.store_passages(key, vec![passage(0, "x")]).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.store_postings(key, vec![posting("x", "0:1")]).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.clear_document(key, 9).await.unwrap(), None);
+        let late = store.finish_document(id, first.claim, Ok(read_document()), T0).await.unwrap();
+        assert_eq!(late, Fenced::Lost);
+        store.release_document(id, second.claim, true).await.unwrap();
+        assert_eq!(claim(&store).await.tries, 2, "a try that was none is given back");
+        store.release_documents().await.unwrap();
+        let third = claim(&store).await;
+        assert_eq!(third.tries, 3);
+        let failed = Err("It is broken.".to_owned());
+        store.finish_document(id, third.claim, failed, after(5)).await.unwrap();
+        let document = store.document(shop.account, id).await.unwrap().unwrap();
+        assert_eq!((document.status, document.error.as_deref()), (DocumentStatus::Failed, Some("It is broken.")));
+        assert_eq!(document.updated_at, after(5));
+        assert!(store.document_upload(id).await.unwrap().is_none(), "what was sent is forgotten");
+        assert!(store.claim_document(T0).await.unwrap().is_none());
+    }
+
+    async fn an_accounts_words_are_counted_and_uncounted_exactly(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        document(&store, shop.account, T0).await;
+        let first = read(&store, vec![posting("nine", "0:5"), posting("pool", "0:7 1:9")]).await;
+        document(&store, shop.account, T0).await;
+        let second = read(&store, vec![posting("pool", "1:30"), posting("towel", "0:1")]).await;
+        document(&store, other.account, T0).await;
+        read(&store, vec![posting("pool", "0:1")]).await;
+        assert_eq!(counts(&store, shop.account).await, counted(&[("", 4), ("pool", 3), ("nine", 1), ("towel", 1)]));
+        assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
+
+        let strongest = store.strongest_postings(shop.account, vec!["pool".to_owned()], 1).await.unwrap();
+        assert_eq!(strongest.iter().map(|p| (p.document_id, p.places.as_str())).collect::<Vec<_>>(), [(second, "1:30")]);
+        let within = store.postings_within(vec![first], vec!["pool".to_owned(), "towel".to_owned()]).await.unwrap();
+        assert_eq!(within.iter().map(|p| p.places.as_str()).collect::<Vec<_>>(), ["0:7 1:9"]);
+        let places = vec![(second, 7), (first, 1), (second, 0)];
+        let found = store.found_passages(shop.account, places.clone(), 1).await.unwrap();
+        assert_eq!(found.iter().map(|f| (f.document_id, f.content.as_str())).collect::<Vec<_>>(), [(first, "two")]);
+        assert_eq!(store.found_passages(other.account, places, 9).await.unwrap(), []);
+        assert_eq!(store.document_text(first, 1, 9).await.unwrap(), [(0, "two".to_owned())]);
+
+        store.delete_document(shop.account, second, T0).await.unwrap().unwrap();
+        while store.clear_gone_documents(1).await.unwrap() {}
+        assert_eq!(counts(&store, shop.account).await, counted(&[("", 2), ("pool", 2), ("nine", 1)]));
+        store.delete_document(shop.account, first, T0).await.unwrap().unwrap();
+        while store.clear_gone_documents(100).await.unwrap() {}
+        assert_eq!(counts(&store, shop.account).await, counted(&[]));
+        assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
+    }
+
+    async fn what_an_earlier_reader_left_is_cleared(store: Store) {
+        let shop = Shop::new(&store).await;
+        let id = document(&store, shop.account, T0).await;
+        let first = claim(&store).await;
+        let key = (shop.account, id, first.claim);
+        store.store_passages(key, vec![passage(0, "x")]).await.unwrap();
+        store.store_postings(key, vec![posting("nine", "0:1"), posting("pool", "0:2")]).await.unwrap();
+        pass(&store, 60);
+        let second = claim(&store).await;
+        let key = (shop.account, id, second.claim);
+        for removed in [1, 1, 0] {
+            assert_eq!(store.clear_document(key, 1).await.unwrap(), Some(removed));
+        }
+        assert_eq!(counts(&store, shop.account).await, counted(&[]));
+        assert_eq!(store.document_text(id, 0, 9).await.unwrap(), []);
+    }
+
+    async fn publishing_pins_documents_and_those_of_folders_once(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let rooms = folder(&store, shop.account, "Rooms").await;
+        let mut inside = new_document(shop.account, "inside", T0);
+        inside.document.folder_id = Some(rooms);
+        let inside_id = inside.document.id;
+        store.create_document(inside).await.unwrap();
+        let named = document(&store, shop.account, T0).await;
+        let theirs = document(&store, other.account, T0).await;
+        for _ in 0..3 {
+            read(&store, vec![posting("pool", "0:1")]).await;
+        }
+        let knowledge = (vec![named, named, inside_id, theirs], vec![rooms]);
+        let agent = published(&shop, knowledge.clone()).await;
+        let pinned = async |version| {
+            let mut ids = store.pinned_documents(shop.account, agent, version).await.unwrap();
+            ids.sort();
+            ids
+        };
+        let mut both = vec![named, inside_id];
+        both.sort();
+        assert_eq!(pinned(1).await, both, "each once, and never another account's");
+        assert_eq!(pinned(2).await, []);
+
+        // Later changes of the folder are none of the version's.
+        store.delete_folder(shop.account, rooms, T0).await.unwrap();
+        assert_eq!(pinned(1).await, both);
+        let affected = store.delete_document(shop.account, inside_id, T0).await.unwrap().unwrap();
+        assert_eq!(affected.iter().map(|a| (a.id, a.name.as_str())).collect::<Vec<_>>(), [(agent, "Eva")]);
+        assert_eq!(pinned(1).await, [named]);
+        // Published again, the version names nothing any more.
+        publish(&shop, agent, (AgentStatus::Active, AgentStatus::Active), Default::default()).await;
+        assert_eq!(pinned(1).await, []);
+        assert_eq!(store.delete_document(shop.account, named, T0).await.unwrap(), Some(vec![]));
+    }
+}
