@@ -40,11 +40,11 @@ CREATE TABLE batch_recipients (
 CREATE UNIQUE INDEX batch_recipients_place ON batch_recipients (batch_id, place);
 CREATE INDEX batch_recipients_status ON batch_recipients (batch_id, status, place);
 
--- One call for each recipient and try (decision 8.5).
+-- One call for each recipient and try (decision 8.5); it outlives the conversation, which retention deletes.
 CREATE TABLE batch_tries (
     recipient_id BLOB NOT NULL REFERENCES batch_recipients (id),
     attempt INTEGER NOT NULL,
-    conversation_id BLOB NOT NULL REFERENCES conversations (id),
+    conversation_id BLOB NOT NULL,
     PRIMARY KEY (recipient_id, attempt)
 ) STRICT;
 CREATE UNIQUE INDEX batch_tries_conversation ON batch_tries (conversation_id);
