@@ -27,6 +27,7 @@ mod retries;
 mod statuses;
 mod stopping;
 mod tls;
+mod tools;
 mod voices;
 mod wallet;
 mod webhooks;

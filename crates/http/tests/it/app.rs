@@ -9,7 +9,7 @@ use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::{ModelRegistry, SimulatedLegacy};
+use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
 use offhook_services::documents::InProcess;
 use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
@@ -48,6 +48,8 @@ pub(crate) struct Setup {
     pub(crate) credits: i64,
     /// How many times faster than people the simulated ones are.
     pub(crate) speed: f64,
+    /// The models' providers, besides `scripted`.
+    pub(crate) models: Vec<(String, ProviderSettings)>,
 }
 
 impl Default for Setup {
@@ -63,6 +65,7 @@ impl Default for Setup {
             plan: Plan::Scale,
             credits: 100_000,
             speed: SPEED,
+            models: Vec::new(),
         }
     }
 }
@@ -82,7 +85,7 @@ impl TestApp {
             store: database.open().await,
             clock: Arc::new(clock.clone()),
             plans: plans(),
-            models: Arc::new(must(ModelRegistry::new([]))),
+            models: Arc::new(must(ModelRegistry::new(setup.models))),
             carrier: carrier.clone(),
             legacy: Arc::new(SimulatedLegacy::new(carrier, Arc::new(clock.clone()), node)),
             objects: directory.unwrap_or_default().join("objects"),

@@ -8,6 +8,7 @@ mod bodies;
 mod calls;
 mod checks;
 mod client;
+mod config_effects;
 mod contract;
 mod conversations;
 mod edge;
