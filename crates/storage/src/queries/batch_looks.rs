@@ -15,7 +15,7 @@ use super::wallets::{Draw, Reserve, hold, insert_reservation};
 use super::{agents, calls, numbers};
 use crate::schema::{
     api_keys, batch_calls as batches, batch_recipients as recipients, batch_tries as tries,
-    conversations, wallets,
+    conversations,
 };
 use crate::sql::V;
 use crate::{Batch, BatchLook, NewCall, Recipient, StoreError};
@@ -161,14 +161,21 @@ async fn reserve(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reser
     if credits == 0 {
         return Ok(Reserve::Held);
     }
+    if draw.budget.is_none() {
+        return hold(conn, draw, credits).await;
+    }
+    // The wallet is asked before the budget, and may have bought credits by then: a refusal undoes both, and the calls
+    // before this one are to stay.
+    diesel::sql_query("SAVEPOINT reserve").execute(conn).await?;
     let held = hold(conn, draw, credits).await?;
     if held == Reserve::BudgetTooLow {
-        // The wallet was asked first, and the calls before this one are to stay.
-        diesel::update(wallets::table.find(V(draw.account)))
-            .set(wallets::reserved.eq(wallets::reserved - credits))
+        diesel::sql_query("ROLLBACK TO SAVEPOINT reserve")
             .execute(conn)
             .await?;
     }
+    diesel::sql_query("RELEASE SAVEPOINT reserve")
+        .execute(conn)
+        .await?;
     Ok(held)
 }
 

@@ -266,6 +266,27 @@ contract! {
         assert_eq!((running.status, running.paused_reason), (BatchStatus::Running, None));
     }
 
+    async fn a_keys_spent_budget_buys_no_credits_for_a_batch(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("UPDATE api_keys SET monthly_credit_budget = 25").await;
+        let (balance, _) = shop.wallet().await;
+        // The third call would fall below it, and is beyond the budget.
+        raw.run(&format!(
+            "UPDATE wallets SET refill_threshold = {}, refill_credits = 100, refill_cents = 500",
+            balance - 25
+        ))
+        .await;
+        let batch = made(&shop, 5, T0).await;
+        assert_eq!(looked(&shop, &batch, 10, after(1)).await, 2);
+        assert_eq!(shop.wallet().await, (balance, 20));
+        let bought = "SELECT CAST(COUNT(*) AS TEXT) AS line FROM ledger WHERE type = 'auto_refill'";
+        assert_eq!(raw.line(bought).await, "0");
+        let invoiced = "SELECT CAST(COUNT(*) AS TEXT) AS line FROM invoice_lines";
+        assert_eq!(raw.line(invoiced).await, "0");
+    }
+
     async fn a_keys_spent_budget_pauses_a_batch_and_leaves_the_wallet_as_it_was(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
