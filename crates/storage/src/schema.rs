@@ -782,7 +782,7 @@ allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);
 joinable!(legacy_agents -> agents (agent_id));
 allow_tables_to_appear_in_same_query!(agents, legacy_agents);
-allow_tables_to_appear_in_same_query!(agents, agent_versions);
 allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);
 allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
 allow_tables_to_appear_in_same_query!(account_months, accounts);
+allow_tables_to_appear_in_same_query!(agents, agent_versions, phone_numbers);

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164,
-    Metadata, Price, RequestId, Runtime, Timestamp,
+    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Price,
+    RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::{
@@ -152,7 +152,7 @@ impl Calls {
             return Err(PlaceCallError::Stopping);
         }
         let request = self.read(&body)?;
-        let (agent, config) = self.agent(caller, request.agent_ref).await?;
+        let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
         let (price, reserve) = match &config {
             Some(config) => self.price(caller, config),
             None => self.0.legacy_terms(),
@@ -161,7 +161,7 @@ impl Calls {
         if let Some(config) = &config {
             check_hours(config, at)?;
         }
-        let from = self.calling_number(account, agent.id).await?;
+        let from = self.calling_number(number)?;
         if self.0.carrier.is_down() {
             return Err(PlaceCallError::UpstreamUnreachable);
         }
@@ -261,7 +261,7 @@ impl Calls {
         &self,
         caller: &Caller,
         agent_ref: &str,
-    ) -> Result<(Agent, Option<AgentConfig>), PlaceCallError> {
+    ) -> Result<(Agent, Option<AgentConfig>, Option<E164>), PlaceCallError> {
         let reference = match agent_ref.parse::<AgentId>() {
             Ok(id) => AgentRef::Id(id),
             Err(_) => AgentRef::Provider(agent_ref.to_owned()),
@@ -269,12 +269,12 @@ impl Calls {
         let found = self
             .0
             .store
-            .published_agent(caller.account.id, reference)
+            .agent_to_call(caller.account.id, reference)
             .await?;
-        let (agent, stored) = found.ok_or(PlaceCallError::AgentNotFound)?;
+        let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;
         if agent.runtime == Runtime::Legacy {
-            return Ok((agent, None));
+            return Ok((agent, None, number));
         }
         let stored = stored.ok_or_else(|| {
             StoreError::Corrupt("a published version without a configuration".to_owned())
@@ -282,7 +282,7 @@ impl Calls {
         let config = AgentConfig::from_stored(&stored).map_err(|error| {
             StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
         })?;
-        Ok((agent, Some(config)))
+        Ok((agent, Some(config), number))
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9).
@@ -316,13 +316,9 @@ impl Calls {
     }
 
     /// The agent's number, else the account's oldest, else the simulated network's (decisions 6.4 and 6.6).
-    async fn calling_number(
-        &self,
-        account: AccountId,
-        agent: AgentId,
-    ) -> Result<E164, PlaceCallError> {
-        let own = self.0.store.number_to_call_from(account, agent).await?;
-        own.or_else(|| self.0.carrier.ours())
+    fn calling_number(&self, number: Option<E164>) -> Result<E164, PlaceCallError> {
+        number
+            .or_else(|| self.0.carrier.ours())
             .ok_or_else(|| PlaceCallError::Conflict {
                 message: "the account has no phone number to call from: import one first"
                     .to_owned(),

@@ -2,11 +2,11 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Runtime, Timestamp};
 
 use super::super::{Conn, Db};
 use super::tools;
-use crate::schema::{agent_versions as versions, agents};
+use crate::schema::{agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
 use crate::{
     Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, NewAgent, PageKey, Publication,
@@ -91,6 +91,45 @@ pub(crate) async fn published(
         AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
     };
     Ok(query.first(conn).await.optional()?)
+}
+
+/// An agent with its published configuration, and the number that its calls are placed from: its oldest, else the
+/// account's (decision 6.4). One statement: placing a call waits for each.
+pub(crate) async fn to_call(
+    conn: &mut Conn,
+    account: AccountId,
+    reference: &AgentRef,
+) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+    let published = versions::agent_id
+        .eq(agents::id)
+        .and(versions::version.eq(agents::published_version));
+    let its_own = numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(numbers::agent_id.eq(agents::id.nullable()))
+        .order((numbers::created_at, numbers::id))
+        .select(numbers::phone_number)
+        .single_value();
+    let any = numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .order((numbers::created_at, numbers::id))
+        .select(numbers::phone_number)
+        .single_value();
+    let mut query = agents::table
+        .left_join(versions::table.on(published))
+        .filter(agents::account_id.eq(V(account)))
+        .select((
+            Agent::as_select(),
+            versions::config.nullable(),
+            (its_own, any),
+        ))
+        .into_boxed::<Db>();
+    query = match reference {
+        AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
+        AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
+    };
+    type Numbers = (Option<E164>, Option<E164>);
+    let found: Option<(Agent, Option<String>, Numbers)> = query.first(conn).await.optional()?;
+    Ok(found.map(|(agent, config, (own, any))| (agent, config, own.or(any))))
 }
 
 /// The configuration of a version, as JSON text.

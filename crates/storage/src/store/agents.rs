@@ -1,6 +1,6 @@
 //! Agents.
 
-use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Timestamp};
 
 use super::{read, write};
 use crate::{
@@ -62,6 +62,21 @@ impl Store {
         reference: AgentRef,
     ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
         read!(self, |conn| queries::agents::published(
+            conn, account, &reference
+        )
+        .await)
+    }
+
+    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn agent_to_call(
+        &self,
+        account: AccountId,
+        reference: AgentRef,
+    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+        read!(self, |conn| queries::agents::to_call(
             conn, account, &reference
         )
         .await)
