@@ -120,7 +120,7 @@ both! {
         let refused = server.run(&smaller).await;
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains("--yes"), "{said}");
-        assert!(said.contains("30 days") && said.contains("knowledge"), "{said}");
+        assert!(said.contains("hidden at once") && said.contains("knowledge"), "{said}");
         let plan = account.read("/v1/billing/plan").await;
         assert_eq!((&plan["plan"], &plan["engine_module"]), (&json!("pro"), &json!(true)));
         let moved = server.cli(&[&smaller[..], &["--yes"]].concat()).await;

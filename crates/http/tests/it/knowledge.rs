@@ -28,7 +28,11 @@ const DOCUMENT: [&str; 11] = [
 ];
 
 async fn reading() -> TestApp {
-    let app = TestApp::start().await;
+    reading_with(Setup::default()).await
+}
+
+async fn reading_with(setup: Setup) -> TestApp {
+    let app = TestApp::with(setup).await;
     app.read_documents();
     app
 }
@@ -655,7 +659,7 @@ async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> String {
         "language": "en",
         "config": {
             "system_prompt": prompt,
-            "first_message": "Hello.",
+            "first_message": "Hello. Is this a good moment?",
             "llm": {"provider": "scripted", "model": "scripted"},
             "knowledge_base": knowledge,
         },
@@ -688,7 +692,12 @@ async fn said(app: &TestApp, agent: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
-    let app = reading().await;
+    // Slow enough for people to talk.
+    let app = reading_with(Setup {
+        speed: 100.0,
+        ..Setup::default()
+    })
+    .await;
     app.dial();
     let rooms = folder(&app, "Rooms").await;
     // The scripted model repeats what a line of its prompt tells it to say.
@@ -703,11 +712,8 @@ async fn an_agent_answers_from_what_was_published_until_it_is_deleted() {
     )
     .await;
     let off = agent(&app, "You are Eva.", json!({"folder_ids": [rooms]})).await;
-    assert!(
-        said(&app, &knowing)
-            .await
-            .contains("The pool opens at nine.")
-    );
+    let told = said(&app, &knowing).await;
+    assert!(told.contains("The pool opens at nine."), "{told}");
     assert!(!said(&app, &off).await.contains("nine"));
     // Moving it out of the folder changes nothing of what was published.
     let target = format!("{DOCUMENTS}/{id}");

@@ -223,10 +223,12 @@ mod tests {
         ] {
             assert!(has(text.as_bytes()), "{text}");
         }
-        assert!(
-            has(b"Peluquer\xeda"),
-            "Latin letters are in the typeface's encoding"
-        );
+        // A text with other than ASCII letters is written in hexadecimal digits, two for a letter of the typeface's encoding.
+        let hex: String = b"Peluquer\xeda"
+            .iter()
+            .map(|b| format!("{b:02X}"))
+            .collect();
+        assert!(has(hex.as_bytes()), "Latin letters");
         assert!(has(b"/Count 2"));
         assert_eq!(usd(-5), "-0.05");
     }
