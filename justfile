@@ -43,6 +43,10 @@ deny:
 bench *ARGUMENTS:
     scripts/bench "$@"
 
+# Attacks a running server with schemathesis, by its own OpenAPI document.
+fuzz:
+    scripts/fuzz
+
 # Prints the OpenAPI document.
 openapi:
     cargo run --quiet -- openapi
