@@ -7,10 +7,15 @@ use super::{parts, reference};
 /// Names of members and their schemas.
 pub(super) type Members<'a> = &'a [(&'a str, Value)];
 
-/// An object whose members are all there.
+/// An object whose members are all there, and no others.
 pub(super) fn object(members: Members<'_>) -> Value {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
-    json!({"type": "object", "properties": properties(members), "required": names})
+    json!({
+        "type": "object",
+        "properties": properties(members),
+        "required": names,
+        "additionalProperties": false,
+    })
 }
 
 /// A request body: what is not required may be left out, and nothing else may come.
