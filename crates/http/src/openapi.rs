@@ -7,6 +7,7 @@ mod schemas;
 
 use std::collections::BTreeMap;
 
+use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
 use crate::Code;
@@ -32,6 +33,7 @@ pub fn document() -> Value {
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
         "paths": paths,
+        "webhooks": webhooks(),
         "components": {
             "securitySchemes": {
                 "bearer": {
@@ -44,6 +46,49 @@ pub fn document() -> Value {
             "schemas": schemas::all(),
         },
     })
+}
+
+/// What the service sends to the endpoints of an account (interface, Events).
+fn webhooks() -> Value {
+    let header = |name: &str, description: &str| {
+        json!({
+            "name": name,
+            "in": "header",
+            "required": true,
+            "description": description,
+            "schema": {"type": "string"},
+        })
+    };
+    let parameters = [
+        header("User-Agent", "`Service-Webhook/1.0`."),
+        header(
+            "X-Service-Signature",
+            "`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>`, keyed by the endpoint's whole secret. While a rotated secret \
+             still signs there is a `v1` for each. Refuse a `t` that is off by more than 300 s.",
+        ),
+        header("X-Service-Event", "The event's type."),
+        header(
+            "X-Service-Event-Id",
+            "The event's id: the same for all its attempts, to tell duplicates.",
+        ),
+        header("X-Service-Delivery", "The id of this attempt."),
+    ];
+    let described = EventType::ALL.iter().map(|kind| {
+        let post = json!({
+            "summary": kind.to_string(),
+            "security": [],
+            "parameters": parameters,
+            "requestBody": {
+                "required": true,
+                "content": {"application/json": {"schema": reference(schemas::event_name(*kind))}},
+            },
+            "responses": {
+                "2XX": {"description": "Within 10 s; any other answer is a failed attempt."},
+            },
+        });
+        (kind.to_string(), json!({ "post": post }))
+    });
+    Value::Object(described.collect())
 }
 
 fn headers() -> Value {
@@ -188,6 +233,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn the_committed_document_is_the_one_that_is_served() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut committed: Value = serde_json::from_str(&text).unwrap();
+        let mut served = document();
+        // Where it is served is the operator's to say.
+        (committed["servers"], served["servers"]) = (Value::Null, Value::Null);
+        assert!(
+            committed == served,
+            "write it anew: offhook openapi > docs/openapi.json"
+        );
+    }
 
     #[test]
     fn the_operations_are_the_routes_under_v1() {

@@ -10,6 +10,7 @@
 
 #[cfg(feature = "bench")]
 mod bench;
+mod connect;
 mod error;
 mod migrate;
 mod postgres;

@@ -1,5 +1,6 @@
 //! The shapes of bodies, as JSON Schema.
 
+use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{parts, reference};
@@ -114,4 +115,13 @@ fn error() -> Value {
         ("message", string()),
         ("request_id", uuid()),
     ])
+}
+
+/// The shape of an event of this type.
+pub(super) const fn event_name(kind: EventType) -> &'static str {
+    match kind {
+        EventType::CallInitiated => "CallInitiatedEvent",
+        EventType::CallCompleted => "CallCompletedEvent",
+        EventType::CallFailed => "CallFailedEvent",
+    }
 }

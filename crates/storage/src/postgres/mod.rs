@@ -12,10 +12,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 
-use self::connect::Door;
+use crate::connect::Door;
 use crate::{StoreError, Verdict};
 
-pub(crate) mod connect;
 pub(crate) mod dialect;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;

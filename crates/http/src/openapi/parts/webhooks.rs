@@ -1,14 +1,14 @@
 //! Webhook endpoints and deliveries.
 
-use offhook_domain::{EventType, Scope};
+use offhook_domain::{EventType, FailureReason, Scope, TerminationReason};
 use offhook_services::store::{DeliveryState, EndpointStatus};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, period, query};
 use super::super::reference;
 use super::super::schemas::{
-    any_object, array, boolean, instant, integer, nullable, object, request, string, text, uuid,
-    words,
+    Members, any_object, array, boolean, e164, event_name, instant, integer, nullable, object,
+    request, string, text, uuid, words,
 };
 use crate::Code;
 
@@ -175,12 +175,35 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("payload", nullable(reference("Event"))),
         ("attempts", array(object(&attempt))),
     ];
-    let event = [
-        ("id", uuid()),
-        ("type", words(EventType::ALL)),
-        ("created_at", instant()),
-        ("data", any_object()),
+    let common = [("id", string()), ("agent_id", string())];
+    let initiated = [("to", e164()), ("metadata", any_object())];
+    let completed = [
+        ("status", words(&["completed"])),
+        ("duration_seconds", integer()),
+        ("transcript_summary", string()),
+        ("termination_reason", words(TerminationReason::ALL)),
+        ("started_at", instant()),
+        ("ended_at", instant()),
     ];
+    let failed = [
+        ("status", words(&["failed"])),
+        ("reason", words(FailureReason::ALL)),
+    ];
+    let event = |kind: EventType, data: Members<'_>| {
+        let schema = object(&[
+            ("id", uuid()),
+            ("type", words(&[kind])),
+            ("created_at", instant()),
+            ("data", object(&[&common[..], data].concat())),
+        ]);
+        (event_name(kind), schema)
+    };
+    let events = [
+        event(EventType::CallInitiated, &initiated),
+        event(EventType::CallCompleted, &completed),
+        event(EventType::CallFailed, &failed),
+    ];
+    let any = events.each_ref().map(|(name, _)| reference(name));
     let event_type = [
         ("type", words(EventType::ALL)),
         ("description", string()),
@@ -193,7 +216,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("status", words(EndpointStatus::ALL)),
     ];
     let create = [("url", text(2048)), ("description", nullable(text(500)))];
-    vec![
+    let mut schemas = vec![
         ("Webhook", object(&endpoint)),
         ("WebhookWithSecret", object(&[endpoint, secret].concat())),
         ("CreateWebhook", request(&["url"], &create)),
@@ -208,7 +231,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Recovered", object(&[("count", integer())])),
         ("DeliveryItem", object(&delivery)),
         ("Delivery", object(&[delivery, story].concat())),
-        ("Event", object(&event)),
+        ("Event", json!({ "oneOf": any })),
         ("EventType", object(&event_type)),
-    ]
+    ];
+    schemas.extend(events);
+    schemas
 }
