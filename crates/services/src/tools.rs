@@ -9,9 +9,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Json, item_path};
+use offhook_domain::json::{FieldError, Json, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
-use offhook_domain::{AccountId, AgentConfig, ToolId};
+use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
@@ -163,8 +163,8 @@ impl ToolShelf {
         }
     }
 
-    /// What only this service can know of a tool: whether its schema is one, and where its URL leads. The URL gets its
-    /// normal form.
+    /// What only this service can know of a tool: whether its schema is one, where its URL leads, and which numbers are
+    /// called here. The URL gets its normal form.
     fn check(&self, tool: &mut Tool) -> Result<(), FieldError> {
         schema::check(&tool.parameters)
             .map_err(|message| FieldError::new("parameters", message))?;
@@ -172,6 +172,18 @@ impl ToolShelf {
             let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
                 .map_err(|error| FieldError::new("http.url", error.to_string()))?;
             target.as_str().clone_into(&mut http.url);
+        }
+        // What POST /v1/calls may not dial, a transfer may not reach.
+        let prefixes = &self.0.calls.allowed_prefixes;
+        let targets = tool.targets.as_deref().unwrap_or_default();
+        if let Some(at) = targets
+            .iter()
+            .position(|target| !may_call(prefixes, &target.to))
+        {
+            let path = member_path(&item_path("transfer.targets", at), "to");
+            let prefixes = prefixes.join(", ");
+            let message = format!("this service calls only numbers that begin with {prefixes}");
+            return Err(FieldError::new(path, message));
         }
         Ok(())
     }
@@ -205,6 +217,14 @@ impl Shared {
             None => Ok(ids),
         })
     }
+}
+
+/// Whether the operator allows calls to a number.
+fn may_call(prefixes: &[String], number: &E164) -> bool {
+    prefixes.is_empty()
+        || prefixes
+            .iter()
+            .any(|prefix| number.as_str().starts_with(prefix))
 }
 
 fn view(row: ToolRow) -> Result<ToolView, StoreError> {

@@ -228,7 +228,11 @@ async fn tools(
     }
     let (account, agent, version) = (call.account_id, call.agent_id, call.agent_version);
     let pinned = insist(|| shared.store.pinned_tools(account, agent, version)).await?;
-    Ok(Arc::new(Toolbox::new(shared.tool_client.clone(), pinned)?))
+    let (client, prefixes) = (
+        shared.tool_client.clone(),
+        shared.calls.allowed_prefixes.clone(),
+    );
+    Ok(Arc::new(Toolbox::new(client, prefixes, pinned)?))
 }
 
 fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {

@@ -71,6 +71,11 @@ fn answering(status: &str, body: &str) -> Option<Vec<u8>> {
 }
 
 fn toolbox(definition: &str, policy: Policy) -> Toolbox {
+    toolbox_that_calls(definition, policy, &[])
+}
+
+fn toolbox_that_calls(definition: &str, policy: Policy, prefixes: &[&str]) -> Toolbox {
+    let prefixes = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
     let json = Json::parse(definition.as_bytes()).unwrap();
     let (tool, headers) = Tool::from_json(&json, &[]).unwrap();
     let pinned = PinnedTool {
@@ -78,7 +83,7 @@ fn toolbox(definition: &str, policy: Policy) -> Toolbox {
         definition: tool.to_json().to_compact(),
         headers: headers_to(&headers),
     };
-    Toolbox::new(GuardedClient::new(policy).unwrap(), vec![pinned]).unwrap()
+    Toolbox::new(GuardedClient::new(policy).unwrap(), prefixes, vec![pinned]).unwrap()
 }
 
 const PRIVATE: Policy = Policy {
@@ -222,11 +227,13 @@ async fn the_other_kinds_act_on_the_line() {
         call(&end, "end", "{}").await,
         ToolOutcome::Act(ToolAction::EndCall)
     );
-    let desk = toolbox(
-        r#"{"name":"desk","description":"To a person.","kind":"transfer",
-            "transfer":{"targets":[{"name":"front","to":"+5215512345678"}]}}"#,
-        PRIVATE,
-    );
+    let definition = r#"{"name":"desk","description":"To a person.","kind":"transfer",
+        "transfer":{"targets":[{"name":"front","to":"+5215512345678"}]}}"#;
+    let elsewhere = toolbox_that_calls(definition, PRIVATE, &["+1"]);
+    let outcome = call(&elsewhere, "desk", r#"{"target":"front"}"#).await;
+    let refused = "The target's number is not allowed here.".to_owned();
+    assert_eq!(outcome, ToolOutcome::Answer(refused));
+    let desk = toolbox_that_calls(definition, PRIVATE, &["+1", "+52"]);
     let transfer = ToolAction::Transfer {
         name: "front".to_owned(),
         to: "+5215512345678".parse().unwrap(),

@@ -9,13 +9,14 @@ use offhook_egress::GuardedClient;
 use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 use offhook_storage::{PinnedTool, StoreError};
 
-use super::{headers_from, request, schema};
+use super::{headers_from, may_call, request, schema};
 
 /// What an agent may use in a conversation.
 pub(crate) struct Toolbox {
     tools: Vec<Equipped>,
     definitions: Arc<[ToolDefinition]>,
     client: GuardedClient,
+    allowed_prefixes: Vec<String>,
 }
 
 struct Equipped {
@@ -24,9 +25,15 @@ struct Equipped {
 }
 
 impl Toolbox {
+    /// The pinned tools, of which none hands over to a number without one of the prefixes, if there are any.
+    ///
     /// # Errors
     /// [`StoreError::Corrupt`] if a pinned tool cannot be read.
-    pub(crate) fn new(client: GuardedClient, pinned: Vec<PinnedTool>) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        client: GuardedClient,
+        allowed_prefixes: Vec<String>,
+        pinned: Vec<PinnedTool>,
+    ) -> Result<Self, StoreError> {
         let equip = |pinned: PinnedTool| {
             let tool = Tool::from_stored(&pinned.definition)
                 .map_err(|error| StoreError::Corrupt(format!("a pinned tool: {error:?}")))?;
@@ -39,6 +46,7 @@ impl Toolbox {
             definitions: definitions.collect(),
             tools,
             client,
+            allowed_prefixes,
         })
     }
 
@@ -68,6 +76,10 @@ impl Toolbox {
                     .clone()
                     .find(|target| Some(target.name.as_str()) == text("target"))
                     .ok_or_else(broken)?;
+                // The setting may be newer than the version.
+                if !may_call(&self.allowed_prefixes, &target.to) {
+                    return Err("The target's number is not allowed here.".to_owned());
+                }
                 ToolOutcome::Act(ToolAction::Transfer {
                     name: target.name.clone(),
                     to: target.to.clone(),
