@@ -2,12 +2,21 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, Timestamp};
+use offhook_domain::{AccountId, Credits, LedgerId, Timestamp};
 
 use super::super::{Conn, Db};
 use crate::schema::ledger;
 use crate::sql::{self, V};
 use crate::{Books, LedgerEntry, LedgerFilter, StoreError};
+
+/// The balance right behind an entry, whatever was bought because of it.
+pub(crate) async fn balance_after(conn: &mut Conn, id: LedgerId) -> Result<Credits, StoreError> {
+    Ok(ledger::table
+        .find(V(id))
+        .select(ledger::balance_after_credits)
+        .first(conn)
+        .await?)
+}
 
 /// One page behind number `after`, with one row more than `limit` if there is a next page.
 pub(crate) async fn page(

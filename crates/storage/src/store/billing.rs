@@ -46,11 +46,14 @@ impl Store {
             let (id, amount) = (mint(entry.at), entry.amount);
             let billed = (None, cents);
             let balance = queries::wallets::append_billed(conn, account, id, entry, billed).await?;
-            // Read behind the entry, whose lock keeps others from the wallet.
-            let wallet = queries::accounts::wallet(conn, account).await?;
-            let short = wallet.is_none_or(|wallet| wallet.balance < wallet.reserved);
-            if amount < 0 && short {
-                return Ok(Verdict::Rollback(None));
+            if amount < 0 {
+                // Read behind the entry, whose lock keeps others from the wallet. What auto-refill bought because of the
+                // entry does not cover it.
+                let left = queries::ledger::balance_after(conn, id).await?;
+                let wallet = queries::accounts::wallet(conn, account).await?;
+                if wallet.is_none_or(|wallet| left < wallet.reserved) {
+                    return Ok(Verdict::Rollback(None));
+                }
             }
             let id: EventId = mint(audited.at);
             let words = ("cli", audited.action, audited.target.as_str());

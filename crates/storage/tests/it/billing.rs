@@ -172,6 +172,19 @@ contract! {
         assert_books(&shop).await;
     }
 
+    async fn a_debit_that_is_not_covered_buys_nothing(store: Store) {
+        let shop = Shop::with_credits(&store, 20).await;
+        refill(&shop, 10, 100).await;
+        let debit = entry("manual_debit", -21);
+        let refused = store.credit_wallet(shop.account, debit, None, audited("wallet.credit")).await;
+        assert_eq!(refused.unwrap(), None);
+        assert_eq!(refills(&shop).await, [0_i64; 0]);
+        let debit = entry("manual_debit", -20);
+        let balance = store.credit_wallet(shop.account, debit, None, audited("wallet.credit")).await;
+        assert_eq!(balance.unwrap(), Some(100), "covered, and then the wallet is refilled");
+        assert_books(&shop).await;
+    }
+
     async fn a_month_is_entered_once_and_issues_the_one_before(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::with_credits(&store, 0).await;
