@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Runtime, Timestamp};
 
 use super::super::{Conn, Db};
+use super::pages::behind;
 use super::tools;
 use crate::schema::{agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
@@ -168,12 +169,7 @@ pub(crate) async fn page(
     if let Some(q) = &filter.q {
         query = query.filter(agents::name_folded.like(contains(q)).escape('\\'));
     }
-    if let Some((at, id)) = after {
-        query = query
-            .filter(agents::created_at.le(V(at)))
-            .filter(agents::created_at.lt(V(at)).or(agents::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, agents, after).load(conn).await?)
 }
 
 /// A LIKE pattern in which `%`, `_` and `\` are ordinary characters (decision 1.12).

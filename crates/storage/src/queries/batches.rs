@@ -8,6 +8,7 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, Db};
+use super::pages::behind;
 use crate::schema::{batch_calls as batches, batch_recipients as recipients};
 use crate::sql::V;
 use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, StoreError};
@@ -82,12 +83,7 @@ pub(crate) async fn page(
     if let Some(agent) = filter.agent {
         query = query.filter(batches::agent_id.eq(V(agent)));
     }
-    if let Some((at, id)) = after {
-        query = query
-            .filter(batches::created_at.le(V(at)))
-            .filter(batches::created_at.lt(V(at)).or(batches::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, batches, after).load(conn).await?)
 }
 
 /// Recipients behind place `after`, in order. The caller has looked up the batch for its account.

@@ -7,6 +7,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
 use super::super::{Conn, Db, dialect};
+use super::pages::behind;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
@@ -42,14 +43,7 @@ pub(crate) async fn page(
     if let Some(until) = filter.until {
         query = query.filter(deliveries::created_at.le(V(until)));
     }
-    if let Some((at, id)) = after {
-        query = query.filter(deliveries::created_at.le(V(at))).filter(
-            deliveries::created_at
-                .lt(V(at))
-                .or(deliveries::id.lt(V(id))),
-        );
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, deliveries, after).load(conn).await?)
 }
 
 pub(crate) async fn story(

@@ -6,6 +6,7 @@ use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::super::{Conn, Db};
 use super::agents::contains;
+use super::pages::behind;
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
     knowledge_uploads as uploads,
@@ -88,12 +89,7 @@ pub(crate) async fn page(
     if let Some(q) = &filter.q {
         query = query.filter(documents::name_folded.like(contains(q)).escape('\\'));
     }
-    if let Some((at, id)) = after {
-        query = query
-            .filter(documents::created_at.le(V(at)))
-            .filter(documents::created_at.lt(V(at)).or(documents::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, documents, after).load(conn).await?)
 }
 
 /// The document's folder, if the account has the document; the row is this transaction's until its end.

@@ -8,6 +8,7 @@ use offhook_domain::{AccountId, EndpointId, Timestamp};
 
 use super::super::{Conn, Db, dialect};
 use super::health;
+use super::pages::behind;
 use crate::schema::{
     deliveries, resends, webhook_endpoints as endpoints, webhook_secrets as secrets,
 };
@@ -106,7 +107,7 @@ pub(crate) async fn page(
     after: Option<PageKey<EndpointId>>,
     limit: i64,
 ) -> Result<Vec<EndpointView>, StoreError> {
-    let mut query = endpoints::table
+    let query = endpoints::table
         .filter(
             endpoints::account_id
                 .eq(V(account))
@@ -116,14 +117,7 @@ pub(crate) async fn page(
         .limit(limit + 1)
         .select(Endpoint::as_select())
         .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query.filter(
-            endpoints::created_at
-                .lt(V(at))
-                .or(endpoints::created_at.eq(V(at)).and(endpoints::id.lt(V(id)))),
-        );
-    }
-    let page = query.load(conn).await?;
+    let page = behind!(query, endpoints, after).load(conn).await?;
     with_prefixes(conn, page).await
 }
 

@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
 use super::super::{Conn, Db};
+use super::pages::behind;
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
 use crate::{Folder, PageKey, StoreError};
@@ -81,18 +82,13 @@ pub(crate) async fn page(
     after: Option<PageKey<FolderId>>,
     limit: i64,
 ) -> Result<Vec<Folder>, StoreError> {
-    let mut query = folders::table
+    let query = folders::table
         .filter(folders::account_id.eq(V(account)))
         .order((folders::created_at.desc(), folders::id.desc()))
         .limit(limit + 1)
         .select(Folder::as_select())
         .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query
-            .filter(folders::created_at.le(V(at)))
-            .filter(folders::created_at.lt(V(at)).or(folders::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, folders, after).load(conn).await?)
 }
 
 pub(crate) async fn rename(

@@ -27,6 +27,7 @@ pub(crate) mod logs;
 pub(crate) mod months;
 pub(crate) mod nodes;
 pub(crate) mod numbers;
+pub(crate) mod pages;
 pub(crate) mod passages;
 pub(crate) mod pins;
 pub(crate) mod rechecks;

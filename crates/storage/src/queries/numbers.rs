@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, E164, PhoneNumberId, Timestamp};
 
 use super::super::{Conn, Db};
+use super::pages::behind;
 use crate::schema::phone_numbers as numbers;
 use crate::sql::V;
 use crate::{NumberChange, PageKey, PhoneNumber, StoreError};
@@ -77,12 +78,7 @@ pub(crate) async fn page(
     if let Some(agent) = agent {
         query = query.filter(numbers::agent_id.eq(V(agent)));
     }
-    if let Some((at, id)) = after {
-        query = query
-            .filter(numbers::created_at.le(V(at)))
-            .filter(numbers::created_at.lt(V(at)).or(numbers::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, numbers, after).load(conn).await?)
 }
 
 /// Applies a change; `false` if the account has no such number.

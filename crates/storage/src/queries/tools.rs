@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
 
 use super::super::{Conn, Db};
+use super::pages::behind;
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
 use crate::{PageKey, StoreError, ToolRow};
@@ -60,18 +61,13 @@ pub(crate) async fn page(
     after: Option<PageKey<ToolId>>,
     limit: i64,
 ) -> Result<Vec<ToolRow>, StoreError> {
-    let mut query = tools::table
+    let query = tools::table
         .filter(tools::account_id.eq(V(account)))
         .order((tools::created_at.desc(), tools::id.desc()))
         .limit(limit + 1)
         .select(ToolRow::as_select())
         .into_boxed::<Db>();
-    if let Some((at, id)) = after {
-        query = query
-            .filter(tools::created_at.le(V(at)))
-            .filter(tools::created_at.lt(V(at)).or(tools::id.lt(V(id))));
-    }
-    Ok(query.load(conn).await?)
+    Ok(behind!(query, tools, after).load(conn).await?)
 }
 
 /// Applies a change made on `revision`; `false` if the tool has changed since, or is gone.

@@ -1,0 +1,35 @@
+//! The statements on batch calls that differ, for PostgreSQL.
+
+use diesel::sql_types::{Array, Integer};
+use diesel_async::RunQueryDsl;
+use offhook_domain::BatchId;
+
+use super::super::Conn;
+use super::column;
+use crate::sql::V;
+use crate::{NewRecipient, StoreError, sql};
+
+/// Recipients of a batch, in their order: a statement for every 1,000.
+pub(crate) async fn insert_recipients(
+    conn: &mut Conn,
+    batch: BatchId,
+    recipients: Vec<NewRecipient>,
+) -> Result<(), StoreError> {
+    let mut first = 0_i32;
+    for some in recipients.chunks(1_000) {
+        diesel::sql_query(
+            "INSERT INTO batch_recipients (id, batch_id, place, to_number, metadata, status, attempt) \
+             SELECT r.id, $1, $2 + r.place - 1, r.to_number, r.metadata, 'pending', 1 \
+             FROM UNNEST($3, $4, $5) WITH ORDINALITY AS r(id, to_number, metadata, place)",
+        )
+        .bind::<sql::Uuid, _>(V(batch))
+        .bind::<Integer, _>(first)
+        .bind::<Array<sql::Uuid>, _>(column(some, |r| r.id))
+        .bind::<Array<sql::Word>, _>(column(some, |r| r.to.clone()))
+        .bind::<Array<sql::Json>, _>(column(some, |r| r.metadata.clone()))
+        .execute(conn)
+        .await?;
+        first += i32::try_from(some.len()).unwrap_or(0);
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! Where a page of a list goes on.
+
+/// Leaves what is behind the row `after` in a list that is newest first, by `created_at` and then by id: all of it if there
+/// is no such row. The bound on the time stands alone, so that the index is entered there; a comparison of pairs, or two
+/// times joined by OR, would be a walk from the newest row on SQLite.
+macro_rules! behind {
+    ($query:expr, $table:ident, $after:expr) => {
+        match $after {
+            Some((at, id)) => $query
+                .filter($table::created_at.le($crate::sql::V(at)))
+                .filter(
+                    $table::created_at
+                        .lt($crate::sql::V(at))
+                        .or($table::id.lt($crate::sql::V(id))),
+                ),
+            None => $query,
+        }
+    };
+}
+
+pub(super) use behind;

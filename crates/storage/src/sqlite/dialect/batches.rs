@@ -1,0 +1,33 @@
+//! The statements on batch calls that differ, for SQLite.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{BatchId, RecipientStatus};
+
+use super::super::Conn;
+use crate::schema::batch_recipients as recipients;
+use crate::sql::V;
+use crate::{NewRecipient, StoreError};
+
+/// Recipients of a batch, in their order.
+pub(crate) async fn insert_recipients(
+    conn: &mut Conn,
+    batch: BatchId,
+    new: Vec<NewRecipient>,
+) -> Result<(), StoreError> {
+    for (place, recipient) in (0_i32..).zip(new) {
+        diesel::insert_into(recipients::table)
+            .values((
+                recipients::id.eq(V(recipient.id)),
+                recipients::batch_id.eq(V(batch)),
+                recipients::place.eq(place),
+                recipients::to_number.eq(V(recipient.to)),
+                recipients::metadata.eq(V(recipient.metadata)),
+                recipients::status.eq(V(RecipientStatus::Pending)),
+                recipients::attempt.eq(1),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The statements on Idempotency-Keys that differ, for SQLite.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Timestamp};
+
+use super::super::Conn;
+use super::super::queries::idempotency::KeyRow;
+use crate::schema::idempotency_keys as keys;
+use crate::sql::V;
+use crate::{IdempotencyClaim, StoreError};
+
+/// Writes an Idempotency-Key that lives for `kept` from now on by the process's clock; 0 if there is one already.
+pub(crate) async fn insert_key(
+    conn: &mut Conn,
+    account: AccountId,
+    claim: &IdempotencyClaim,
+    (now, _): (Timestamp, i64),
+    kept: Duration,
+) -> Result<usize, diesel::result::Error> {
+    diesel::insert_into(keys::table)
+        .values((
+            keys::account_id.eq(V(account)),
+            keys::operation.eq(claim.operation),
+            keys::idempotency_key.eq(&claim.key),
+            keys::fingerprint.eq(&claim.answer.fingerprint),
+            keys::status.eq(claim.answer.status),
+            keys::location.eq(&claim.answer.location),
+            keys::body.eq(&claim.answer.body),
+            keys::created_at.eq(V(now)),
+            keys::expires_at.eq(V(now.plus(kept))),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await
+}
+
+/// The row of an Idempotency-Key with the process's clock.
+pub(crate) async fn find_key(
+    conn: &mut Conn,
+    account: AccountId,
+    operation: &str,
+    key: &str,
+    (now, _): (Timestamp, i64),
+) -> Result<(Option<KeyRow>, Timestamp), StoreError> {
+    let row = diesel::sql_query(
+        "SELECT expires_at, fingerprint, status, location, body FROM idempotency_keys \
+         WHERE account_id = $1 AND operation = $2 AND idempotency_key = $3",
+    )
+    .bind::<crate::sql::Uuid, _>(V(account))
+    .bind::<diesel::sql_types::Text, _>(operation)
+    .bind::<diesel::sql_types::Text, _>(key)
+    .get_result(conn)
+    .await
+    .optional()?;
+    Ok((row, now))
+}
