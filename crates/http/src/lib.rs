@@ -21,6 +21,7 @@ mod log_path;
 mod openapi;
 mod query;
 mod recording;
+mod reference;
 mod reply;
 mod routes;
 mod server;

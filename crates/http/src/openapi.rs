@@ -1,9 +1,11 @@
 //! The interface as an OpenAPI document. Tests compare its operations with the routes, its error codes with the table,
 //! and every answer that the tests see with its schemas.
 
+mod examples;
 mod operations;
 mod parts;
 mod schemas;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -11,16 +13,21 @@ use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
 use crate::Code;
+use examples::Examples;
 use operations::{Access, Answer, Operation};
 
 /// The interface as an OpenAPI 3.1 document; `info.version` is the interface's (decision 1.13).
 #[must_use]
 pub fn document() -> Value {
+    let examples = Examples::load();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations::all() {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         if let Value::Object(methods) = path {
-            methods.insert(operation.method.to_lowercase(), describe(&operation));
+            methods.insert(
+                operation.method.to_lowercase(),
+                describe(&operation, &examples),
+            );
         }
     }
     json!({
@@ -33,7 +40,7 @@ pub fn document() -> Value {
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
         "paths": paths,
-        "webhooks": webhooks(),
+        "webhooks": webhooks(&examples),
         "components": {
             "securitySchemes": {
                 "bearer": {
@@ -44,12 +51,13 @@ pub fn document() -> Value {
             },
             "headers": headers(),
             "schemas": schemas::all(),
+            "examples": examples.errors(),
         },
     })
 }
 
 /// What the service sends to the endpoints of an account (interface, Events).
-fn webhooks() -> Value {
+fn webhooks(examples: &Examples) -> Value {
     let header = |name: &str, description: &str| {
         json!({
             "name": name,
@@ -74,13 +82,15 @@ fn webhooks() -> Value {
         header("X-Service-Delivery", "The id of this attempt."),
     ];
     let described = EventType::ALL.iter().map(|kind| {
+        let shape = schemas::event_name(*kind);
+        let body = json!({"schema": reference(shape), "example": examples.shape(shape)});
         let post = json!({
             "summary": kind.to_string(),
             "security": [],
             "parameters": parameters,
             "requestBody": {
                 "required": true,
-                "content": {"application/json": {"schema": reference(schemas::event_name(*kind))}},
+                "content": {"application/json": body},
             },
             "responses": {
                 "2XX": {"description": "Within 10 s; any other answer is a failed attempt."},
@@ -92,29 +102,31 @@ fn webhooks() -> Value {
 }
 
 fn headers() -> Value {
-    let header = |kind: &str, description: &str| json!({"description": description, "schema": {"type": kind}});
+    let header = |kind: &str, description: &str, example: Value| json!({"description": description, "schema": {"type": kind}, "example": example});
     json!({
         "X-Request-Id": {
             "description": "The request's id, a UUID made by the server.",
             "schema": {"type": "string", "format": "uuid"},
+            "example": "019ddfb5-63e0-71f5-8b91-45b24d108d7a",
         },
-        "X-RateLimit-Limit": header("integer", "Requests a minute of the account."),
-        "X-RateLimit-Remaining": header("integer", "Requests that the account may send at once."),
-        "X-RateLimit-Reset": header("integer", "The Unix second at which the next token is added."),
-        "Retry-After": header("integer", "Seconds to wait."),
-        "Content-Disposition": header("string", "`attachment`, with the name to save it by."),
-        "Location": header("string", "The path of what was made."),
-        "Idempotent-Replayed": header("string", "`true` on the answer to a retried Idempotency-Key."),
+        "X-RateLimit-Limit": header("integer", "Requests a minute of the account.", json!(40)),
+        "X-RateLimit-Remaining": header("integer", "Requests that the account may send at once.", json!(38)),
+        "X-RateLimit-Reset": header("integer", "The Unix second at which the next token is added.", json!(1_777_574_702)),
+        "Retry-After": header("integer", "Seconds to wait.", json!(2)),
+        "Content-Disposition": header("string", "`attachment`, with the name to save it by.", json!("attachment; filename=\"document.txt\"; filename*=UTF-8''Opening%20hours.txt")),
+        "Location": header("string", "The path of what was made.", json!("/v1/calls/call_019ddfa9-2f58-77ed-b360-f06acaef2cc8")),
+        "Idempotent-Replayed": header("string", "`true` on the answer to a retried Idempotency-Key.", json!("true")),
     })
 }
 
-fn describe(operation: &Operation) -> Value {
+fn describe(operation: &Operation, examples: &Examples) -> Value {
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [operation.path.split('/').nth(2).unwrap_or_default()],
-        "parameters": operation.parameters(),
-        "responses": responses(operation),
+        "description": needs(operation),
+        "parameters": parameters(operation, examples),
+        "responses": responses(operation, examples),
     });
     match operation.access {
         Access::Open => described["security"] = json!([]),
@@ -122,30 +134,50 @@ fn describe(operation: &Operation) -> Value {
         Access::Scope(scope) => described["x-required-scope"] = json!(scope.as_str()),
     }
     if let Some(body) = operation.body {
+        let content = |shape| json!({"schema": reference(shape), "example": examples.shape(shape)});
         described["requestBody"] = json!({
             "required": body.required,
-            "content": {"application/json": {"schema": reference(body.schema)}},
+            "content": {"application/json": content(body.schema)},
         });
         if let Some(form) = operation.form {
-            described["requestBody"]["content"]["multipart/form-data"] =
-                json!({"schema": reference(form)});
+            described["requestBody"]["content"]["multipart/form-data"] = content(form);
         }
     }
     described
 }
 
-fn responses(operation: &Operation) -> Value {
+/// What it takes to be allowed to ask, in words.
+fn needs(operation: &Operation) -> String {
+    match operation.access {
+        Access::Open => "Needs no key.".to_owned(),
+        Access::AnyKey => "Needs any valid key.".to_owned(),
+        Access::Scope(scope) => format!("Needs a key with the scope `{scope}`."),
+    }
+}
+
+fn parameters(operation: &Operation, examples: &Examples) -> Vec<Value> {
+    let mut parameters = operation.parameters();
+    for parameter in parameters.iter_mut().filter(|it| it["in"] == "path") {
+        parameter["example"] = match parameter["name"].as_str() {
+            Some("id") => json!(examples.id(operation.path)),
+            _ => json!(2),
+        };
+    }
+    parameters
+}
+
+fn responses(operation: &Operation, examples: &Examples) -> Value {
     let mut responses: BTreeMap<u16, Value> = BTreeMap::new();
-    responses.insert(operation.status, success(operation));
+    responses.insert(operation.status, success(operation, examples));
     if matches!(operation.answer, Answer::Audio) {
-        responses.insert(206, success(operation));
+        responses.insert(206, success(operation, examples));
     }
     let mut errors: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in operation.errors() {
         errors.entry(code.status().as_u16()).or_default().push(code);
     }
     for (status, codes) in errors {
-        responses.insert(status, error(operation, &codes));
+        responses.insert(status, error(operation, &codes, examples));
     }
     responses
         .into_iter()
@@ -153,7 +185,7 @@ fn responses(operation: &Operation) -> Value {
         .collect()
 }
 
-fn success(operation: &Operation) -> Value {
+fn success(operation: &Operation, examples: &Examples) -> Value {
     let mut names = vec!["X-Request-Id"];
     names.extend(limit_headers(operation));
     if ["placeCall", "createBatch", "retryBatch"].contains(&operation.id) {
@@ -162,20 +194,23 @@ fn success(operation: &Operation) -> Value {
     if matches!(operation.answer, Answer::Text) {
         names.push("Content-Disposition");
     }
-    let content = match operation.answer {
-        Answer::One(schema) => json!({"application/json": {"schema": reference(schema)}}),
-        Answer::List(schema) => json!({"application/json": {"schema": schemas::list(schema)}}),
-        Answer::Pdf => {
-            json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}})
-        }
-        Answer::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
-        Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
-        Answer::Audio => json!({"audio/wav": {"schema": {"type": "string", "format": "binary"}}}),
+    let binary = || json!({"type": "string", "format": "binary"});
+    let (media_type, schema) = match operation.answer {
+        Answer::One(shape) => ("application/json", reference(shape)),
+        Answer::List(item) => ("application/json", schemas::list(item)),
+        Answer::Pdf => ("application/pdf", binary()),
+        Answer::Text => ("text/plain", schemas::string()),
+        Answer::Events => ("text/event-stream", schemas::string()),
+        Answer::Audio => ("audio/wav", binary()),
     };
+    let mut content = json!({media_type: {"schema": schema}});
+    if let Some(example) = examples.answer(operation) {
+        content[media_type]["example"] = example;
+    }
     json!({"description": "Done.", "headers": header_references(&names), "content": content})
 }
 
-fn error(operation: &Operation, codes: &[Code]) -> Value {
+fn error(operation: &Operation, codes: &[Code], examples: &Examples) -> Value {
     let texts: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
     let mut names = vec!["X-Request-Id"];
     let known_caller =
@@ -198,10 +233,14 @@ fn error(operation: &Operation, codes: &[Code]) -> Value {
     let schema = json!({
         "allOf": [reference("Error"), {"properties": {"error": {"enum": texts}}}],
     });
+    let examples = codes
+        .iter()
+        .map(|code| (code.as_str().to_owned(), examples.error(operation, *code)));
+    let examples = Value::Object(examples.collect());
     json!({
         "description": texts.join(", "),
         "headers": header_references(&names),
-        "content": {"application/json": {"schema": schema}},
+        "content": {"application/json": {"schema": schema, "examples": examples}},
     })
 }
 

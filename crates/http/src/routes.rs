@@ -5,8 +5,8 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
-    account, agents, batches, billing, calls, conversations, integrations, knowledge, logs, models,
-    numbers, process, team, tools, versions, voices, webhooks,
+    account, agents, batches, billing, calls, conversations, docs, integrations, knowledge, logs,
+    models, numbers, process, team, tools, versions, voices, webhooks,
 };
 use crate::error::ApiError;
 
@@ -44,6 +44,7 @@ impl Endpoint {
 
     methods! {
         get => "GET";
+        head => "HEAD";
         post => "POST";
         patch => "PATCH";
         delete => "DELETE";
@@ -89,6 +90,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         integrations::routes(),
         team::routes(),
         process::routes(),
+        docs::routes(),
     ]
     .into_iter()
     .flatten()

@@ -1,20 +1,16 @@
-//! What is asked of the process itself, outside the interface: `/healthz`, `/readyz`, `/openapi.json`.
+//! What is asked of the process itself, outside the interface: `/healthz`, `/readyz`.
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
+use crate::HttpState;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
-use crate::{HttpState, openapi};
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
-    vec![
-        at("/healthz").get(healthz),
-        at("/readyz").get(readyz),
-        at("/openapi.json").get(openapi),
-    ]
+    vec![at("/healthz").get(healthz), at("/readyz").get(readyz)]
 }
 
 #[derive(Serialize)]
@@ -49,9 +45,4 @@ async fn readyz(state: web::Data<HttpState>) -> Reply {
             reason: Some(&reason),
         })),
     }
-}
-
-/// The interface as an OpenAPI document.
-async fn openapi() -> Reply {
-    reply::ok(&openapi::document())
 }

@@ -125,13 +125,24 @@ impl Operation {
         self
     }
 
+    /// The scope that opens it.
+    pub(super) fn scope(&self) -> Option<&'static str> {
+        match self.access {
+            Access::Scope(scope) => Some(scope.as_str()),
+            Access::Open | Access::AnyKey => None,
+        }
+    }
+
     /// Path, query and header parameters.
     pub(super) fn parameters(&self) -> Vec<Value> {
         let mut parameters = Vec::new();
         if self.path.contains("{id}") {
             parameters.push(match self.path.starts_with("/v1/calls/") {
                 true => path_id(json!({"type": "string"}), "The call handle, `call_<uuid>`."),
-                false => path_id(json!({"type": "string", "format": "uuid"}), "The id."),
+                false => {
+                    let uuid = json!({"type": "string", "format": "uuid"});
+                    path_id(uuid, &format!("The {}'s id.", self.whose()))
+                }
             });
         }
         if self.path.contains("{version}") {
@@ -146,6 +157,24 @@ impl Operation {
         }
         parameters.extend(self.filters.iter().cloned());
         parameters
+    }
+
+    /// What the id in the path is of.
+    fn whose(&self) -> &'static str {
+        let before = self.path.split("/{id}").next();
+        match before.and_then(|before| before.rsplit('/').next()) {
+            Some("agents") => "agent",
+            Some("batch-calls") => "batch",
+            Some("conversations") => "conversation",
+            Some("deliveries") => "delivery",
+            Some("documents") => "document",
+            Some("folders") => "folder",
+            Some("invoices") => "invoice",
+            Some("phone-numbers") => "phone number",
+            Some("tools") => "tool",
+            Some("webhooks") => "endpoint",
+            _ => "thing",
+        }
     }
 
     /// Every error that it may answer with.

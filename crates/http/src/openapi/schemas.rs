@@ -3,7 +3,7 @@
 use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
-use super::{parts, reference};
+use super::{parts, reference, words};
 
 /// Names of members and their schemas.
 pub(super) type Members<'a> = &'a [(&'a str, Value)];
@@ -38,11 +38,13 @@ pub(super) fn properties(members: Members<'_>) -> Map<String, Value> {
 
 /// The list envelope around items of a schema.
 pub(super) fn list(item: &str) -> Value {
-    object(&[
+    let mut list = object(&[
         ("data", array(reference(item))),
         ("has_more", boolean()),
         ("next_cursor", nullable(string())),
-    ])
+    ]);
+    words::describe("List", &mut list);
+    list
 }
 
 pub(super) fn string() -> Value {
@@ -106,6 +108,9 @@ pub(super) fn nullable(mut schema: Value) -> Value {
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = vec![("Error", error()), ("Nothing", request(&[], &[]))];
     schemas.extend(parts::schemas());
+    for (name, schema) in &mut schemas {
+        words::describe(name, schema);
+    }
     properties(&schemas)
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::client::Answer;
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(offhook_http::openapi_document);
+pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(offhook_http::openapi_document);
 
 /// Checks an answer under /v1 against the operation that it belongs to. Unknown paths and methods have none.
 pub(crate) fn check(method: &str, target: &str, answer: &Answer) {

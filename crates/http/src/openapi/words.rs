@@ -1,0 +1,52 @@
+//! What fields mean, in words. They are data: `words/fields.json` has a text for a member by its path within a schema,
+//! `Agent.config`, `config.llm` or just `config`; the longest path that is there counts.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+/// A file that is no JSON is as good as empty; tests miss its texts.
+static FIELDS: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("words/fields.json")).unwrap_or_default());
+
+/// Gives every member of the schema of this name its description.
+pub(super) fn describe(name: &str, schema: &mut Value) {
+    if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        for (member, schema) in members {
+            let path = format!("{name}.{member}");
+            if let Some(text) = text(&path) {
+                schema["description"] = text.into();
+            }
+            describe(&path, schema);
+        }
+    }
+    if let Some(items) = schema.get_mut("items") {
+        describe(name, items);
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.iter_mut().for_each(|choice| describe(name, choice));
+    }
+}
+
+fn text(path: &str) -> Option<&'static str> {
+    let mut path = path;
+    loop {
+        if let Some(text) = FIELDS[path].as_str() {
+            return Some(text);
+        }
+        (_, path) = path.split_once('.')?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_left_over() {
+        let document = crate::openapi::document().to_string();
+        for text in FIELDS.as_object().unwrap().values() {
+            assert!(document.contains(&text.to_string()), "{text}");
+        }
+    }
+}

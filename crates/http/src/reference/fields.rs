@@ -1,0 +1,150 @@
+//! The members of a schema as a flat list.
+
+use serde_json::Value;
+
+/// Shapes that have a section of their own instead of standing in each place that names them.
+pub(super) const APART: [&str; 2] = ["AgentConfig", "Event"];
+
+/// A member, by its path from the body's root.
+pub(super) struct Field<'a> {
+    pub(super) path: String,
+    pub(super) kind: String,
+    pub(super) required: bool,
+    pub(super) description: &'a str,
+    pub(super) limits: Vec<String>,
+    pub(super) words: Vec<&'a str>,
+    /// The section that tells the rest.
+    pub(super) apart: Option<&'a str>,
+}
+
+/// All members of a schema, each followed by its own.
+pub(super) fn of<'a>(document: &'a Value, schema: &'a Value) -> Vec<Field<'a>> {
+    let mut fields = Vec::new();
+    collect(document, schema, "", &mut fields);
+    fields
+}
+
+/// Path, query and header parameters as fields.
+pub(super) fn of_parameters<'a>(document: &'a Value, parameters: &'a [Value]) -> Vec<Field<'a>> {
+    let field = |parameter: &'a Value| {
+        let place = parameter["in"].as_str().unwrap_or_default();
+        Field {
+            path: parameter["name"].as_str().unwrap_or_default().to_owned(),
+            kind: format!("{} in {place}", kind(document, &parameter["schema"])),
+            required: parameter["required"] == true,
+            description: parameter["description"].as_str().unwrap_or_default(),
+            limits: limits(&parameter["schema"]),
+            words: words(&parameter["schema"]),
+            apart: None,
+        }
+    };
+    parameters.iter().map(field).collect()
+}
+
+/// A schema behind its reference, with the name that the reference says.
+pub(super) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> (Option<&'a str>, &'a Value) {
+    let Some(target) = schema["$ref"].as_str() else {
+        return (None, schema);
+    };
+    let name = target.rsplit('/').next();
+    let found = document.pointer(target.trim_start_matches('#'));
+    (name, found.unwrap_or(schema))
+}
+
+fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, fields: &mut Vec<Field<'a>>) {
+    let (_, schema) = resolve(document, schema);
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let required = schema["required"].as_array().into_iter().flatten();
+        let (apart, inner) = inner(document, member);
+        let many = if member["items"].is_object() {
+            "[]"
+        } else {
+            ""
+        };
+        let path = format!("{prefix}{name}{many}");
+        fields.push(Field {
+            path: path.clone(),
+            kind: kind(document, member),
+            required: required.into_iter().any(|it| it == name),
+            description: member["description"].as_str().unwrap_or_default(),
+            limits: limits(member),
+            words: words(member),
+            apart,
+        });
+        if apart.is_none() {
+            collect(document, inner, &format!("{path}."), fields);
+        }
+    }
+}
+
+/// What is within a member: the items of an array, what a reference leads to. The name, if that is told apart.
+fn inner<'a>(document: &'a Value, member: &'a Value) -> (Option<&'a str>, &'a Value) {
+    let member = match &member["items"] {
+        Value::Null => member,
+        items => items,
+    };
+    let choice = &member["anyOf"][0];
+    let member = if choice.is_null() { member } else { choice };
+    let (name, inner) = resolve(document, member);
+    (name.filter(|name| APART.contains(name)), inner)
+}
+
+/// The type in words.
+pub(super) fn kind(document: &Value, schema: &Value) -> String {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let kinds: Vec<_> = choices.iter().map(|one| kind(document, one)).collect();
+        return kinds.join(" or ");
+    }
+    let (name, schema) = resolve(document, schema);
+    if schema["oneOf"].is_array() {
+        return name.unwrap_or("object").to_owned();
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        one => vec![one.clone()],
+    };
+    let format = match schema["format"].as_str() {
+        Some("uuid") => "UUID",
+        Some("date-time") => "timestamp",
+        Some("date") => "date",
+        Some("binary") => "file",
+        _ => "",
+    };
+    let named = kinds
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|kind| match kind {
+            "array" => "array".to_owned(),
+            "string" if !format.is_empty() => format.to_owned(),
+            other => other.to_owned(),
+        });
+    named.collect::<Vec<_>>().join(" or ")
+}
+
+/// The words that a string is one of.
+fn words(schema: &Value) -> Vec<&str> {
+    let of = |schema: &'_ Value| schema["enum"].is_array();
+    let schema = if of(schema) { schema } else { &schema["items"] };
+    let words = schema["enum"].as_array().into_iter().flatten();
+    words.filter_map(Value::as_str).collect()
+}
+
+/// Limits in words.
+fn limits(schema: &Value) -> Vec<String> {
+    let texts = [
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("minLength", "characters, at least"),
+        ("maxLength", "characters, at most"),
+        ("minItems", "items, at least"),
+        ("maxItems", "items, at most"),
+        ("pattern", "pattern"),
+        ("default", "default"),
+    ];
+    let of = |(name, text): (&str, &str)| match &schema[name] {
+        Value::Null => None,
+        Value::String(value) => Some(format!("{text} {value}")),
+        value => Some(format!("{text} {value}")),
+    };
+    texts.into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,134 @@
+//! `/docs` and `/openapi.json`: whole, for everybody, and from this server alone.
+
+use crate::app::{TestApp, text};
+use crate::contract::DOCUMENT;
+
+const PAGE: &str = "/docs";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_tells_every_operation_error_and_event() {
+    let app = TestApp::start().await;
+    let answer = app.bare("GET", PAGE).send().await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let page = String::from_utf8_lossy(&answer.body).into_owned();
+    let paths = DOCUMENT["paths"].as_object();
+    for (path, methods) in paths.into_iter().flatten() {
+        for operation in methods
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(_, told)| told)
+        {
+            let id = text(&operation["operationId"]);
+            assert!(page.contains(&format!("<article id=\"{id}\">")), "{id}");
+            assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+        }
+        assert!(page.contains(&format!("<code>{path}</code>")), "{path}");
+    }
+    let codes = DOCUMENT["components"]["examples"].as_object();
+    for (code, _) in codes.into_iter().flatten() {
+        assert!(page.contains(&format!("id=\"error-{code}\"")), "{code}");
+    }
+    for (event, _) in DOCUMENT["webhooks"].as_object().into_iter().flatten() {
+        assert!(page.contains(&format!("id=\"event-{event}\"")), "{event}");
+    }
+    // Whatever is linked to within the page is there.
+    for target in page.split("href=\"#").skip(1) {
+        let id = target.split('"').next().unwrap_or_default();
+        assert!(page.contains(&format!("id=\"{id}\"")), "#{id}");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_needs_nothing_but_its_own_server() {
+    let app = TestApp::start().await;
+    let answer = app.bare("GET", PAGE).send().await;
+    let policy = answer.header("content-security-policy").unwrap_or_default();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
+        "{policy}"
+    );
+    assert!(!policy.contains("unsafe"), "{policy}");
+    let page = String::from_utf8_lossy(&answer.body).into_owned();
+    let mut files = Vec::new();
+    for attribute in ["src=\"", "href=\""] {
+        for target in page.split(attribute).skip(1) {
+            let target = target.split('"').next().unwrap_or_default();
+            assert!(!target.contains("//"), "{target}");
+            if !target.starts_with('#') && target != "data:," {
+                files.push(target.to_owned());
+            }
+        }
+    }
+    files.sort();
+    files.dedup();
+    assert_eq!(
+        files,
+        ["docs/reference.css", "docs/reference.js", "openapi.json"]
+    );
+    assert!(!page.contains(" style=") && !page.contains("<style") && !page.contains(" onclick="));
+    for file in files {
+        let answer = app.bare("GET", &format!("/{file}")).send().await;
+        assert_eq!(answer.status, 200, "{file}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        if file != "openapi.json" {
+            for outside in ["http:", "https:", "url(", "@import", "fetch("] {
+                assert!(!text.contains(outside), "{file}: {outside}");
+            }
+        }
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_are_read_only_and_sent_once() {
+    let app = TestApp::start().await;
+    for path in [
+        PAGE,
+        "/openapi.json",
+        "/docs/reference.css",
+        "/docs/reference.js",
+    ] {
+        let whole = app.bare("GET", path).send().await;
+        let tag = whole.header("etag").unwrap_or_default().to_owned();
+        assert_eq!(
+            (tag.len(), whole.header("cache-control")),
+            (34, Some("no-cache")),
+            "{path}"
+        );
+        let head = app.bare("HEAD", path).send().await;
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+        assert_eq!(
+            usize::try_from(head.number("content-length")),
+            Ok(whole.body.len()),
+            "{path}"
+        );
+        for known in [
+            tag.clone(),
+            format!("W/{tag}"),
+            format!("\"x\", {tag}"),
+            "*".to_owned(),
+        ] {
+            let again = app.bare("GET", path).header("If-None-Match", &known);
+            let again = again.send().await;
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path} {known}");
+            assert_eq!(again.header("etag"), Some(tag.as_str()));
+        }
+        let other = app.bare("GET", path).header("If-None-Match", "\"x\"");
+        assert_eq!(other.send().await.status, 200, "{path}");
+        let post = app.bare("POST", path).json("{}").send().await;
+        let message = post.assert_error(405, "method_not_allowed");
+        assert!(message.contains("GET, HEAD"), "{message}");
+        assert_eq!(post.header("allow"), Some("GET, HEAD"));
+    }
+    app.bare("GET", "/docs/")
+        .send()
+        .await
+        .assert_error(404, "not_found");
+    app.close().await;
+}
