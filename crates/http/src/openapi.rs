@@ -124,7 +124,7 @@ fn describe(operation: &Operation, examples: &Examples) -> Value {
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [operation.path.split('/').nth(2).unwrap_or_default()],
-        "description": needs(operation),
+        "description": description(operation),
         "parameters": parameters(operation, examples),
         "responses": responses(operation, examples),
     });
@@ -146,12 +146,19 @@ fn describe(operation: &Operation, examples: &Examples) -> Value {
     described
 }
 
-/// What it takes to be allowed to ask, in words.
-fn needs(operation: &Operation) -> String {
-    match operation.access {
+/// What there is to know, and what it takes to be allowed to ask.
+fn description(operation: &Operation) -> String {
+    let needs = match operation.access {
         Access::Open => "Needs no key.".to_owned(),
         Access::AnyKey => "Needs any valid key.".to_owned(),
+        Access::Scope(scope) if operation.path.starts_with("/v1/knowledge/") => {
+            format!("Needs a key with the scope `{scope}`, and a plan with the Engine module.")
+        }
         Access::Scope(scope) => format!("Needs a key with the scope `{scope}`."),
+    };
+    match words::of_operation(operation.id) {
+        Some(text) => format!("{text}\n\n{needs}"),
+        None => needs,
     }
 }
 

@@ -1,5 +1,6 @@
-//! What fields mean, in words. They are data: `words/fields.json` has a text for a member by its path within a schema,
-//! `Agent.config`, `config.llm` or just `config`; the longest path that is there counts.
+//! What fields and operations mean, in words. They are data: `words/fields.json` has a text for a member by its path
+//! within a schema, `Agent.config`, `config.llm` or just `config`; the longest path that is there counts.
+//! `words/operations.json` has what there is to know of an operation besides its summary.
 
 use std::sync::LazyLock;
 
@@ -8,6 +9,15 @@ use serde_json::Value;
 /// A file that is no JSON is as good as empty; tests miss its texts.
 static FIELDS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("words/fields.json")).unwrap_or_default());
+
+static OPERATIONS: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("words/operations.json")).unwrap_or_default()
+});
+
+/// What there is to know of an operation besides its summary, if anything.
+pub(super) fn of_operation(id: &str) -> Option<&'static str> {
+    OPERATIONS[id].as_str()
+}
 
 /// Gives every member of the schema of this name its description.
 pub(super) fn describe(name: &str, schema: &mut Value) {
@@ -45,8 +55,12 @@ mod tests {
     #[test]
     fn no_text_is_left_over() {
         let document = crate::openapi::document().to_string();
-        for text in FIELDS.as_object().unwrap().values() {
-            assert!(document.contains(&text.to_string()), "{text}");
+        for (name, text) in FIELDS.as_object().unwrap() {
+            assert!(document.contains(&text.to_string()), "{name}");
+        }
+        for (id, text) in OPERATIONS.as_object().unwrap() {
+            let text = text.to_string();
+            assert!(document.contains(text.trim_end_matches('"')), "{id}");
         }
     }
 }

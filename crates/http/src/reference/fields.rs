@@ -28,12 +28,13 @@ pub(super) fn of<'a>(document: &'a Value, schema: &'a Value) -> Vec<Field<'a>> {
 pub(super) fn of_parameters<'a>(document: &'a Value, parameters: &'a [Value]) -> Vec<Field<'a>> {
     let field = |parameter: &'a Value| {
         let place = parameter["in"].as_str().unwrap_or_default();
+        let description = parameter["description"].as_str().unwrap_or_default();
         Field {
             path: parameter["name"].as_str().unwrap_or_default().to_owned(),
             kind: format!("{} in {place}", kind(document, &parameter["schema"])),
             required: parameter["required"] == true,
-            description: parameter["description"].as_str().unwrap_or_default(),
-            limits: limits(&parameter["schema"]),
+            description,
+            limits: limits(&parameter["schema"], description),
             words: words(&parameter["schema"]),
             apart: None,
         }
@@ -62,12 +63,13 @@ fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, fields: &mu
             ""
         };
         let path = format!("{prefix}{name}{many}");
+        let description = member["description"].as_str().unwrap_or_default();
         fields.push(Field {
             path: path.clone(),
             kind: kind(document, member),
             required: required.into_iter().any(|it| it == name),
-            description: member["description"].as_str().unwrap_or_default(),
-            limits: limits(member),
+            description,
+            limits: limits(member, description),
             words: words(member),
             apart,
         });
@@ -129,22 +131,36 @@ fn words(schema: &Value) -> Vec<&str> {
     words.filter_map(Value::as_str).collect()
 }
 
-/// Limits in words.
-fn limits(schema: &Value) -> Vec<String> {
-    let texts = [
-        ("minimum", "at least"),
-        ("maximum", "at most"),
-        ("minLength", "characters, at least"),
-        ("maxLength", "characters, at most"),
-        ("minItems", "items, at least"),
-        ("maxItems", "items, at most"),
-        ("pattern", "pattern"),
-        ("default", "default"),
-    ];
-    let of = |(name, text): (&str, &str)| match &schema[name] {
-        Value::Null => None,
-        Value::String(value) => Some(format!("{text} {value}")),
-        value => Some(format!("{text} {value}")),
+/// Limits in words, but for those that the description has told.
+fn limits(schema: &Value, description: &str) -> Vec<String> {
+    let told = |limit: &Value| {
+        let plain = limit.to_string();
+        let digits = description.replace(',', "");
+        let mut numbers = digits.split(|c: char| !c.is_ascii_digit() && c != '.');
+        numbers.any(|number| number.trim_end_matches('.') == plain)
     };
-    texts.into_iter().filter_map(of).collect()
+    let range = |least: &str, most: &str, unit: &str| match (&schema[least], &schema[most]) {
+        (Value::Null, Value::Null) => None,
+        (least, most) if told(least) || told(most) => None,
+        (Value::Null, most) => Some(format!("at most {most}{unit}")),
+        (least, Value::Null) => Some(format!("at least {least}{unit}")),
+        (least, most) => Some(format!("{least} to {most}{unit}")),
+    };
+    let pattern = schema["pattern"].as_str();
+    let pattern = pattern.filter(|_| !description.contains("E.164") && !description.contains('('));
+    let default = match &schema["default"] {
+        Value::Null => None,
+        value if told(value) => None,
+        value => Some(format!("{value} unless said")),
+    };
+    [
+        range("minimum", "maximum", ""),
+        range("minLength", "maxLength", " characters"),
+        range("minItems", "maxItems", " items"),
+        pattern.map(|pattern| format!("pattern {pattern}")),
+        default,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -151,11 +151,11 @@ fn article(document: &Value, operation: &Operation<'_>) -> Markup {
             h3 {
                 a href={ "#" (operation.id()) } { (method(&operation.method)) " " code { (operation.path) } }
             }
-            p.summary { (parts::prose(told["summary"].as_str().unwrap_or_default())) "." }
-            p.id {
-                (parts::prose(told["description"].as_str().unwrap_or_default()))
-                " Operation " code { (operation.id()) } "."
+            p.summary { strong { (parts::prose(told["summary"].as_str().unwrap_or_default())) } }
+            @for text in told["description"].as_str().unwrap_or_default().split("\n\n") {
+                p { (parts::prose(text)) }
             }
+            p.id { "Operation " code { (operation.id()) } }
             (parameters(document, told))
             @for (media_type, content) in body.as_object().into_iter().flatten() {
                 h4 { "Body, " code { (media_type) } }
@@ -163,6 +163,10 @@ fn article(document: &Value, operation: &Operation<'_>) -> Markup {
             }
             h4 { "Request" }
             pre tabindex="0" { code { (parts::curl(operation)) } }
+            @if let Some(line) = parts::curl_form(operation) {
+                p { "Or as a form:" }
+                pre tabindex="0" { code { (line) } }
+            }
             (answers(document, told))
             (errors(document, told))
         }
@@ -205,7 +209,7 @@ fn list(fields: &[fields::Field<'_>], empty: Option<&str>) -> Markup {
                             }
                             "."
                         }
-                        @if !field.limits.is_empty() { span.limits { " " (field.limits.join(", ")) "." } }
+                        @if !field.limits.is_empty() { span.limits { " (" (field.limits.join(", ")) ")" } }
                         @if let Some(name) = field.apart { " See " a href={ "#shape-" (name) } { (name) } "." }
                     }
                 }
@@ -242,9 +246,13 @@ fn answers(document: &Value, told: &Value) -> Markup {
 fn errors(document: &Value, told: &Value) -> Markup {
     let responses = told["responses"].as_object().into_iter().flatten();
     let failures = responses.filter(|(status, _)| !status.starts_with('2'));
+    let codes = failures.clone().map(|(_, response)| {
+        let examples = &response["content"]["application/json"]["examples"];
+        examples.as_object().map_or(0, serde_json::Map::len)
+    });
     html! {
         details.errors {
-            summary { "Errors" }
+            summary { "Errors (" (codes.sum::<usize>()) ")" }
             dl {
                 @for (status, response) in failures {
                     @let examples = &response["content"]["application/json"]["examples"];

@@ -42,9 +42,7 @@ pub(super) fn curl(operation: &Operation<'_>) -> String {
         let _ = write!(line, " -X {}", operation.method);
     }
     let _ = write!(line, " \"$URL{path}\"");
-    if operation.told["security"].is_null() {
-        line.push_str(" \\\n  -H \"Authorization: Bearer $KEY\"");
-    }
+    line.push_str(&headers(operation));
     let body = &operation.told["requestBody"]["content"]["application/json"]["example"];
     if !body.is_null() {
         let body = format!("{body:#}").replace('\'', r"'\''");
@@ -54,6 +52,37 @@ pub(super) fn curl(operation: &Operation<'_>) -> String {
         );
     }
     line
+}
+
+/// As [`curl`], with a form in which the files are the reader's own.
+pub(super) fn curl_form(operation: &Operation<'_>) -> Option<String> {
+    let content = &operation.told["requestBody"]["content"]["multipart/form-data"];
+    let form = content["example"].as_object()?;
+    let mut line = format!("curl \"$URL{}\"{}", operation.path, headers(operation));
+    for (name, value) in form {
+        let value = match name.as_str() {
+            "file" => "@file",
+            _ => value.as_str().unwrap_or_default(),
+        };
+        let _ = write!(line, " \\\n  -F '{name}={value}'");
+    }
+    Some(line)
+}
+
+/// The key, where one is needed, and headers that have an example.
+fn headers(operation: &Operation<'_>) -> String {
+    let mut headers = String::new();
+    if operation.told["security"].is_null() {
+        headers.push_str(" \\\n  -H \"Authorization: Bearer $KEY\"");
+    }
+    let parameters = operation.told["parameters"].as_array();
+    for parameter in parameters.into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap_or_default();
+        if let (Some(value), true) = (parameter["example"].as_str(), parameter["in"] == "header") {
+            let _ = write!(headers, " \\\n  -H '{name}: {value}'");
+        }
+    }
+    headers
 }
 
 /// What holds for every operation, and the errors.
@@ -157,8 +186,8 @@ fn verification(document: &Value) -> Markup {
             li { "Compare the hexadecimal digest with each " code { "v1" } " in constant time; one that fits is enough." }
         }
         p { "To try it: with the secret " code { (secret) } " this body, sent as one line," }
-        pre tabindex="0" { code { (body) } }
+        pre.wrapped tabindex="0" { code { (body) } }
         p { "is signed" }
-        pre tabindex="0" { code { "X-Service-Signature: t=" (sent_at) ",v1=" (hex) } }
+        pre.wrapped tabindex="0" { code { "X-Service-Signature: t=" (sent_at) ",v1=" (hex) } }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "getMe",
             Access::AnyKey,
             One("Me"),
-            "Who asks",
+            "Read who asks: the account, the key and its scopes, and the limits",
         ),
         Operation::new(
             "GET",

@@ -10,11 +10,13 @@ use super::super::schemas::{
 use crate::Code;
 
 fn key() -> Value {
-    header(
+    let mut key = header(
         "Idempotency-Key",
         "A retry with the same key and body within 24 hours gets the first answer again.",
         json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
-    )
+    );
+    key["example"] = json!("reminders-2026-05");
+    key
 }
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -71,7 +73,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "pauseBatch",
             "Call nobody new; calls under way go on",
         ),
-        step("/v1/batch-calls/{id}/resume", "resumeBatch", "Go on"),
+        step("/v1/batch-calls/{id}/resume", "resumeBatch", "Go on with a paused batch"),
         step(
             "/v1/batch-calls/{id}/cancel",
             "cancelBatch",

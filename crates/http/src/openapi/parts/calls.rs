@@ -11,7 +11,12 @@ pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
     let read = Access::Scope(Scope::CallsRead);
     let write = Access::Scope(Scope::CallsWrite);
-    let key = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"});
+    let mut key = header(
+        "Idempotency-Key",
+        "A retry with the same key and body within 24 hours gets the first answer again.",
+        json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
+    );
+    key["example"] = json!("order-1042");
     let voice = [Channel::Phone, Channel::WidgetVoice, Channel::Unknown];
     vec![
         Operation::new(
@@ -32,11 +37,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Place an outbound call",
         )
         .body("PlaceCall")
-        .filters(vec![header(
-            "Idempotency-Key",
-            "A retry with the same key and body within 24 hours gets the first answer again.",
-            key,
-        )])
+        .filters(vec![key])
         .status(201)
         .errors_too(&[
             Code::InvalidIdempotencyKey,

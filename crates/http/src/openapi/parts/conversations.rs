@@ -27,7 +27,7 @@ pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {
         query("channel", "Only on this channel.", words(channels)),
         query(
             "phone",
-            "Only with this customer's or dialed number.",
+            "Only with this customer's or dialed number, E.164; in a URL the `+` is `%2B`.",
             phone,
         ),
     ]);
@@ -39,8 +39,15 @@ pub(super) fn operations() -> Vec<Operation> {
     let read = Access::Scope(Scope::ConversationsRead);
     let list = "/v1/conversations";
     vec![
-        Operation::new("GET", list, "listConversations", read, List("ConversationItem"), "List conversations")
-            .filters(conversation_filters(Channel::ALL)),
+        Operation::new(
+            "GET",
+            list,
+            "listConversations",
+            read,
+            List("ConversationItem"),
+            "List conversations",
+        )
+        .filters(conversation_filters(Channel::ALL)),
         Operation::new(
             "GET",
             "/v1/conversations/{id}",
@@ -67,7 +74,11 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .filters(vec![
             header("Range", "One range of bytes.", json!({"type": "string"})),
-            header("If-Range", "The ETag that the range is of.", json!({"type": "string"})),
+            header(
+                "If-Range",
+                "The ETag that the range is of.",
+                json!({"type": "string"}),
+            ),
         ])
         .errors_too(&[Code::RangeNotSatisfiable]),
         Operation::new(
@@ -76,8 +87,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "followConversation",
             read,
             Events,
-            "Turns (`event: turn`, a Turn) and changes of state (`event: state`, {state, at}: dialing, live, closing, \
-             completed, failed) as they happen, from the start; ends after the last one",
+            "Follow a conversation as it happens, from its start",
         )
         .filters(vec![header(
             "Last-Event-ID",
