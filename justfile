@@ -47,6 +47,10 @@ bench *ARGUMENTS:
 fuzz:
     scripts/fuzz
 
+# Generates a TypeScript and a Python client and uses them on a running server (needs Node.js and npm).
+clients:
+    scripts/clients
+
 # Prints the OpenAPI document.
 openapi:
     cargo run --quiet -- openapi

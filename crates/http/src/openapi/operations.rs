@@ -182,11 +182,15 @@ impl Operation {
         let mut codes = vec![
             Code::InvalidQuery,
             Code::RateLimitExceeded,
-            Code::InternalError,
             Code::RateLimitUnavailable,
         ];
+        // What is open is in this process, where nothing fails or is out of reach.
         if !matches!(self.access, Access::Open) {
-            codes.extend([Code::Unauthorized, Code::ServiceUnavailable]);
+            codes.extend([
+                Code::Unauthorized,
+                Code::InternalError,
+                Code::ServiceUnavailable,
+            ]);
         }
         if let Access::Scope(scope) = self.access {
             codes.extend([Code::InsufficientScope, Code::PlanLimit]);

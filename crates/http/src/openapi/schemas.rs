@@ -79,8 +79,27 @@ pub(super) fn e164() -> Value {
     json!({"type": "string", "pattern": r"^\+[1-9]\d{6,14}$"})
 }
 
+/// An object whose members are the account's to name, with values of any kind.
 pub(super) fn any_object() -> Value {
-    json!({"type": "object"})
+    json!({"type": "object", "additionalProperties": true})
+}
+
+/// An object whose members are the account's to name, with values of this schema.
+pub(super) fn map(values: Value) -> Value {
+    json!({"type": "object", "additionalProperties": values})
+}
+
+/// What a variable of a conversation may be.
+pub(super) fn variable() -> Value {
+    json!({"type": ["string", "number", "boolean", "null"], "maxLength": 2000})
+}
+
+/// The variables that are sent with a call.
+pub(super) fn metadata() -> Value {
+    let mut metadata = nullable(map(variable()));
+    metadata["description"] = json!("At most 5 KB; the agent reads it as dynamic variables.");
+    metadata["propertyNames"] = json!({"maxLength": 64});
+    metadata
 }
 
 pub(super) fn array(items: Value) -> Value {

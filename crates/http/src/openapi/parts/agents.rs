@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation, query};
 use super::super::reference;
 use super::super::schemas::{
-    Members, any_object, array, boolean, e164, instant, integer, nullable, number, object,
-    properties, request, string, text, uuid, words,
+    Members, any_object, array, boolean, e164, instant, integer, map, nullable, number, object,
+    properties, request, string, text, uuid, variable, words,
 };
 use crate::Code;
 
@@ -185,7 +185,7 @@ fn config() -> Value {
         ("model", nullable(string())),
         ("voice_id", nullable(string())),
         ("language", nullable(string())),
-        ("fallback_voices", any_object()),
+        ("fallback_voices", map(nullable(string()))),
         ("settings", any_object()),
         ("sample_rate", nullable(integer())),
     ]);
@@ -204,7 +204,10 @@ fn config() -> Value {
         ("stt", stt),
         ("voice", voice),
         ("knowledge_base", knowledge_base),
-        ("dynamic_variables", any_object()),
+        (
+            "dynamic_variables",
+            map(nullable(open(&[("default", variable())]))),
+        ),
         ("conversation", conversation_config()),
         ("tool_ids", array(uuid())),
     ])

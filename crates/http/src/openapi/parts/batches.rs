@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, header, query};
 use super::super::schemas::{
-    any_object, array, e164, instant, integer, nullable, object, request, string, text, uuid, words,
+    array, e164, instant, integer, map, metadata, nullable, object, request, string, text, uuid,
+    variable, words,
 };
 use crate::Code;
 
@@ -126,18 +127,16 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("status", words(RecipientStatus::ALL)),
         ("call_id", nullable(string())),
         ("failure_reason", nullable(words(FailureReason::ALL))),
-        ("metadata", nullable(any_object())),
+        ("metadata", nullable(map(variable()))),
     ];
-    let fields = [
-        ("name", text(120)),
-        ("agent_id", text(255)),
+    let required = [("name", text(120)), ("agent_id", text(255))];
+    let optional = [
         ("phone_number_id", nullable(uuid())),
         ("scheduled_at", nullable(string())),
     ];
-    let row = request(
-        &["to"],
-        &[("to", e164()), ("metadata", nullable(any_object()))],
-    );
+    // A form has no null.
+    let form = [("phone_number_id", uuid()), ("scheduled_at", string())];
+    let row = request(&["to"], &[("to", e164()), ("metadata", metadata())]);
     let mut rows = array(row);
     rows["minItems"] = json!(1);
     rows["maxItems"] = json!(10_000);
@@ -149,14 +148,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "CreateBatchCall",
             request(
                 &["name", "agent_id", "recipients"],
-                &[&fields[..], &[("recipients", rows)]].concat(),
+                &[&required[..], &optional, &[("recipients", rows)]].concat(),
             ),
         ),
         (
             "CreateBatchCallForm",
             request(
                 &["name", "agent_id", "file"],
-                &[&fields[..], &[("file", file)]].concat(),
+                &[&required[..], &form, &[("file", file)]].concat(),
             ),
         ),
     ]

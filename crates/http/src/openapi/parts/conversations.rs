@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation, header, period, query};
 use super::super::reference;
 use super::super::schemas::{
-    any_object, array, boolean, e164, instant, integer, nullable, object, request, string, uuid,
-    words,
+    array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
+    variable, words,
 };
 use crate::Code;
 
@@ -129,7 +129,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("p95_ms", nullable(integer())),
     ];
     let detail = vec![
-        ("metadata", any_object()),
+        ("metadata", map(variable())),
         ("failure_reason", nullable(words(FailureReason::ALL))),
         ("conversation_id", uuid()),
         ("latency", nullable(object(&latency))),
@@ -148,19 +148,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("duration_ms", nullable(integer())),
         ("interrupted", boolean()),
     ];
-    let metadata = json!({
-        "type": ["object", "null"],
-        "description": "At most 5 KB; the agent reads it as dynamic variables.",
-        "propertyNames": {"maxLength": 64},
-        "additionalProperties": {"type": ["string", "number", "boolean", "null"], "maxLength": 2000},
-    });
     let place = [
         (
             "agent_id",
             json!({"type": "string", "minLength": 1, "maxLength": 255}),
         ),
         ("to", e164()),
-        ("metadata", metadata),
+        ("metadata", metadata()),
     ];
     let placed = [
         ("id", string()),

@@ -175,7 +175,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("url", nullable(text(2048))),
         ("content_base64", nullable(string())),
     ];
-    let binary = json!({"type": "string", "contentMediaType": "application/octet-stream"});
+    let binary = json!({"type": "string", "format": "binary"});
     let upload = [("file", binary), ("name", text(255)), ("folder_id", uuid())];
     let update = [("name", text(255)), ("folder_id", nullable(uuid()))];
     let deletion = [("id", uuid()), ("deleted", boolean())];
@@ -187,7 +187,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("created_at", instant()),
         ("updated_at", instant()),
     ];
-    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20, "default": 4});
+    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20, "description": "4 if it is left out."});
     let search = [
         ("query", text(1_000)),
         ("top_k", top_k),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation};
 use super::super::reference;
 use super::super::schemas::{
-    any_object, array, boolean, e164, instant, integer, nullable, object, request, string, text,
-    uuid, words,
+    any_object, array, boolean, e164, instant, integer, map, nullable, object, request, string,
+    text, uuid, words,
 };
 use crate::Code;
 
@@ -66,7 +66,9 @@ pub(super) fn operations() -> Vec<Operation> {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let name = json!({"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"});
-    let timeout = json!({"type": "integer", "minimum": 100, "maximum": 10_000, "default": 5_000});
+    let timeout = json!({
+        "type": "integer", "minimum": 100, "maximum": 10_000, "description": "5000 if it is left out."
+    });
     let http = |headers: Value| {
         [
             ("method", words(HttpMethod::ALL)),
@@ -76,7 +78,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ]
     };
     let target = [("name", text(64)), ("to", e164())];
-    let values = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let values = map(string());
     let hidden = json!({
         "type": "object",
         "additionalProperties": {"type": "string"},

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::super::operations::{Access, Answer, Operation, period, query};
 use super::super::reference;
 use super::super::schemas::{
-    Members, any_object, array, boolean, e164, event_name, instant, integer, nullable, object,
-    request, string, text, uuid, words,
+    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, request,
+    string, text, uuid, variable, words,
 };
 use crate::Code;
 
@@ -176,7 +176,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("attempts", array(object(&attempt))),
     ];
     let common = [("id", string()), ("agent_id", string())];
-    let initiated = [("to", e164()), ("metadata", any_object())];
+    let initiated = [("to", e164()), ("metadata", map(variable()))];
     let completed = [
         ("status", words(&["completed"])),
         ("duration_seconds", integer()),
@@ -209,7 +209,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("description", string()),
         ("example", reference("Event")),
     ];
-    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168, "default": 0});
+    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168, "description": "0 if it is left out."});
     let update = [
         ("url", text(2048)),
         ("description", nullable(text(500))),
