@@ -1,15 +1,22 @@
 //! A client that sends exactly what a test writes, one connection a request.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use offhook_testkit::Interface;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::stream::Stream;
 use crate::wait::must;
+
+/// The interface as it is committed.
+static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
+    let document = include_str!("../../docs/openapi.json");
+    Interface::new(must("docs/openapi.json", serde_json::from_str(document)))
+});
 
 /// How long an answer may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -193,7 +200,10 @@ impl Request {
             let mut bytes = Vec::new();
             let end = socket.read_to_end(&mut bytes).await;
             match Answer::read(&bytes) {
-                Some(answer) => Ok(answer),
+                Some(answer) => {
+                    self.saw(answer.status, &answer.body);
+                    Ok(answer)
+                }
                 None => end.and_then(|_| Err(std::io::ErrorKind::UnexpectedEof.into())),
             }
         });
@@ -217,7 +227,23 @@ impl Request {
     pub async fn try_stream(self) -> std::io::Result<Stream> {
         let mut socket = TcpStream::connect(self.address).await?;
         socket.write_all(&self.bytes()).await?;
-        Stream::read(socket).await
+        let stream = Stream::read(socket).await?;
+        // A refused one is told from its status alone.
+        if stream.head.starts_with("HTTP/1.1 200") {
+            self.saw(200, b"");
+        }
+        Ok(stream)
+    }
+
+    fn saw(&self, status: u16, body: &[u8]) {
+        let mut words = self.line.split(' ');
+        let (method, target) = (words.next(), words.next());
+        INTERFACE.saw(
+            method.unwrap_or_default(),
+            target.unwrap_or_default(),
+            status,
+            body,
+        );
     }
 }
 

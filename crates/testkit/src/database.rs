@@ -117,6 +117,26 @@ impl TestDatabase {
         }
     }
 
+    /// Puts it out of reach, for good: sessions end, and no other begins.
+    ///
+    /// # Panics
+    /// On SQLite, whose file is beside the service and does not go, and if the server refuses.
+    pub async fn cut_off(&self) {
+        let Place::Server { maintenance, name } = &*self.place else {
+            panic!("only a server can be out of reach");
+        };
+        let client = connect(maintenance).await;
+        run(
+            &client,
+            &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
+        )
+        .await;
+        let end = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        );
+        run(&client, &end).await;
+    }
+
     /// The directory that holds the SQLite file; `None` on PostgreSQL.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {

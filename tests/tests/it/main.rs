@@ -7,6 +7,7 @@ mod auth;
 mod billing;
 mod bodies;
 mod calls;
+mod carrier_down;
 mod checks;
 mod conversations;
 mod crashes;

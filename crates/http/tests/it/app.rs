@@ -15,6 +15,7 @@ use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Request, must};
@@ -38,6 +39,7 @@ pub(crate) struct TestApp {
     server: ServerHandle,
     stop: CancellationToken,
     _database: TestDatabase,
+    _objects: TempDir,
 }
 
 /// What a test may want otherwise.
@@ -50,6 +52,8 @@ pub(crate) struct Setup {
     pub(crate) speed: f64,
     /// The models' providers, besides `scripted`.
     pub(crate) models: Vec<(String, ProviderSettings)>,
+    /// A database of the test's own; without one, a new SQLite file.
+    pub(crate) database: Option<TestDatabase>,
 }
 
 impl Default for Setup {
@@ -66,6 +70,7 @@ impl Default for Setup {
             credits: 100_000,
             speed: SPEED,
             models: Vec::new(),
+            database: None,
         }
     }
 }
@@ -76,11 +81,11 @@ impl TestApp {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
-        let database = TestDatabase::sqlite();
+        let database = setup.database.unwrap_or_else(TestDatabase::sqlite);
         let clock = ManualClock::default();
         let carrier = Arc::new(Simulator::new(setup.speed));
         let node = mint(clock.now());
-        let directory = database.directory().map(std::path::Path::to_owned);
+        let objects = must(tempfile::tempdir());
         let services = must(Services::new(ServicesConfig {
             store: database.open().await,
             clock: Arc::new(clock.clone()),
@@ -88,7 +93,7 @@ impl TestApp {
             models: Arc::new(must(ModelRegistry::new(setup.models))),
             carrier: carrier.clone(),
             legacy: Arc::new(SimulatedLegacy::new(carrier, Arc::new(clock.clone()), node)),
-            objects: directory.unwrap_or_default().join("objects"),
+            objects: objects.path().join("objects"),
             node,
             has_redis: false,
             webhook_policy: Policy::default(),
@@ -120,6 +125,7 @@ impl TestApp {
             server: handle,
             stop: CancellationToken::new(),
             _database: database,
+            _objects: objects,
         };
         app.token = app.key(account, Scopes::all(), false, None).await;
         app
@@ -224,6 +230,11 @@ impl TestApp {
             }
         };
         must(tokio::time::timeout(Duration::from_secs(20), ended).await)
+    }
+
+    /// Ends the work in the background.
+    pub(crate) fn rest(&self) {
+        self.stop.cancel();
     }
 
     /// Stops the server.

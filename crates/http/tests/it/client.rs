@@ -133,6 +133,11 @@ impl Answer {
         }
     }
 
+    /// Every header, its name in lower case.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(n, _)| n == name);
         let value = found.next().map(|(_, value)| value.as_str());

@@ -1,17 +1,23 @@
-//! Every answer that a test sees is compared with the OpenAPI document.
+//! Every answer that a test sees is compared with the OpenAPI document, and written down.
 
 use std::sync::LazyLock;
 
+use offhook_testkit::Interface;
 use serde_json::Value;
 
 use crate::client::Answer;
 
-pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(offhook_http::openapi_document);
+/// The interface that is served.
+pub(crate) static INTERFACE: LazyLock<Interface> =
+    LazyLock::new(|| Interface::new(offhook_http::openapi_document()));
+
+/// Its document.
+pub(crate) static DOCUMENT: LazyLock<&Value> = LazyLock::new(|| INTERFACE.document());
 
 /// Checks an answer under /v1 against the operation that it belongs to. Unknown paths and methods have none.
 pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
     let path = target.split('?').next().unwrap_or_default();
-    let Some(operation) = operation(method, path) else {
+    let Some(operation) = INTERFACE.operation(method, path) else {
         return;
     };
     let response = &operation["responses"][answer.status.to_string()];
@@ -21,30 +27,13 @@ pub(crate) fn check(method: &str, target: &str, answer: &Answer) {
         let faults = validate(schema, &answer.json());
         assert!(faults.is_empty(), "{what}: {}", faults.join(", "));
     }
-}
-
-fn operation(method: &str, path: &str) -> Option<&'static Value> {
-    let paths = DOCUMENT["paths"].as_object()?;
-    let matches = |pattern: &str| {
-        let (mut ours, mut theirs) = (pattern.split('/'), path.split('/'));
-        loop {
-            match (ours.next(), theirs.next()) {
-                (None, None) => return true,
-                (Some("{id}" | "{version}"), Some(part)) if !part.is_empty() => {}
-                (Some(a), Some(b)) if a == b => {}
-                _ => return false,
-            }
-        }
-    };
-    let fixed = paths.iter().find(|(pattern, _)| *pattern == path);
-    let found = fixed.or_else(|| paths.iter().find(|(pattern, _)| matches(pattern)));
-    found?.1.get(method.to_lowercase())
+    INTERFACE.saw(method, target, answer.status, &answer.body);
 }
 
 /// What is wrong with a value: as much of JSON Schema as the document uses. A member that no schema names is a fault.
 fn validate(schema: &Value, value: &Value) -> Vec<String> {
     if let Some(target) = schema["$ref"].as_str() {
-        let target = DOCUMENT.pointer(target.trim_start_matches('#'));
+        let target = INTERFACE.document().pointer(target.trim_start_matches('#'));
         return validate(target.unwrap_or(&Value::Null), value);
     }
     if let Some(all) = schema["allOf"].as_array() {

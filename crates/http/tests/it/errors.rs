@@ -1,0 +1,255 @@
+//! The errors that operations have in common (decisions 1.3 to 1.6, §2 and §4), of every operation that documents them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::{Plan, Scope, Scopes};
+use offhook_http::LimitSettings;
+use offhook_testkit::TestDatabase;
+
+use crate::app::{Setup, TestApp, text};
+use crate::client::{Answer, Request};
+use crate::operations::{NOBODY, Operation, all, named};
+use crate::raw;
+
+/// Callers who are refused for who they are.
+struct Refused {
+    read_only: String,
+    /// A key of an account without the API.
+    free: String,
+    /// A key of an account without the Engine module.
+    starter: String,
+    /// A tool: what a merge patch makes of it, and so what is wrong with the patch, nobody knows without it.
+    tool: String,
+}
+
+impl Refused {
+    async fn of(app: &TestApp) -> Self {
+        Self {
+            read_only: app.key(app.account, Scopes::all(), true, None).await,
+            free: app.stranger(Plan::Free).await,
+            starter: app.stranger(Plan::Starter).await,
+            tool: {
+                let tool = named("createTool").body();
+                let made = app.post("/v1/agents/tools", tool).send().await;
+                text(&made.assert(201)["id"])
+            },
+        }
+    }
+
+    /// The answers that must be this error; `None` for one that depends on what there is.
+    async fn provoke(
+        &self,
+        app: &TestApp,
+        operation: &Operation,
+        code: &str,
+    ) -> Option<Vec<Answer>> {
+        let bare = || operation.request(app, NOBODY);
+        let path = match operation.id.as_str() {
+            "updateTool" => operation.target(&self.tool),
+            _ => operation.target(NOBODY),
+        };
+        let keyed = || app.request(&operation.method, &path);
+        let requests: Vec<Request> = match code {
+            "unauthorized" => vec![bare()],
+            "forbidden" => vec![bare().key(&self.read_only)],
+            "insufficient_scope" => {
+                let others = Scope::ALL
+                    .iter()
+                    .filter(|scope| Some(scope.as_str()) != operation.scope.as_deref());
+                let others = app.key(app.account, others.copied().collect(), false, None);
+                vec![bare().key(&others.await)]
+            }
+            "plan_limit" if operation.path.starts_with("/v1/knowledge/") => {
+                vec![bare().key(&self.free), bare().key(&self.starter)]
+            }
+            "plan_limit" => vec![bare().key(&self.free)],
+            "invalid_query" => {
+                let request = app.request(&operation.method, &format!("{path}?no_parameter=1"));
+                vec![match operation.has_body {
+                    true => request.json(operation.body()),
+                    false => request,
+                }]
+            }
+            "not_found" => {
+                let no_id = app.request(&operation.method, &operation.target("no-id"));
+                let no_id = match operation.has_body {
+                    true => no_id.json(operation.body()),
+                    false => no_id,
+                };
+                vec![bare().key(&app.token), no_id]
+            }
+            "invalid_json" => {
+                let typed = |kind: &str| keyed().header("Content-Type", kind);
+                vec![
+                    keyed().json("{"),
+                    typed("text/plain").body(operation.body().to_string()),
+                    keyed().body(operation.body().to_string()),
+                ]
+            }
+            "invalid_body" => vec![
+                keyed().json(r#"{"no_field":1}"#),
+                keyed().json("[]"),
+                keyed().json(r#"{"a":1,"a":1}"#),
+            ],
+            "payload_too_large" => {
+                let announced = keyed().header("Content-Type", "application/json");
+                vec![announced.header("Content-Length", (20 * 1024 * 1024 + 1).to_string())]
+            }
+            "invalid_idempotency_key" => {
+                let with = |key: &str| bare().key(&app.token).header("Idempotency-Key", key);
+                vec![
+                    with(""),
+                    with(&"k".repeat(256)),
+                    with("a").header("Idempotency-Key", "a"),
+                ]
+            }
+            _ => return None,
+        };
+        Some(join_all(requests.into_iter().map(Request::send)).await)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_refuses_a_caller_an_id_a_query_and_a_body_as_documented() {
+    let app = TestApp::start().await;
+    let refused = Refused::of(&app).await;
+    for operation in all() {
+        // The small plans' requests a minute.
+        app.clock.advance(Duration::from_secs(60));
+        for (status, code) in &operation.errors {
+            let answers = refused.provoke(&app, &operation, code).await;
+            for answer in answers.into_iter().flatten() {
+                let what = format!("{} {code}: {answer:?}", operation.id);
+                assert_eq!(answer.status, *status, "{what}");
+                let message = answer.assert_error(*status, code);
+                match (code.as_str(), &operation.scope) {
+                    ("insufficient_scope", Some(scope)) => {
+                        assert!(message.contains(scope), "{}: {message}", operation.id);
+                    }
+                    ("invalid_query", _) => {
+                        assert_eq!(message, "`no_parameter`: unknown parameter");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_counts_for_the_address_and_for_the_account() {
+    let app = TestApp::with(Setup {
+        limits: LimitSettings {
+            ip_per_minute: 1,
+            ..LimitSettings::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    app.bare("GET", "/v1/models").send().await.assert(200);
+    for operation in all() {
+        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        answer.assert_error(429, "rate_limit_exceeded");
+        assert_eq!(answer.header("x-ratelimit-limit"), None, "{}", operation.id);
+        assert!(answer.number("retry-after") >= 1);
+    }
+    app.close().await;
+
+    let app = TestApp::with(Setup {
+        plan: Plan::Starter,
+        ..Setup::default()
+    })
+    .await;
+    for _ in 0..10 {
+        app.get("/v1/me").send().await.assert(200);
+    }
+    for operation in all().iter().filter(|operation| !operation.open) {
+        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        answer.assert_error(429, "rate_limit_exceeded");
+        assert_eq!(
+            answer.number("x-ratelimit-remaining"),
+            0,
+            "{}",
+            operation.id
+        );
+    }
+    app.close().await;
+}
+
+/// Drops every table but these.
+fn drop_tables(database: &TestDatabase, kept: &[&str]) {
+    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/sqlite");
+    let mut script = String::new();
+    for migration in std::fs::read_dir(migrations).unwrap() {
+        let up = migration.unwrap().path().join("up.sql");
+        let up = std::fs::read_to_string(up).unwrap();
+        let tables = up.lines().filter_map(|line| {
+            let rest = line.strip_prefix("CREATE TABLE ")?;
+            rest.split([' ', '(']).next()
+        });
+        for table in tables.filter(|table| !kept.contains(table)) {
+            script.push_str(&format!("DROP TABLE IF EXISTS {table};"));
+        }
+    }
+    raw::run(database, &script);
+}
+
+/// What is read to know a caller.
+const OF_THE_CALLER: [&str; 2] = ["accounts", "api_keys"];
+
+/// Operations that read nothing but the caller.
+const WITHOUT_ROWS: [&str; 4] = ["listEventTypes", "listModels", "getMe", "getPlan"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_operation_expects_is_a_500_that_says_nothing_of_the_database() {
+    let database = TestDatabase::sqlite();
+    let app = TestApp::with(Setup {
+        database: Some(database.clone()),
+        ..Setup::default()
+    })
+    .await;
+    drop_tables(&database, &OF_THE_CALLER);
+    let mut answered = Vec::new();
+    for operation in all() {
+        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        if answer.status != 500 {
+            answered.push(format!("{} {}", operation.id, answer.status));
+        }
+    }
+    answered.retain(|one| !WITHOUT_ROWS.iter().any(|id| one.starts_with(id)));
+    assert_eq!(answered, [""; 0]);
+    drop_tables(&database, &[]);
+    for operation in all().iter().filter(|operation| !operation.open) {
+        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let message = answer.assert_error(500, "internal_error");
+        assert!(!message.contains("table"), "{}: {message}", operation.id);
+    }
+    app.close().await;
+}
+
+mod on_postgres {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn without_its_database_every_operation_tells_when_to_come_back() {
+        let database = TestDatabase::postgres().await;
+        let app = TestApp::with(Setup {
+            database: Some(database.clone()),
+            ..Setup::default()
+        })
+        .await;
+        database.cut_off().await;
+        let operations = all();
+        let asked = operations.iter().filter(|operation| !operation.open);
+        let asked = asked.map(|operation| operation.request(&app, NOBODY).key(&app.token).send());
+        for answer in join_all(asked).await {
+            answer.assert_error(503, "service_unavailable");
+            assert!(answer.number("retry-after") >= 1);
+        }
+        app.bare("GET", "/v1/models").send().await.assert(200);
+        app.close().await;
+    }
+}

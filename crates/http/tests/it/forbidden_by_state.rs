@@ -1,0 +1,83 @@
+//! What the state of a resource forbids (decisions §2, `conflict` and `unsupported_runtime`), where no other test of the
+//! resource comes to it.
+
+use offhook_domain::CredentialProvider;
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, TestApp, text};
+use crate::client::must;
+
+/// The account's legacy agent that this credential lists first.
+async fn legacy(app: &TestApp, credential: &str) -> String {
+    let credentials = app.services.credentials();
+    let set = credentials.set(app.account, CredentialProvider::Legacy, credential);
+    must(set.await);
+    must(app.services.legacy().sync(app.account).await);
+    let list = app.get("/v1/agents?runtime=legacy&status=active");
+    let list = list.send().await.assert(200);
+    text(&list["data"][0]["id"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_legacy_agent_has_no_versions_and_is_not_archived_here() {
+    let app = TestApp::start().await;
+    let one = format!("/v1/agents/{}", legacy(&app, "sim_acme").await);
+    for (method, target) in [
+        ("DELETE", one.clone()),
+        ("GET", format!("{one}/versions")),
+        ("GET", format!("{one}/versions/1")),
+    ] {
+        let answer = app.request(method, &target).send().await;
+        answer.assert_error(422, "unsupported_runtime");
+    }
+    assert_eq!(app.get(&one).send().await.assert(200)["status"], "active");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_its_provider_lists_no_longer_makes_no_batch_calls() {
+    let app = TestApp::start().await;
+    let agent = legacy(&app, "sim_acme").await;
+    legacy(&app, "sim_other").await;
+    let batch = json!({"name": "Spring", "agent_id": agent, "recipients": [{"to": CUSTOMER}]});
+    let answer = app.post("/v1/batch-calls", batch).send().await;
+    let message = answer.assert_error(409, "conflict");
+    assert!(
+        message.starts_with("`agent_id`: the agent is `archived`"),
+        "{message}"
+    );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_agent_has_no_version_to_write_on() {
+    let app = TestApp::start().await;
+    let with = |version: Value| {
+        let config = json!({"version": version, "system_prompt": "You are Eva."});
+        let agent = json!({"name": "Eva", "language": "en", "config": config});
+        app.post("/v1/agents", agent).send()
+    };
+    let message = with(json!(1)).await.assert_error(409, "conflict");
+    assert!(message.starts_with("`config.version`"), "{message}");
+    assert_eq!(with(json!(0)).await.assert(201)["current_version"], 1);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_read_and_keeps_its_name_if_the_new_one_is_taken() {
+    let app = TestApp::start().await;
+    let folder = async |name: &str| {
+        let body = json!({"name": name});
+        app.post("/v1/knowledge/folders", body)
+            .send()
+            .await
+            .assert(201)
+    };
+    let rooms = folder("Rooms").await;
+    folder("Pools").await;
+    let one = format!("/v1/knowledge/folders/{}", text(&rooms["id"]));
+    let taken = app.request("PATCH", &one).json(r#"{"name":"pools"}"#);
+    taken.send().await.assert_error(409, "conflict");
+    assert_eq!(app.get(&one).send().await.assert(200), rooms);
+    app.close().await;
+}

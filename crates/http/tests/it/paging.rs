@@ -1,0 +1,304 @@
+//! Every list, page by page, while rows come and go (decision 1.8): what was there from the first page to the last is
+//! seen once, in its place.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use offhook_domain::{MemberRole, TransactionType};
+use offhook_testkit::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::client::must;
+use crate::contract::INTERFACE;
+use crate::furnished::Furnished;
+use crate::operations::{Operation, all};
+use crate::raw;
+
+/// So many rows are there before the first page.
+const ROWS: usize = 7;
+
+/// What can happen to a list meanwhile.
+enum Life {
+    /// Nothing: it is the same for all, or has a row for each day.
+    Still,
+    /// Rows come.
+    Grows,
+    /// Rows go; those of this table with the column.
+    Shrinks(&'static str, &'static str),
+    /// Both.
+    Moves(&'static str, &'static str),
+}
+
+/// What can happen to this list; a new one is named here.
+fn life(operation: &Operation) -> Life {
+    match operation.id.as_str() {
+        "listModels" | "listVoices" | "listEventTypes" | "listIntegrations" | "listUsage" => {
+            Life::Still
+        }
+        "listTurns" => Life::Grows,
+        "listBatchRecipients" => Life::Shrinks("batch_recipients", "id"),
+        "listAgents" => Life::Moves("agents", "id"),
+        "listAgentVersions" => Life::Moves("agent_versions", "version"),
+        "listTools" => Life::Moves("tools", "id"),
+        "listTransactions" => Life::Moves("ledger", "id"),
+        "listInvoices" => Life::Moves("invoices", "id"),
+        "listCalls" | "listConversations" => Life::Moves("conversations", "id"),
+        "listPhoneNumbers" => Life::Moves("phone_numbers", "id"),
+        "listBatches" => Life::Moves("batch_calls", "id"),
+        "listLogs" => Life::Moves("request_logs", "id"),
+        "listDocuments" => Life::Moves("knowledge_documents", "id"),
+        "listFolders" => Life::Moves("knowledge_folders", "id"),
+        "listWebhooks" => Life::Moves("webhook_endpoints", "id"),
+        "listDeliveries" => Life::Moves("deliveries", "id"),
+        "listTeamMembers" => Life::Moves("members", "id"),
+        id => panic!("say here what can happen to the list of {id}"),
+    }
+}
+
+/// A list and all that it takes to change it.
+struct List {
+    app: TestApp,
+    database: TestDatabase,
+    operation: Operation,
+    things: Furnished,
+    made: usize,
+}
+
+impl List {
+    async fn of(operation: Operation) -> Self {
+        let database = TestDatabase::sqlite();
+        let app = TestApp::with(Setup {
+            database: Some(database.clone()),
+            ..Setup::default()
+        })
+        .await;
+        app.dial();
+        app.read_documents();
+        let things = Furnished::make(&app, app.account, &app.token, "acme").await;
+        app.rest();
+        Self {
+            app,
+            database,
+            operation,
+            things,
+            made: 0,
+        }
+    }
+
+    /// Makes another row.
+    async fn insert(&mut self) {
+        self.made += 1;
+        let (app, things, n) = (&self.app, &self.things, self.made);
+        let name = format!("n{n}");
+        let post = async |target: &str, body: Value| {
+            let answer = app.post(target, body).send().await;
+            assert!((200..300).contains(&answer.status), "{target}: {answer:?}");
+        };
+        match self.operation.id.as_str() {
+            "listAgents" => post("/v1/agents", json!({"name": name, "language": "en"})).await,
+            "listAgentVersions" => {
+                let body = json!({"config": {"first_message": name}});
+                let target = format!("/v1/agents/{}", things.agent);
+                app.request("PATCH", &target)
+                    .json(body)
+                    .send()
+                    .await
+                    .assert(200);
+            }
+            "listTools" => {
+                let body = json!({"name": name, "description": "x", "kind": "end_call"});
+                post("/v1/agents/tools", body).await;
+            }
+            "listTransactions" => {
+                let kind = TransactionType::ManualCredit;
+                let billing = app.services.billing();
+                must(billing.credit(app.account, 1, kind, &name, None).await);
+            }
+            "listInvoices" => {
+                app.clock.advance(Duration::from_secs(31 * 86_400));
+                must(app.services.billing().enter_months().await);
+            }
+            "listCalls" | "listConversations" => {
+                let body = json!({"agent_id": things.agent, "to": CUSTOMER});
+                post("/v1/calls", body).await;
+            }
+            "listTurns" => raw::run(
+                &self.database,
+                "INSERT INTO conversation_moments SELECT conversation_id, (SELECT MAX(seq) + 1 FROM conversation_moments), \
+                 (SELECT MAX(at) + 1000 FROM conversation_moments), state, role, content, duration_ms, interrupted \
+                 FROM conversation_moments WHERE role IS NOT NULL LIMIT 1",
+            ),
+            "listPhoneNumbers" => {
+                let body = json!({"phone_number": format!("+15005551{n:03}")});
+                post("/v1/phone-numbers", body).await;
+            }
+            "listBatches" => {
+                let recipients = json!([{"to": CUSTOMER}]);
+                let body =
+                    json!({"name": name, "agent_id": things.legacy, "recipients": recipients});
+                post("/v1/batch-calls", body).await;
+            }
+            "listLogs" => {
+                app.get("/v1/me").send().await.assert(200);
+                must(app.services.request_logs().flush().await);
+            }
+            "listDocuments" => {
+                post(
+                    "/v1/knowledge/documents",
+                    json!({"name": name, "text": "x"}),
+                )
+                .await;
+            }
+            "listFolders" => post("/v1/knowledge/folders", json!({"name": name})).await,
+            "listWebhooks" => {
+                post(
+                    "/v1/webhooks",
+                    json!({"url": format!("https://example.com/{n}")}),
+                )
+                .await;
+            }
+            "listDeliveries" => {
+                post(&format!("/v1/webhooks/{}/test", things.webhook), json!({})).await;
+            }
+            "listTeamMembers" => {
+                let email = must(format!("{name}@example.com").parse());
+                let team = app.services.team();
+                let role = MemberRole::Viewer;
+                must(team.add(app.account, email, &name, role).await);
+            }
+            id => panic!("say here how a row of {id} is made"),
+        }
+        // Some rows are of one instant, some are not.
+        if n % 3 != 0 {
+            app.clock.advance(Duration::from_millis(1));
+        }
+    }
+
+    /// A list that gets its rows at once: recipients.
+    async fn fill(&mut self) {
+        if self.operation.id != "listBatchRecipients" {
+            return;
+        }
+        let recipients: Vec<Value> = (0..ROWS)
+            .map(|n| json!({"to": format!("+15005552{n:03}")}))
+            .collect();
+        let body = json!({"name": "Big", "agent_id": self.things.legacy, "recipients": recipients});
+        let made = self
+            .app
+            .post("/v1/batch-calls", body)
+            .send()
+            .await
+            .assert(202);
+        self.things.batch = text(&made["id"]);
+    }
+
+    /// A page: what tells its rows apart, and the place of the next.
+    async fn page(&self, query: &str) -> (Vec<Value>, Option<String>) {
+        let id = match self.operation.has_id() {
+            true => self.things.id_of(&self.operation.path),
+            false => "",
+        };
+        let target = format!("{}?{query}", self.operation.target(id));
+        let page = self.app.get(&target).send().await.assert(200);
+        let rows = page["data"].as_array().cloned().unwrap_or_default();
+        let next = page["next_cursor"].as_str().map(str::to_owned);
+        assert_eq!(page["has_more"], next.is_some(), "{target}");
+        (rows.iter().map(name_of).collect(), next)
+    }
+
+    fn delete(&self, (table, column): (&str, &str), row: &Value) {
+        let value = match row {
+            Value::String(id) => format!("x'{}'", id.replace('-', "")),
+            other => other.to_string(),
+        };
+        let delete = format!("DELETE FROM {table} WHERE {column} = {value}");
+        raw::run(&self.database, &delete);
+    }
+}
+
+/// What no other row of the list has.
+fn name_of(row: &Value) -> Value {
+    let names = [
+        "id",
+        "version",
+        "voice_id",
+        "toolkit",
+        "date",
+        "started_at",
+        "type",
+    ];
+    let name = names.iter().find_map(|name| row.get(name));
+    name.unwrap_or_else(|| panic!("what tells {row} apart?"))
+        .clone()
+}
+
+async fn walk(operation: Operation) {
+    let id = operation.id.clone();
+    let (table, comes) = match life(&operation) {
+        Life::Still => (None, false),
+        Life::Grows => (None, true),
+        Life::Shrinks(table, column) => (Some((table, column)), false),
+        Life::Moves(table, column) => (Some((table, column)), true),
+    };
+    let mut list = List::of(operation).await;
+    list.fill().await;
+    while comes && list.made < ROWS {
+        list.insert().await;
+    }
+    if list.operation.id == "listLogs" {
+        must(list.app.services.request_logs().flush().await);
+    }
+    let (before, _) = list.page("limit=100").await;
+    assert!(before.len() >= 3, "{id}: {before:?}");
+    let limit = if before.len() > 20 { 7 } else { 2 };
+    let (mut seen, mut gone) = (Vec::new(), Vec::new());
+    let mut query = format!("limit={limit}");
+    loop {
+        let (rows, next) = list.page(&query).await;
+        assert!(rows.len() <= limit, "{id}");
+        seen.extend(rows.iter().cloned());
+        let Some(next) = next else {
+            break;
+        };
+        if comes && list.made < 2 * ROWS {
+            list.insert().await;
+        }
+        if let Some(table) = table {
+            // The row that the place of the next page is of, and one that is still to come.
+            let ahead = before
+                .iter()
+                .rev()
+                .find(|row| !seen.contains(*row) && !gone.contains(*row));
+            let leaving: Vec<Value> = rows.last().into_iter().chain(ahead).cloned().collect();
+            for row in leaving {
+                list.delete(table, &row);
+                gone.push(row);
+            }
+        }
+        query = format!("limit={limit}&cursor={next}");
+    }
+    let once: BTreeSet<String> = seen.iter().map(Value::to_string).collect();
+    assert_eq!(once.len(), seen.len(), "{id}: a row is doubled: {seen:?}");
+    let stayed = |row: &&Value| before.contains(*row) && !gone.contains(*row);
+    let stayed_seen: Vec<&Value> = seen.iter().filter(stayed).collect();
+    let stayed: Vec<&Value> = before.iter().filter(stayed).collect();
+    assert!(!stayed.is_empty(), "{id}: nothing stayed");
+    assert_eq!(stayed_seen, stayed, "{id}");
+    list.app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stays_in_a_list_is_seen_once_whatever_comes_and_goes() {
+    let lists = all().into_iter().filter(|operation| {
+        let described = INTERFACE.operation(&operation.method, &operation.path);
+        let parameters = described.and_then(|described| described["parameters"].as_array());
+        let mut parameters = parameters.into_iter().flatten();
+        parameters.any(|parameter| parameter["name"] == "cursor")
+    });
+    let lists: Vec<Operation> = lists.collect();
+    assert!(lists.len() >= 20, "{}", lists.len());
+    for list in lists {
+        walk(list).await;
+    }
+}

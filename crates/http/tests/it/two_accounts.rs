@@ -1,0 +1,317 @@
+//! The ids of another account are answered exactly as ids that do not exist (interface, `not_found`; decision 1.5): the
+//! same status, body and headers, and as many statements. Of every operation that takes an id, wherever it takes it.
+
+use std::collections::BTreeSet;
+
+use offhook_domain::{Plan, Scopes};
+use offhook_testkit::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::app::{Setup, TestApp, text};
+use crate::client::{Request, must};
+use crate::contract::INTERFACE;
+use crate::furnished::Furnished;
+use crate::operations::{NOBODY, all, named};
+use crate::statements::Statements;
+
+/// Headers that differ from one answer to the next.
+const MOVING: [&str; 4] = [
+    "date",
+    "x-request-id",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+];
+
+/// Two accounts with one of everything.
+struct Two {
+    app: TestApp,
+    statements: Statements,
+    /// What the one has.
+    ours: Furnished,
+    /// What the other has, who asks.
+    theirs: Furnished,
+    asking: String,
+}
+
+impl Two {
+    async fn furnish() -> Self {
+        let database = TestDatabase::sqlite();
+        let statements = Statements::of(&database);
+        let app = TestApp::with(Setup {
+            database: Some(database),
+            ..Setup::default()
+        })
+        .await;
+        app.dial();
+        app.read_documents();
+        let ours = Furnished::make(&app, app.account, &app.token, "acme").await;
+        let accounts = app.services.accounts();
+        let other = accounts.create("Other", Plan::Scale, Some(100_000), None, None);
+        let other = must(other.await).id;
+        let asking = app.key(other, Scopes::all(), false, None).await;
+        let theirs = Furnished::make(&app, other, &asking, "other").await;
+        must(app.services.request_logs().flush().await);
+        app.rest();
+        statements.settle().await;
+        Self {
+            app,
+            statements,
+            ours,
+            theirs,
+            asking,
+        }
+    }
+
+    /// All that can be told from an answer, with the id that was asked for as `ID`.
+    async fn seen(&self, request: Request, id: &str) -> Value {
+        let before = self.statements.sent();
+        let answer = request.key(&self.asking).send().await;
+        let sent = self.statements.sent() - before;
+        let mut body = answer.json();
+        if let Some(body) = body.as_object_mut() {
+            body.remove("request_id");
+        }
+        let headers: BTreeSet<_> = answer
+            .headers()
+            .iter()
+            .filter(|(name, _)| !MOVING.contains(&name.as_str()))
+            .collect();
+        json!({
+            "status": answer.status,
+            "headers": headers,
+            "body": body.to_string().replace(id, "ID"),
+            "statements": sent,
+        })
+    }
+
+    /// Asks with both ids.
+    async fn compare(&self, what: &str, ours: &str, ask: impl Fn(&str) -> Request) -> Value {
+        let foreign = self.seen(ask(ours), ours).await;
+        let nobody = self.seen(ask(NOBODY), NOBODY).await;
+        assert_eq!(foreign, nobody, "{what}");
+        foreign
+    }
+
+    /// What the owner reads of each thing.
+    async fn owned(&self) -> Vec<(String, Vec<u8>)> {
+        let mut read = Vec::new();
+        for operation in all() {
+            // A stream of events is as long as it is; its conversation is read anyway.
+            let streams = operation.id == "followConversation";
+            if operation.method == "GET" && operation.has_id() && !streams {
+                let target = operation.target(self.ours.id_of(&operation.path));
+                let answer = self.app.get(&target).send().await;
+                assert_eq!(answer.status, 200, "{target}");
+                read.push((target, answer.body));
+            }
+        }
+        read
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_another_account_in_a_path_is_one_that_does_not_exist() {
+    let two = Two::furnish().await;
+    let before = two.owned().await;
+    for operation in all().iter().filter(|operation| operation.has_id()) {
+        let ours = two.ours.id_of(&operation.path);
+        let ask = |id: &str| operation.request(&two.app, id);
+        let seen = two.compare(&operation.id, ours, ask).await;
+        assert_eq!(seen["status"], 404, "{}: {seen}", operation.id);
+        assert!(
+            seen["statements"].as_u64() > Some(0),
+            "nothing was counted: {seen}"
+        );
+    }
+    assert_eq!(two.owned().await, before, "nothing of it happened");
+    two.app.close().await;
+}
+
+/// The names of the members of a body that take ids.
+fn ids_in(schema: &Value, found: &mut BTreeSet<String>) {
+    if let Some(target) = schema["$ref"].as_str() {
+        let target = INTERFACE.document().pointer(target.trim_start_matches('#'));
+        return ids_in(target.unwrap_or(&Value::Null), found);
+    }
+    for part in schema["anyOf"].as_array().into_iter().flatten() {
+        ids_in(part, found);
+    }
+    if schema["items"].is_object() {
+        ids_in(&schema["items"], found);
+    }
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        if takes_id(name) {
+            found.insert(name.clone());
+        }
+        ids_in(member, found);
+    }
+}
+
+/// A voice's id is its provider's.
+fn takes_id(name: &str) -> bool {
+    (name.ends_with("_id") || name.ends_with("_ids")) && name != "voice_id"
+}
+
+/// `OPERATION NAME` of every id in a query or a body, as the document has them.
+fn references() -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for (_, _, operation) in INTERFACE.operations() {
+        let mut found = BTreeSet::new();
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let name = text(&parameter["name"]);
+            if parameter["in"] == "query" && takes_id(&name) {
+                found.insert(name);
+            }
+        }
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        ids_in(body, &mut found);
+        let id = text(&operation["operationId"]);
+        all.extend(found.into_iter().map(|name| format!("{id} {name}")));
+    }
+    all
+}
+
+/// A body with an id in it.
+type WithId = fn(&Furnished, &str) -> Value;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exist() {
+    let two = Two::furnish().await;
+    let mut asked = BTreeSet::new();
+    let ours = &two.ours;
+    let keys = must(two.app.services.keys().list(two.app.account).await);
+    let key = keys[0].id.to_string();
+    let logs = two.app.get("/v1/logs?limit=1").send().await.assert(200);
+    let request = text(&logs["data"][0]["request_id"]);
+    for (operation, name, id) in [
+        ("listCalls", "agent_id", &ours.legacy),
+        ("listConversations", "agent_id", &ours.legacy),
+        ("listPhoneNumbers", "agent_id", &ours.agent),
+        ("listBatches", "agent_id", &ours.legacy),
+        ("listDocuments", "folder_id", &ours.folder),
+        ("listLogs", "key_id", &key),
+        ("listLogs", "request_id", &request),
+    ] {
+        asked.insert(format!("{operation} {name}"));
+        let path = named(operation).path;
+        let owner = two.app.get(&format!("{path}?{name}={id}")).send().await;
+        assert_eq!(owner.status, 200, "{operation}");
+        let ask = |id: &str| two.app.bare("GET", &format!("{path}?{name}={id}"));
+        let seen = two.compare(operation, id, ask).await;
+        let nothing = r#"{"data":[],"has_more":false,"next_cursor":null}"#;
+        assert_eq!(seen["body"], nothing, "{operation}");
+    }
+
+    let table: &[(&str, &str, &str, WithId)] = &[
+        (
+            "createAgent",
+            "tool_ids",
+            &ours.tool,
+            |_, id| json!({"name": "Eva", "language": "en", "config": {"tool_ids": [id]}}),
+        ),
+        ("createAgent", "doc_ids", &ours.document, |_, id| {
+            let knowledge = json!({"doc_ids": [id]});
+            json!({"name": "Eva", "language": "en", "config": {"knowledge_base": knowledge}})
+        }),
+        ("createAgent", "folder_ids", &ours.folder, |_, id| {
+            let knowledge = json!({"folder_ids": [id]});
+            json!({"name": "Eva", "language": "en", "config": {"knowledge_base": knowledge}})
+        }),
+        (
+            "updateAgent",
+            "tool_ids",
+            &ours.tool,
+            |_, id| json!({"config": {"tool_ids": [id]}}),
+        ),
+        (
+            "updateAgent",
+            "doc_ids",
+            &ours.document,
+            |_, id| json!({"config": {"knowledge_base": {"doc_ids": [id]}}}),
+        ),
+        (
+            "updateAgent",
+            "folder_ids",
+            &ours.folder,
+            |_, id| json!({"config": {"knowledge_base": {"folder_ids": [id]}}}),
+        ),
+        (
+            "placeCall",
+            "agent_id",
+            &ours.agent,
+            |_, id| json!({"agent_id": id, "to": "+15005550001"}),
+        ),
+        (
+            "placeCall",
+            "agent_id",
+            &ours.provider_agent,
+            |_, id| json!({"agent_id": id, "to": "+15005550001"}),
+        ),
+        (
+            "createPhoneNumber",
+            "agent_id",
+            &ours.agent,
+            |_, id| json!({"phone_number": "+15005550177", "agent_id": id}),
+        ),
+        (
+            "updatePhoneNumber",
+            "agent_id",
+            &ours.agent,
+            |_, id| json!({"agent_id": id}),
+        ),
+        (
+            "createBatch",
+            "agent_id",
+            &ours.legacy,
+            |_, id| json!({"name": "Spring", "agent_id": id, "recipients": [{"to": "+15005550001"}]}),
+        ),
+        ("createBatch", "phone_number_id", &ours.number, |own, id| {
+            let recipients = json!([{"to": "+15005550001"}]);
+            json!({"name": "x", "agent_id": own.legacy, "phone_number_id": id, "recipients": recipients})
+        }),
+        (
+            "createDocument",
+            "folder_id",
+            &ours.folder,
+            |_, id| json!({"name": "x", "text": "x", "folder_id": id}),
+        ),
+        (
+            "updateDocument",
+            "folder_id",
+            &ours.folder,
+            |_, id| json!({"folder_id": id}),
+        ),
+        (
+            "searchKnowledge",
+            "doc_ids",
+            &ours.document,
+            |_, id| json!({"query": "pool opens", "doc_ids": [id]}),
+        ),
+        (
+            "searchKnowledge",
+            "folder_ids",
+            &ours.folder,
+            |_, id| json!({"query": "pool opens", "folder_ids": [id]}),
+        ),
+    ];
+    for (operation, name, id, body) in table {
+        asked.insert(format!("{operation} {name}"));
+        let operation = named(operation);
+        let own = match operation.has_id() {
+            true => two.theirs.id_of(&operation.path),
+            false => "",
+        };
+        let target = operation.target(own);
+        let ask = |id: &str| {
+            let request = two.app.bare(&operation.method, &target);
+            request.json(body(&two.theirs, id))
+        };
+        let what = format!("{} {name}", operation.id);
+        let seen = two.compare(&what, id, ask).await;
+        let searched = json!({"data": []}).to_string();
+        let refused = seen["status"].as_u64() >= Some(400);
+        assert!(refused || seen["body"] == searched, "{what}: {seen}");
+    }
+    assert_eq!(asked, references(), "each is asked for here");
+    two.app.close().await;
+}

@@ -1,0 +1,135 @@
+//! What the interface has answered in the tests: each pair of status and error code of each operation, written down so
+//! that a full run can compare them with the OpenAPI document (`scripts/seen`).
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use serde_json::Value;
+
+/// Names the directory in which each process of the tests leaves a file of lines `OPERATION STATUS CODE`, the code `-`
+/// where the answer is no error. Without it nothing is written.
+pub const SEEN_VARIABLE: &str = "OFFHOOK_TEST_SEEN";
+
+static DIRECTORY: LazyLock<Option<PathBuf>> =
+    LazyLock::new(|| std::env::var_os(SEEN_VARIABLE).map(PathBuf::from));
+static WRITTEN: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
+
+/// The interface as its OpenAPI document describes it.
+#[derive(Debug)]
+pub struct Interface(Value);
+
+impl Interface {
+    /// An interface with this document.
+    #[must_use]
+    pub const fn new(document: Value) -> Self {
+        Self(document)
+    }
+
+    /// The document.
+    #[must_use]
+    pub const fn document(&self) -> &Value {
+        &self.0
+    }
+
+    /// Each operation: its method in upper case, its path with `{id}` where ids go, and its description.
+    pub fn operations(&self) -> impl Iterator<Item = (String, &str, &Value)> {
+        let paths = self.0["paths"].as_object().into_iter().flatten();
+        paths.flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods
+                .map(move |(method, operation)| (method.to_uppercase(), path.as_str(), operation))
+        })
+    }
+
+    /// The operation that a request is for, if there is one. Fixed paths come before those with an id in the same place.
+    #[must_use]
+    pub fn operation(&self, method: &str, path: &str) -> Option<&Value> {
+        let paths = self.0["paths"].as_object()?;
+        let fixed = paths.iter().find(|(pattern, _)| *pattern == path);
+        let found = fixed.or_else(|| paths.iter().find(|(pattern, _)| matches(pattern, path)));
+        found?.1.get(method.to_lowercase())
+    }
+
+    /// Writes down that a request was answered so.
+    ///
+    /// # Panics
+    /// If the directory of [`SEEN_VARIABLE`] cannot be written to.
+    pub fn saw(&self, method: &str, target: &str, status: u16, body: &[u8]) {
+        let Some(directory) = &*DIRECTORY else {
+            return;
+        };
+        let path = target.split('?').next().unwrap_or_default();
+        let Some(operation) = self.operation(method, path) else {
+            return;
+        };
+        let id = operation["operationId"].as_str().unwrap_or_default();
+        let code = error_code(status, body);
+        let line = format!("{id} {status} {}\n", code.as_deref().unwrap_or("-"));
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.insert(line.clone()) {
+            let mut open = std::fs::OpenOptions::new();
+            let file = open.append(true).create(true);
+            let file = file.open(directory.join(std::process::id().to_string()));
+            let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+            written.unwrap_or_else(|error| panic!("{SEEN_VARIABLE}: {error}"));
+        }
+    }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (mut ours, mut theirs) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(part), Some(value)) if part.starts_with('{') && !value.is_empty() => {}
+            (Some(part), Some(value)) if part == value => {}
+            _ => return false,
+        }
+    }
+}
+
+fn error_code(status: u16, body: &[u8]) -> Option<String> {
+    let body: Value = (status >= 400).then(|| serde_json::from_slice(body).ok())??;
+    body["error"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_belongs_to_the_operation_of_its_path_and_a_fixed_path_comes_first() {
+        let interface = Interface::new(json!({"paths": {
+            "/v1/agents/{id}": {"get": {"operationId": "getAgent"}},
+            "/v1/agents/tools": {"get": {"operationId": "listTools"}},
+            "/v1/agents/{id}/versions/{version}": {"get": {"operationId": "getVersion"}},
+        }}));
+        for (method, path, id) in [
+            ("GET", "/v1/agents/7", Some("getAgent")),
+            ("GET", "/v1/agents/tools", Some("listTools")),
+            ("GET", "/v1/agents/7/versions/1", Some("getVersion")),
+            ("POST", "/v1/agents/7", None),
+            ("GET", "/v1/agents/", None),
+            ("GET", "/v1/agents/7/versions", None),
+        ] {
+            let found = interface.operation(method, path);
+            let found = found.and_then(|operation| operation["operationId"].as_str());
+            assert_eq!(found, id, "{method} {path}");
+        }
+        assert_eq!(interface.operations().count(), 3);
+    }
+
+    #[test]
+    fn only_errors_have_a_code() {
+        assert_eq!(
+            error_code(404, br#"{"error":"not_found"}"#).as_deref(),
+            Some("not_found")
+        );
+        assert_eq!(error_code(200, br#"{"error":"none"}"#), None);
+        assert_eq!(error_code(400, b""), None);
+    }
+}
