@@ -97,7 +97,6 @@ pub(super) fn variable() -> Value {
 /// The variables that are sent with a call.
 pub(super) fn metadata() -> Value {
     let mut metadata = nullable(map(variable()));
-    metadata["description"] = json!("At most 5 KB; the agent reads it as dynamic variables.");
     metadata["propertyNames"] = json!({"maxLength": 64});
     metadata
 }

@@ -213,7 +213,7 @@ impl List {
             other => other.to_string(),
         };
         let delete = format!("DELETE FROM {table} WHERE {column} = {value}");
-        raw::run(&self.database, &delete);
+        assert_eq!(raw::change(&self.database, &delete), 1, "{delete}");
     }
 }
 

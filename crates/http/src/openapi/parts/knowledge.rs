@@ -187,7 +187,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("created_at", instant()),
         ("updated_at", instant()),
     ];
-    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20, "description": "4 if it is left out."});
+    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20});
     let search = [
         ("query", text(1_000)),
         ("top_k", top_k),

@@ -66,9 +66,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let name = json!({"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"});
-    let timeout = json!({
-        "type": "integer", "minimum": 100, "maximum": 10_000, "description": "5000 if it is left out."
-    });
+    let timeout = json!({"type": "integer", "minimum": 100, "maximum": 10_000});
     let http = |headers: Value| {
         [
             ("method", words(HttpMethod::ALL)),

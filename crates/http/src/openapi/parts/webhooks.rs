@@ -209,7 +209,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("description", string()),
         ("example", reference("Event")),
     ];
-    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168, "description": "0 if it is left out."});
+    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168});
     let update = [
         ("url", text(2048)),
         ("description", nullable(text(500))),
