@@ -8,7 +8,7 @@ use offhook_http::LimitSettings;
 use offhook_testkit::TestDatabase;
 
 use crate::app::{Setup, TestApp, text};
-use crate::client::{Answer, Request};
+use crate::client::{Answer, Request, must};
 use crate::operations::{NOBODY, Operation, all, named};
 use crate::raw;
 
@@ -182,9 +182,9 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
 fn drop_tables(database: &TestDatabase, kept: &[&str]) {
     let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/sqlite");
     let mut script = String::new();
-    for migration in std::fs::read_dir(migrations).unwrap() {
-        let up = migration.unwrap().path().join("up.sql");
-        let up = std::fs::read_to_string(up).unwrap();
+    for migration in must(std::fs::read_dir(migrations)) {
+        let up = must(migration).path().join("up.sql");
+        let up = must(std::fs::read_to_string(up));
         let tables = up.lines().filter_map(|line| {
             let rest = line.strip_prefix("CREATE TABLE ")?;
             rest.split([' ', '(']).next()

@@ -4,22 +4,24 @@ use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use offhook_testkit::TestDatabase;
 
+use crate::client::must;
+
 /// Runs statements on a test's SQLite file, whatever the foreign keys say.
 pub(crate) fn run(database: &TestDatabase, sql: &str) {
-    open(database).batch_execute(sql).unwrap();
+    must(open(database).batch_execute(sql));
 }
 
 /// Runs one statement; how many rows it changed.
 pub(crate) fn change(database: &TestDatabase, sql: &str) -> usize {
-    diesel::sql_query(sql).execute(&mut open(database)).unwrap()
+    must(diesel::sql_query(sql).execute(&mut open(database)))
 }
 
 fn open(database: &TestDatabase) -> SqliteConnection {
     let file = database.directory().map(|place| place.join("offhook.db"));
     let file = file.unwrap_or_default();
     let connection = SqliteConnection::establish(&file.to_string_lossy());
-    let mut connection = connection.unwrap();
+    let mut connection = must(connection);
     let free = "PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = OFF";
-    connection.batch_execute(free).unwrap();
+    must(connection.batch_execute(free));
     connection
 }
