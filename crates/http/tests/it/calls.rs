@@ -98,6 +98,37 @@ async fn a_retried_key_answers_with_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_retried_key_answers_as_before_though_a_new_call_would_be_refused() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let place = |body: serde_json::Value, key: &str| {
+        app.post("/v1/calls", body)
+            .header("Idempotency-Key", key)
+            .send()
+    };
+    let body = json!({"agent_id": agent, "to": CUSTOMER});
+    let first = place(body.clone(), "k1").await;
+    first.assert(201);
+    let archive = app.request("DELETE", &format!("/v1/agents/{agent}"));
+    archive.send().await.assert(200);
+    let again = place(body.clone(), "k1").await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    // What the key is for is judged before what is wrong with the body.
+    for other in [
+        json!({"agent_id": agent, "to": "+5215500000000"}),
+        json!({"agent_id": agent, "to": "5215500000000"}),
+        json!({}),
+    ] {
+        let other = place(other, "k1").await;
+        other.assert_error(409, "idempotency_conflict");
+    }
+    let fresh = place(body, "k2").await;
+    fresh.assert_error(403, "agent_disabled");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_placed_says_why() {
     let app = TestApp::start().await;
     let draft = json!({"name": "Draft", "language": "en"});

@@ -135,74 +135,29 @@ impl Calls {
             body,
             request_id,
         } = request;
-        let account = caller.account.id;
         let at = self.0.clock.now();
         let fingerprint = sha256(body.canonical_without_empty("metadata").as_bytes()).to_vec();
-        if let Some(key) = &idempotency_key
-            && let Some(answer) = self
-                .0
-                .store
-                .stored_answer(account, OPERATION, key.clone(), at)
-                .await?
-        {
-            return replay(answer, &fingerprint);
-        }
-        // Behind the stored answer: a client whose call was placed is told so to the last.
-        if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(PlaceCallError::Stopping);
-        }
-        let request = self.read(&body)?;
-        let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
-        let (price, reserve) = match &config {
-            Some(config) => self.price(caller, config),
-            None => self.0.legacy_terms(),
+        let (mut call, reply) = match self.prepare(caller, &body, at).await {
+            Ok(prepared) => prepared,
+            Err(PlaceCallError::Store(error)) => return Err(error.into()),
+            // Only a call that is refused looks for its stored answer: one that is not learns of it as it takes the key,
+            // and most are new.
+            Err(refused) => {
+                let stored = self.stored_answer(caller, idempotency_key, at).await?;
+                return stored.map_or(Err(refused), |answer| replay(answer, &fingerprint));
+            }
         };
-        self.check_wallet(caller, reserve).await?;
-        if let Some(config) = &config {
-            check_hours(config, at)?;
-        }
-        let from = self.calling_number(number)?;
-        if self.0.carrier.is_down() {
-            return Err(PlaceCallError::UpstreamUnreachable);
-        }
-        if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
-            return Err(PlaceCallError::QueueFull);
-        }
-        let id: ConversationId = mint(at);
-        let reply = accepted(CallHandle(id), &request, at);
-        let call = NewCall {
-            id,
-            account_id: account,
-            agent_id: agent.id,
-            agent_ref: request.agent_ref.to_owned(),
-            agent_version: agent.published_version,
-            runtime: agent.runtime,
-            key_id: caller.key.id,
-            key_budget: caller.key.monthly_credit_budget,
-            from,
-            metadata: request.metadata.as_json_text().to_owned(),
-            price,
-            reserve,
-            at,
-            event: Some(events::initiated(
-                CallHandle(id),
-                request.agent_ref,
-                &request.to,
-                request.metadata.as_json_text(),
-                at,
-            )),
-            idempotency: idempotency_key.map(|key| IdempotencyClaim {
-                operation: OPERATION,
-                key,
-                answer: StoredAnswer {
-                    fingerprint: fingerprint.clone(),
-                    status: i32::from(reply.status),
-                    location: reply.location.clone(),
-                    body: reply.body.clone(),
-                },
-            }),
-            to: request.to,
-        };
+        call.idempotency = idempotency_key.map(|key| IdempotencyClaim {
+            operation: OPERATION,
+            key,
+            answer: StoredAnswer {
+                fingerprint: fingerprint.clone(),
+                status: i32::from(reply.status),
+                location: reply.location.clone(),
+                body: reply.body.clone(),
+            },
+        });
+        let id = call.id;
         failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
         // Noted before the commit, behind which the dialer may be quicker than this task.
         self.0.placed_by.note(id, request_id);
@@ -225,6 +180,69 @@ impl Calls {
             Placed::WalletTooLow => Err(PlaceCallError::PaymentRequired),
             Placed::BudgetTooLow => Err(PlaceCallError::KeyBudgetExhausted),
         }
+    }
+
+    async fn stored_answer(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        at: Timestamp,
+    ) -> Result<Option<StoredAnswer>, StoreError> {
+        let Some(key) = key else { return Ok(None) };
+        let (store, account) = (&self.0.store, caller.account.id);
+        store.stored_answer(account, OPERATION, key, at).await
+    }
+
+    /// The call as it is to be written and answered, if no rule refuses it.
+    async fn prepare(
+        &self,
+        caller: &Caller,
+        body: &Json,
+        at: Timestamp,
+    ) -> Result<(NewCall, PlacedReply), PlaceCallError> {
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(PlaceCallError::Stopping);
+        }
+        let request = self.read(body)?;
+        let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
+        let (price, reserve) = match &config {
+            Some(config) => self.price(caller, config),
+            None => self.0.legacy_terms(),
+        };
+        self.check_wallet(caller, reserve).await?;
+        if let Some(config) = &config {
+            check_hours(config, at)?;
+        }
+        let from = self.calling_number(number)?;
+        if self.0.carrier.is_down() {
+            return Err(PlaceCallError::UpstreamUnreachable);
+        }
+        if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
+            return Err(PlaceCallError::QueueFull);
+        }
+        let id: ConversationId = mint(at);
+        let reply = accepted(CallHandle(id), &request, at);
+        let metadata = request.metadata.as_json_text();
+        let event = events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at);
+        let call = NewCall {
+            id,
+            account_id: caller.account.id,
+            agent_id: agent.id,
+            agent_ref: request.agent_ref.to_owned(),
+            agent_version: agent.published_version,
+            runtime: agent.runtime,
+            key_id: caller.key.id,
+            key_budget: caller.key.monthly_credit_budget,
+            from,
+            metadata: metadata.to_owned(),
+            price,
+            reserve,
+            at,
+            event: Some(event),
+            idempotency: None,
+            to: request.to,
+        };
+        Ok((call, reply))
     }
 
     fn read<'a>(&self, body: &'a Json) -> Result<Request<'a>, FieldError> {

@@ -8,6 +8,7 @@ mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
+mod outbox;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
+pub(crate) use outbox::*;
 
 diesel::define_sql_function! {
     /// The present by the database's clock, also within a transaction.

@@ -1,13 +1,14 @@
 //! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing (decision 8.5).
 
 use diesel::prelude::*;
+use diesel::query_builder::{QueryFragment, QueryId};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, CallOutcome, CallState, Channel, ClaimId, ConversationId, ConversationStatus,
     FailureReason, Runtime, Timestamp,
 };
 
-use super::super::{Conn, dialect};
+use super::super::{Conn, Db, dialect};
 use super::{batch_looks, events, usage, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
@@ -18,38 +19,40 @@ type Ended = (Timestamp, bool, Option<i64>);
 
 /// Writes the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
-    diesel::insert_into(calls::table)
-        .values((
-            (
-                calls::id.eq(V(call.id)),
-                calls::account_id.eq(V(call.account_id)),
-                calls::agent_id.eq(V(call.agent_id)),
-                calls::agent_ref.eq(call.agent_ref.clone()),
-                calls::agent_version.eq(call.agent_version),
-                calls::key_id.eq(V(call.key_id)),
-                calls::runtime.eq(V(call.runtime)),
-                calls::channel.eq(V(Channel::Phone)),
-                calls::voice.eq(true),
-                calls::state.eq(V(CallState::Queued)),
-                calls::status.eq(V(ConversationStatus::Unknown)),
-            ),
-            (
-                calls::from_number.eq(V(call.from.clone())),
-                calls::to_number.eq(V(call.to.clone())),
-                calls::customer_phone.eq(V(call.to.clone())),
-                calls::metadata.eq(V(call.metadata.clone())),
-                calls::price_millicredits.eq(call.price.millicredits_per_minute()),
-                calls::started_at.eq(V(call.at)),
-                calls::has_audio.eq(false),
-                calls::messages_count.eq(0),
-                calls::last_seq.eq(0),
-                calls::hangup_requested.eq(false),
-                dialect::queued_at(call.at).map(|at| calls::queued_at.eq(V(at))),
-            ),
-        ))
-        .execute(conn)
-        .await?;
+    row(call).execute(conn).await?;
     Ok(())
+}
+
+/// The statement that does.
+pub(crate) fn row(call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    diesel::insert_into(calls::table).values((
+        (
+            calls::id.eq(V(call.id)),
+            calls::account_id.eq(V(call.account_id)),
+            calls::agent_id.eq(V(call.agent_id)),
+            calls::agent_ref.eq(call.agent_ref.clone()),
+            calls::agent_version.eq(call.agent_version),
+            calls::key_id.eq(V(call.key_id)),
+            calls::runtime.eq(V(call.runtime)),
+            calls::channel.eq(V(Channel::Phone)),
+            calls::voice.eq(true),
+            calls::state.eq(V(CallState::Queued)),
+            calls::status.eq(V(ConversationStatus::Unknown)),
+        ),
+        (
+            calls::from_number.eq(V(call.from.clone())),
+            calls::to_number.eq(V(call.to.clone())),
+            calls::customer_phone.eq(V(call.to.clone())),
+            calls::metadata.eq(V(call.metadata.clone())),
+            calls::price_millicredits.eq(call.price.millicredits_per_minute()),
+            calls::started_at.eq(V(call.at)),
+            calls::has_audio.eq(false),
+            calls::messages_count.eq(0),
+            calls::last_seq.eq(0),
+            calls::hangup_requested.eq(false),
+            dialect::queued_at(call.at).map(|at| calls::queued_at.eq(V(at))),
+        ),
+    ))
 }
 
 async fn moment(

@@ -2,15 +2,15 @@
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::query_builder::{QueryFragment, QueryId};
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
-use super::super::Conn;
-use super::super::dialect;
+use super::super::{Conn, Db, dialect};
 use crate::schema::{deliveries, events};
 use crate::sql::V;
-use crate::{DeliveryState, EndpointStatus, NewEvent, StoreError};
+use crate::{DeliveryState, EndpointStatus, NewCall, NewEvent, StoreError};
 
 /// A delivery row to be.
 pub(crate) struct NewDelivery {
@@ -40,10 +40,28 @@ pub(crate) async fn emit(
     event: NewEvent,
     at: Timestamp,
 ) -> Result<Vec<EndpointId>, StoreError> {
-    let kind = event.kind;
-    let id = event.id;
-    insert_event(conn, account, Some(conversation), event, at).await?;
-    let targets = dialect::endpoints_to_store_for(conn, account).await?;
+    emit_with(conn, None, (account, conversation), event, at).await
+}
+
+/// Writes the conversation of an accepted call as well.
+pub(crate) async fn emit_first(
+    conn: &mut Conn,
+    call: &NewCall,
+    event: NewEvent,
+) -> Result<Vec<EndpointId>, StoreError> {
+    emit_with(conn, Some(call), (call.account_id, call.id), event, call.at).await
+}
+
+async fn emit_with(
+    conn: &mut Conn,
+    call: Option<&NewCall>,
+    (account, conversation): (AccountId, ConversationId),
+    event: NewEvent,
+    at: Timestamp,
+) -> Result<Vec<EndpointId>, StoreError> {
+    let (id, kind) = (event.id, event.kind);
+    let of = (account, conversation);
+    let targets = dialect::insert_event_and_hold_endpoints(conn, call, of, event, at).await?;
     if targets.is_empty() {
         return Ok(Vec::new());
     }
@@ -85,18 +103,25 @@ pub(crate) async fn insert_event(
     event: NewEvent,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    diesel::insert_into(events::table)
-        .values((
-            events::id.eq(V(event.id)),
-            events::account_id.eq(V(account)),
-            events::conversation_id.eq(conversation),
-            events::kind.eq(V(event.kind)),
-            events::body.eq(event.body),
-            events::created_at.eq(V(at)),
-        ))
-        .execute(conn)
-        .await?;
+    row(account, conversation, event, at).execute(conn).await?;
     Ok(())
+}
+
+/// The statement that writes an event.
+pub(crate) fn row(
+    account: AccountId,
+    conversation: Option<ConversationId>,
+    event: NewEvent,
+    at: Timestamp,
+) -> impl QueryFragment<Db> + QueryId + Send + 'static {
+    diesel::insert_into(events::table).values((
+        events::id.eq(V(event.id)),
+        events::account_id.eq(V(account)),
+        events::conversation_id.eq(conversation.map(V)),
+        events::kind.eq(V(event.kind)),
+        events::body.eq(event.body),
+        events::created_at.eq(V(at)),
+    ))
 }
 
 /// The deliveries of the call's first event that no attempt has finished yet (decision 7.4). The type is written out,

@@ -8,6 +8,7 @@ mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
+mod outbox;
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -28,6 +29,7 @@ pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
+pub(crate) use outbox::*;
 
 diesel::define_sql_function! {
     /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or

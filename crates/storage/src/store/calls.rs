@@ -36,7 +36,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if the call may have been accepted, the others if it was not.
-    pub async fn place_call(&self, call: NewCall) -> Result<Placed, StoreError> {
+    pub async fn place_call(&self, mut call: NewCall) -> Result<Placed, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
             use queries::idempotency::Take;
@@ -50,15 +50,14 @@ impl Store {
                     Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
                 }
             }
-            queries::calls::insert(conn, &call).await?;
+            let draw = Draw {
+                account: call.account_id,
+                key: Some(call.key_id),
+                budget: call.key_budget,
+                month: call.at.utc_month(),
+                at: call.at,
+            };
             if call.reserve > 0 {
-                let draw = Draw {
-                    account: call.account_id,
-                    key: Some(call.key_id),
-                    budget: call.key_budget,
-                    month: call.at.utc_month(),
-                    at: call.at,
-                };
                 match queries::wallets::hold(conn, &draw, call.reserve).await? {
                     Reserve::Held => {}
                     Reserve::WalletTooLow => {
@@ -68,14 +67,17 @@ impl Store {
                         return Ok(Verdict::Rollback(Placed::BudgetTooLow));
                     }
                 }
+            }
+            let endpoints = match call.event.take() {
+                Some(event) => queries::events::emit_first(conn, &call, event).await?,
+                None => {
+                    queries::calls::insert(conn, &call).await?;
+                    Vec::new()
+                }
+            };
+            if call.reserve > 0 {
                 queries::wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
             }
-            let endpoints = match call.event {
-                Some(event) => {
-                    queries::events::emit(conn, call.account_id, call.id, event, call.at).await?
-                }
-                None => Vec::new(),
-            };
             failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
             Ok(Verdict::Commit(Placed::Accepted(endpoints)))
         })

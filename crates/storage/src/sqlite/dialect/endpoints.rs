@@ -2,37 +2,16 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, EndpointId, Timestamp};
+use offhook_domain::{EndpointId, Timestamp};
 
 use super::super::Conn;
-use crate::schema::{webhook_endpoint_health as health, webhook_endpoints as endpoints};
+use crate::StoreError;
+use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
-use crate::{DISABLED_AS_FAILING, EndpointStatus, StoreError};
 
 /// Makes the endpoint's deletion or disabling wait for the transaction's end; the one writer does.
 pub(crate) async fn hold_endpoint(_conn: &mut Conn, _id: EndpointId) -> Result<(), StoreError> {
     Ok(())
-}
-
-/// The endpoints that deliveries are written for: those that receive events, and those that failed too long to.
-pub(crate) async fn endpoints_to_store_for(
-    conn: &mut Conn,
-    account: AccountId,
-) -> Result<Vec<(EndpointId, EndpointStatus)>, StoreError> {
-    Ok(endpoints::table
-        .filter(endpoints::account_id.eq(V(account)))
-        .filter(endpoints::deleted_at.is_null())
-        .filter(
-            endpoints::status
-                .eq(V(EndpointStatus::Enabled))
-                .or(endpoints::disabled_reason
-                    .eq(DISABLED_AS_FAILING)
-                    .assume_not_null()),
-        )
-        .order((endpoints::created_at, endpoints::id))
-        .select((endpoints::id, endpoints::status))
-        .load(conn)
-        .await?)
 }
 
 /// The health of these endpoints, as far as it may change: of all that fail, and of those received from that failed
