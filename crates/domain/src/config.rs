@@ -123,9 +123,13 @@ impl AgentConfig {
     /// The first setting that differs from its default though nothing reads it yet (decision 6.2: refused at save).
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
-        const UNREAD: [&[&str]; 5] = [
+        const UNREAD: [&[&str]; 9] = [
             &["stt"],
-            &["voice"],
+            &["voice", "model"],
+            &["voice", "language"],
+            &["voice", "fallback_voices"],
+            &["voice", "settings"],
+            &["voice", "sample_rate"],
             &["conversation", "recording"],
             &["conversation", "audio"],
             &["conversation", "pronunciation"],

@@ -151,7 +151,10 @@ fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
         (moment, false)
     } else if let Ok(moment) = PrimitiveDateTime::parse(text, &Iso8601::PARSING) {
         (moment.assume_utc(), false)
-    } else if let Ok(date) = Date::parse(text, &Iso8601::PARSING) {
+    } else if !text.contains('T')
+        && let Ok(date) = Date::parse(text, &Iso8601::PARSING)
+    {
+        // Behind a `T` the parser would overlook a time that does not exist, such as 12:30:60.
         (date.with_time(Time::MIDNIGHT).assume_utc(), true)
     } else {
         return Err(TimestampError);

@@ -181,6 +181,9 @@ impl QueryReader {
     /// Ends the reading: what nobody asked for is a fault.
     pub(crate) fn finish(self) -> Result<(), FieldError> {
         match self.parameters.iter().find(|parameter| !parameter.taken) {
+            Some(unnamed) if unnamed.name.is_empty() => {
+                Err(FieldError::new("query", "has a parameter without a name"))
+            }
             Some(unknown) => Err(FieldError::new(
                 member_path("", &unknown.name),
                 "unknown parameter",

@@ -16,7 +16,7 @@ use offhook_storage::{
 };
 
 use crate::folding::fold;
-use crate::{Page, PageRequest, Shared, knowledge};
+use crate::{Page, PageRequest, Shared, Voices, knowledge};
 
 use patch::{AgentPatch, language, name};
 
@@ -61,11 +61,11 @@ pub enum AgentError {
 
 /// Agents.
 #[derive(Clone)]
-pub struct Agents(Arc<Shared>);
+pub struct Agents(Arc<Shared>, Voices);
 
 impl Agents {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
+    pub(crate) const fn new(shared: Arc<Shared>, voices: Voices) -> Self {
+        Self(shared, voices)
     }
 
     /// A page of agents, newest first. `q` is compared without case.
@@ -139,7 +139,7 @@ impl Agents {
         if let Some(write) = &config {
             self.0.check_config(&write.config)?;
             self.0.tools_of(account, &write.config).await??;
-            self.0.check_knowledge(account, &write.config).await?;
+            self.0.check_knowledge(account, &write.config, None).await?;
             if write.version.is_some_and(|version| version != 0) {
                 return Err(AgentError::Conflict(
                     "`config.version`: a new agent has no version yet; leave it out".to_owned(),
@@ -201,10 +201,14 @@ impl Agents {
             }
             if let Some(saved) = &change.config {
                 let config = AgentConfig::from_stored(saved).map_err(corrupt)?;
-                self.0.tools_of(account, &config).await??;
-                if patch.config.is_some() {
-                    self.0.check_knowledge(account, &config).await?;
+                let head = stored.as_deref().map(AgentConfig::from_stored);
+                let head = head.transpose().map_err(corrupt)?;
+                // What the head names already may be gone since: it is skipped, and in nobody's way (decision 6.2).
+                if head.as_ref().map(|head| &head.tool_ids) != Some(&config.tool_ids) {
+                    self.0.tools_of(account, &config).await??;
                 }
+                let knowledge = self.0.check_knowledge(account, &config, head.as_ref());
+                knowledge.await?;
             }
             if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
@@ -226,6 +230,14 @@ impl Agents {
             return Err(AgentError::UnsupportedRuntime(
                 "a legacy agent can only be renamed; its configuration lives at its provider"
                     .to_owned(),
+            ));
+        }
+        if agent.status == AgentStatus::Archived
+            && patch.is_more_than_status()
+            && patch.status != Some(AgentStatus::Paused)
+        {
+            return Err(AgentError::Conflict(
+                "the agent is archived: PATCH `status` to `paused` first".to_owned(),
             ));
         }
         if let Some(expected) = patch.expected_version
@@ -319,6 +331,7 @@ impl Agents {
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
             self.0.check_publishable(&config)?;
+            self.check_voice(&config).await?;
             // A version that was published before keeps the tools that it pinned then.
             let tools = match before.published_at {
                 None => self.0.tools_of(account, &config).await?.map_err(refused)?,

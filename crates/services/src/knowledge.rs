@@ -254,28 +254,31 @@ fn first_unknown<Id: PartialEq>(named: &[Id], known: &[Id]) -> Option<usize> {
 }
 
 impl Shared {
-    /// That the account has what a configuration names.
+    /// That the account has what a configuration names, apart from what is `kept`.
     pub(crate) async fn check_selection(
         &self,
         account: AccountId,
         path: &str,
         (documents, folders): (Vec<DocumentId>, Vec<FolderId>),
+        kept: (Vec<DocumentId>, Vec<FolderId>),
     ) -> Result<(), KnowledgeError> {
         let item = |name: &str, at: usize| {
             let path = offhook_domain::json::member_path(path, name);
             offhook_domain::json::item_path(&path, at)
         };
         if !documents.is_empty() {
-            let known = self
+            let mut known = self
                 .store
                 .known_documents(account, documents.clone())
                 .await?;
+            known.extend(kept.0);
             if let Some(at) = first_unknown(&documents, &known) {
                 return Err(no_document(&item("doc_ids", at)).into());
             }
         }
         if !folders.is_empty() {
-            let known = self.store.known_folders(account, folders.clone()).await?;
+            let mut known = self.store.known_folders(account, folders.clone()).await?;
+            known.extend(kept.1);
             if let Some(at) = first_unknown(&folders, &known) {
                 return Err(no_folder(&item("folder_ids", at)).into());
             }

@@ -203,10 +203,11 @@ impl Services {
             placed_by: calls::PlacedBy::default(),
             stopping: AtomicBool::new(false),
         });
+        let voices = Voices::new(shared.clone())?;
         Ok(Self {
             accounts: Accounts::new(shared.clone()),
             keys: Keys::new(shared.clone()),
-            agents: Agents::new(shared.clone()),
+            agents: Agents::new(shared.clone(), voices.clone()),
             billing: Billing::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
@@ -218,7 +219,7 @@ impl Services {
             webhooks: Webhooks::new(shared.clone()),
             team: Team::new(shared.clone()),
             integrations: Integrations::new(shared.clone()),
-            voices: Voices::new(shared.clone())?,
+            voices,
             request_logs: RequestLogs::new(shared.clone()),
             health: Health::new(shared.clone()),
             knowledge: Knowledge::new(shared.clone()),

@@ -103,6 +103,17 @@ impl Voices {
         Ok(Page::of(rows, limit))
     }
 
+    /// Whether the list has this voice.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub(crate) async fn has(&self, provider: &str, voice_id: &str) -> Result<bool, StoreError> {
+        let Ok(provider) = provider.parse() else {
+            return Ok(false);
+        };
+        Ok(self.current().await?.has(provider, voice_id))
+    }
+
     /// The list as the database has it now.
     async fn current(&self) -> Result<Arc<Snapshot>, StoreError> {
         let store = &self.shared.store;

@@ -176,7 +176,7 @@ fn what_nothing_reads_yet_is_not_available() {
     let cases = [
         (r#"{"stt":{"provider":"p"}}"#, "config.stt.provider"),
         (r#"{"stt":{"settings":{"a":1}}}"#, "config.stt.settings.a"),
-        (r#"{"voice":{"voice_id":"v"}}"#, "config.voice.voice_id"),
+        (r#"{"voice":{"model":"v"}}"#, "config.voice.model"),
         (
             r#"{"conversation":{"recording":{"enabled":true}}}"#,
             "config.conversation.recording.enabled",
@@ -196,7 +196,7 @@ fn what_nothing_reads_yet_is_not_available() {
     }
     let read_by_the_dialogue = r#"{"system_prompt":"p","first_message":"f","language":"en",
         "llm":{"provider":"custom","model":"m","temperature":0,"routing":"fastest","endpoint":"https://example.com"},
-        "dynamic_variables":{"a":{"default":"x"}},"stt":{"settings":{}},
+        "dynamic_variables":{"a":{"default":"x"}},"stt":{"settings":{}},"voice":{"provider":"provider_a","voice_id":"v"},
         "conversation":{"max_duration_s":60,"turns":{"interruptions":false},"audio":{"speed":1.0},
         "calling_hours":{"timezone":"UTC","days":[1],"start":"09:00","end":"18:00"}}}"#;
     assert_eq!(config(read_by_the_dialogue).first_unavailable(), None);

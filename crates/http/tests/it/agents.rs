@@ -75,6 +75,116 @@ async fn an_agent_is_drafted_changed_and_published() {
     app.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_speaks_with_a_listed_voice() {
+    let app = TestApp::start().await;
+    let listed = app.get("/v1/voices?limit=1").send().await.assert(200);
+    let (provider, id) = (
+        &listed["data"][0]["provider"],
+        &listed["data"][0]["voice_id"],
+    );
+    let voice = json!({"provider": provider, "voice_id": id});
+    let config = json!({
+        "system_prompt": "You are brief.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "voice": voice,
+    });
+    let body = json!({"name": "Sofía", "language": "es-MX", "config": config});
+    let drafted = app.post("/v1/agents", body).send().await.assert(201);
+    let target = format!("/v1/agents/{}", text(&drafted["id"]));
+    let shown = app.get(&target).send().await.assert(200);
+    assert_eq!(&shown["config"]["voice"]["provider"], provider);
+    assert_eq!(&shown["config"]["voice"]["voice_id"], id);
+    let publish = || app.post(&format!("{target}/publish"), "{}").send();
+    publish().await.assert(200);
+
+    let cases = [
+        (json!({"voice_id": "gone"}), "`config.voice.voice_id`"),
+        (json!({"provider": null}), "`config.voice.provider`"),
+        (
+            json!({"provider": provider, "voice_id": null}),
+            "`config.voice.voice_id`",
+        ),
+    ];
+    for (change, field) in cases {
+        let change = json!({"config": {"voice": change}});
+        app.request("PATCH", &target)
+            .json(change)
+            .send()
+            .await
+            .assert(200);
+        let message = publish().await.assert_error(409, "conflict");
+        assert!(message.starts_with(field), "{message}");
+    }
+    let nobodys = json!({"config": {"voice": {"provider": "provider_d"}}});
+    let message = app.request("PATCH", &target).json(nobodys).send().await;
+    let message = message.assert_error(400, "invalid_body");
+    assert!(message.starts_with("`config.voice.provider`"), "{message}");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_agent_changes_only_by_being_restored() {
+    let app = TestApp::start().await;
+    let target = format!("/v1/agents/{}", app.agent().await);
+    app.request("DELETE", &target).send().await.assert(200);
+    let patch = |body: serde_json::Value| app.request("PATCH", &target).json(body).send();
+    for body in [
+        json!({"name": "Ana"}),
+        json!({"language": "de"}),
+        json!({"config": {"first_message": "Hi."}}),
+        json!({"name": "Ana", "status": "archived"}),
+        json!({"status": "active"}),
+    ] {
+        patch(body).await.assert_error(409, "conflict");
+    }
+    let restored = patch(json!({"name": "Ana", "status": "paused"}))
+        .await
+        .assert(200);
+    assert_eq!(
+        (&restored["name"], &restored["status"]),
+        (&json!("Ana"), &json!("paused"))
+    );
+    let message = patch(json!({"name": "Eva", "expected_version": null})).await;
+    message.assert_error(400, "invalid_body");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_names_may_go_and_is_in_no_later_changes_way() {
+    let app = TestApp::start().await;
+    let folder = app.post("/v1/knowledge/folders", json!({"name": "Menu"}));
+    let folder = text(&folder.send().await.assert(201)["id"]);
+    let target = format!("/v1/agents/{}", app.agent().await);
+    let names = json!({"config": {"knowledge_base": {"folder_ids": [folder]}}});
+    app.request("PATCH", &target)
+        .json(names)
+        .send()
+        .await
+        .assert(200);
+    let gone = format!("/v1/knowledge/folders/{folder}");
+    app.request("DELETE", &gone).send().await.assert(200);
+    let other = json!({"config": {"first_message": "Good day."}});
+    let changed = app
+        .request("PATCH", &target)
+        .json(other)
+        .send()
+        .await
+        .assert(200);
+    assert_eq!(
+        changed["config"]["knowledge_base"]["folder_ids"],
+        json!([folder])
+    );
+    app.post(&format!("{target}/publish"), "{}")
+        .send()
+        .await
+        .assert(200);
+    let again = json!({"name": "Eva", "language": "en", "config": {"knowledge_base": {"folder_ids": [folder]}}});
+    let again = app.post("/v1/agents", again).send().await;
+    again.assert_error(400, "invalid_body");
+    app.close().await;
+}
+
 /// The same service set up for the provider `local` as well.
 fn with_local_models(app: &TestApp) -> Services {
     let local = ProviderSettings {

@@ -69,6 +69,28 @@ async fn a_cursor_is_good_for_its_list_and_filters_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_time_that_does_not_exist_is_no_day() {
+    let app = TestApp::start().await;
+    for bad in [
+        "from=2026-04-30T12:30:60Z",
+        "to=2026-04-30T00:00:60Z",
+        "from=2026-04-30T25:00Z",
+        "to=2026-04-30Tx",
+    ] {
+        let answer = app.get(&format!("/v1/calls?{bad}")).send().await;
+        let message = answer.assert_error(400, "invalid_query");
+        assert!(
+            message.starts_with(&format!("`{}`", &bad[..bad.find('=').unwrap_or(0)])),
+            "{message}"
+        );
+    }
+    let answer = app.get("/v1/calls?=1").send().await;
+    let message = answer.assert_error(400, "invalid_query");
+    assert_eq!(message, "`query`: has a parameter without a name");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn models_are_public_and_paged() {
     let app = TestApp::start().await;
     let answer = app.bare("GET", "/v1/models?limit=100").send().await;

@@ -1,13 +1,40 @@
 //! What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
 
-use offhook_domain::AgentConfig;
 use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::FieldError;
+use offhook_domain::{AgentConfig, VoiceProvider};
 use offhook_egress::{Policy, TargetUrl};
 
-use super::{AgentError, refused};
+use super::{AgentError, Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
+
+impl Agents {
+    /// That the voice that is chosen, if there is one, is one of those that agents may speak with.
+    pub(super) async fn check_voice(&self, config: &AgentConfig) -> Result<(), AgentError> {
+        let voice = &config.voice;
+        let fault = match (&voice.provider, &voice.voice_id) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => FieldError::new(
+                "config.voice.voice_id",
+                "is required beside `provider`; GET /v1/voices lists them",
+            ),
+            (None, Some(_)) => {
+                FieldError::new("config.voice.provider", "is required beside `voice_id`")
+            }
+            (Some(provider), Some(id)) => {
+                if self.1.has(provider, id).await? {
+                    return Ok(());
+                }
+                FieldError::new(
+                    "config.voice.voice_id",
+                    format!("`{provider}` has no such voice; GET /v1/voices lists them"),
+                )
+            }
+        };
+        Err(refused(fault))
+    }
+}
 
 impl Shared {
     /// What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
@@ -35,6 +62,14 @@ impl Shared {
             return Err(FieldError::new(
                 "config.conversation.calling_hours.timezone",
                 "must be an IANA time zone, such as America/Mexico_City",
+            ));
+        }
+        if let Some(provider) = &config.voice.provider
+            && provider.parse::<VoiceProvider>().is_err()
+        {
+            return Err(FieldError::new(
+                "config.voice.provider",
+                "must be one of `provider_a`, `provider_b` or `provider_c`",
             ));
         }
         config.first_unavailable().map_or(Ok(()), Err)

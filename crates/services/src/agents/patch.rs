@@ -27,7 +27,7 @@ pub(super) struct AgentPatch<'a> {
 
 impl<'a> AgentPatch<'a> {
     pub(super) fn read(body: &'a Json) -> Result<Self, FieldError> {
-        for field in ["name", "language", "status", "config"] {
+        for field in ["name", "language", "status", "config", "expected_version"] {
             if matches!(body.get(field), Some(Json::Null)) {
                 return Err(FieldError::new(field, "must not be null"));
             }
@@ -58,6 +58,11 @@ impl<'a> AgentPatch<'a> {
             config,
             expected_version,
         })
+    }
+
+    /// Whether it asks for more than another status.
+    pub(super) const fn is_more_than_status(&self) -> bool {
+        self.name.is_some() || self.language.is_some() || self.config.is_some()
     }
 
     pub(super) const fn is_name_alone(&self) -> bool {

@@ -79,7 +79,9 @@ impl Knowledge {
                 let (documents, folders) =
                     (documents.unwrap_or_default(), folders.unwrap_or_default());
                 let named = (documents.clone(), folders.clone());
-                self.0.check_selection(account, "", named).await?;
+                self.0
+                    .check_selection(account, "", named, Default::default())
+                    .await?;
                 let store = &self.0.store;
                 let mut all: BTreeSet<DocumentId> = documents.into_iter().collect();
                 if !folders.is_empty() {

@@ -18,14 +18,17 @@ pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId
 }
 
 impl Shared {
-    /// That the account has every document and folder of a configuration.
+    /// That the account has every document and folder of a configuration that its predecessor did not name.
     pub(crate) async fn check_knowledge(
         &self,
         account: AccountId,
         config: &AgentConfig,
+        before: Option<&AgentConfig>,
     ) -> Result<(), AgentError> {
+        let kept = before.map(|config| named(&config.knowledge_base));
         let named = named(&config.knowledge_base);
-        let checked = self.check_selection(account, "config.knowledge_base", named);
+        let path = "config.knowledge_base";
+        let checked = self.check_selection(account, path, named, kept.unwrap_or_default());
         checked.await.map_err(|error| match error {
             KnowledgeError::Invalid(fault) => fault.into(),
             KnowledgeError::Store(error) => error.into(),

@@ -86,6 +86,11 @@ impl Snapshot {
         }
     }
 
+    pub(super) fn has(&self, provider: VoiceProvider, voice_id: &str) -> bool {
+        let is_it = |voice: &Voice| voice.provider == provider && voice.voice_id == voice_id;
+        self.voices.iter().any(|listed| is_it(&listed.voice))
+    }
+
     /// Up to `most` voices behind `after`.
     pub(super) fn page(
         &self,
