@@ -1,5 +1,6 @@
 //! The denominators: what the same work costs with nothing around it. Each is at most 60 lines in a file of its own.
 
+pub(crate) mod batch;
 pub(crate) mod deliver;
 pub(crate) mod fixed;
 pub(crate) mod keep_alive;
@@ -27,6 +28,10 @@ pub(crate) fn serve(
             .route(
                 "/calls/{account}/{agent}/{key}",
                 web::post().to(post::place),
+            )
+            .route(
+                "/batches/{account}/{agent}/{key}/{recipients}",
+                web::post().to(batch::insert),
             )
     });
     Ok(server

@@ -1,11 +1,17 @@
 //! The figures (issue "Speed and memory").
 
+mod batch;
 mod drain;
+mod knowledge;
 mod limits;
 mod lists;
 mod pages;
+mod paging;
 mod posts;
 mod process;
+mod resources;
+mod usage;
+mod voices;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -29,6 +35,10 @@ pub(crate) struct Bench {
     pub(crate) seconds: f64,
     /// Rounds of a comparison.
     pub(crate) rounds: usize,
+    /// Rows of a long list.
+    pub(crate) rows: i64,
+    /// The only list to measure the pages of.
+    pub(crate) list: Option<String>,
 }
 
 impl Bench {
@@ -46,8 +56,19 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 7] = [
-    "limits", "lists", "posts", "pages", "webhooks", "drain", "process",
+const ALL: [&str; 12] = [
+    "limits",
+    "lists",
+    "posts",
+    "pages",
+    "resources",
+    "voices",
+    "knowledge",
+    "usage",
+    "batch",
+    "webhooks",
+    "drain",
+    "process",
 ];
 
 /// Measures the named figures, or all.
@@ -81,6 +102,11 @@ async fn measure(
             "lists" => lists::run(bench, report).await?,
             "posts" => posts::run(bench, report).await?,
             "pages" => pages::run(bench, report).await?,
+            "resources" => resources::run(bench, report).await?,
+            "voices" => voices::run(bench, report).await?,
+            "knowledge" => knowledge::run(bench, report).await?,
+            "usage" => usage::run(bench, report).await?,
+            "batch" => batch::run(bench, report).await?,
             "webhooks" => webhooks::run(bench, report, tasks).await?,
             "drain" => drain::run(bench, report, tasks).await?,
             _ => process::run(bench, report).await?,

@@ -14,6 +14,7 @@ mod receiver;
 mod report;
 mod seed;
 mod service;
+mod sql;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -23,7 +24,8 @@ use report::Report;
 /// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The figures to measure: limits, lists, posts, pages, webhooks, drain, process. None: all of them.
+    /// The figures to measure: limits, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, drain,
+    /// process. None: all of them.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
@@ -44,6 +46,12 @@ struct Arguments {
     /// Rounds of each comparison.
     #[arg(long, default_value_t = 9)]
     rounds: usize,
+    /// Rows of the long lists of `resources`, documents of `knowledge` times 100, conversations of `usage`.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: i64,
+    /// Of `resources`, only this list, such as `agents`.
+    #[arg(long)]
+    list: Option<String>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -58,6 +66,8 @@ fn main() -> anyhow::Result<()> {
         only: arguments.database,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
+        rows: arguments.rows,
+        list: arguments.list,
     };
     let mut report = Report::default();
     let measured = runtime(false)?.block_on(figures::run(&bench, &arguments.figures, &mut report));

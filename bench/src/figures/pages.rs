@@ -1,23 +1,16 @@
 //! Pages of 1,000,000 conversations beside the first page of 10,000, at the store: what HTTP adds would hide the rest.
 
-use anyhow::ensure;
 use offhook_domain::{AccountId, AgentId, Channel, ConversationId, ConversationStatus, Timestamp};
-use offhook_storage::{ConversationFilter, PageKey, Store};
+use offhook_storage::{BenchList, ConversationFilter, PageKey, Store};
 
 use super::Bench;
+use super::paging::{Measured, Reading, compare};
 use crate::database::{Database, Kind};
-use crate::pairs::median;
-use crate::report::{Report, Target, number};
+use crate::report::{Report, Target};
 use crate::seed::{self, Bulk, CUSTOMERS};
 
 const MANY: i64 = 1_000_000;
 const FEW: i64 = 10_000;
-const LIMIT: i64 = 20;
-/// Rounds in which each page is read.
-const ROUNDS: usize = 31;
-/// Times that a page is read in a round, on one connection: alone an empty page takes about 10 µs, and whether the thread
-/// that reads it must be woken on a sleeping processor is 3 µs of luck that would be the figure.
-const TIMES: u32 = 16;
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     for kind in bench.databases() {
@@ -25,7 +18,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         let few = Filled::new(kind, bench, "pages_few", FEW).await?;
         let mut worst: Option<Measured> = None;
         for case in cases() {
-            for measured in compare(&case, &many, &few).await? {
+            for measured in case.compare(&many, &few).await? {
                 eprintln!("  {}: {}", kind.name(), measured.words());
                 if worst
                     .as_ref()
@@ -46,24 +39,6 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         few.database.remove().await?;
     }
     Ok(())
-}
-
-struct Measured {
-    name: String,
-    ratio: f64,
-    many_us: f64,
-    few_us: f64,
-}
-
-impl Measured {
-    fn words(&self) -> String {
-        let (many, few) = (number(self.many_us), number(self.few_us));
-        format!(
-            "{}: {} = {many} µs / {few} µs",
-            self.name,
-            number(self.ratio)
-        )
-    }
 }
 
 struct Filled {
@@ -96,8 +71,7 @@ impl Filled {
         })
     }
 
-    /// Reads a page [`TIMES`] times; how long each took in microseconds, and how many rows it has.
-    async fn page(&self, what: &What, deep: bool) -> anyhow::Result<(f64, usize)> {
+    fn page(&self, what: &What, deep: bool) -> anyhow::Result<Reading<'_>> {
         let at = |share: f64| {
             Timestamp::from_micros(self.bulk.at_us((self.bulk.count as f64 * share) as i64))
         };
@@ -118,11 +92,11 @@ impl Filled {
         } else {
             None
         };
-        let read = self
-            .store
-            .bench_page(self.account, filter, after, LIMIT, TIMES);
-        let (took, rows) = read.await?;
-        Ok((took.as_secs_f64() * 1e6 / f64::from(TIMES), rows))
+        Ok(Reading {
+            store: &self.store,
+            account: self.account,
+            list: BenchList::Conversations(filter, after),
+        })
     }
 }
 
@@ -157,6 +131,14 @@ struct Case {
     few: What,
     /// Whether there are enough matches for a deep page.
     deep: bool,
+}
+
+impl Case {
+    async fn compare(&self, many: &Filled, few: &Filled) -> anyhow::Result<Vec<Measured>> {
+        let deep = self.deep.then(|| many.page(&self.many, true)).transpose()?;
+        let (few, first) = (few.page(&self.few, false)?, many.page(&self.many, false)?);
+        compare(&self.name, &few, &first, deep.as_ref()).await
+    }
 }
 
 /// How much of the rows a value matches.
@@ -275,43 +257,4 @@ fn cases() -> Vec<Case> {
         }
     });
     cases
-}
-
-async fn compare(case: &Case, many: &Filled, few: &Filled) -> anyhow::Result<Vec<Measured>> {
-    let (mut first, mut deep, mut reference) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let (few_us, few_rows) = few.page(&case.few, false).await?;
-        let (many_us, many_rows) = many.page(&case.many, false).await?;
-        ensure!(
-            few_rows == many_rows,
-            "{}: {few_rows} rows of 10,000 and {many_rows} of 1,000,000 cannot be compared",
-            case.name
-        );
-        reference.push(few_us);
-        first.push(many_us);
-        if case.deep {
-            let (deep_us, rows) = many.page(&case.many, true).await?;
-            ensure!(
-                rows == many_rows,
-                "{}: a deep page of {rows} rows",
-                case.name
-            );
-            deep.push(deep_us);
-        }
-    }
-    let few_us = median(reference);
-    let measured = |name: &str, times: Vec<f64>| {
-        let many_us = median(times);
-        Measured {
-            name: format!("{}, {name} page", case.name),
-            ratio: many_us / few_us,
-            many_us,
-            few_us,
-        }
-    };
-    let mut all = vec![measured("first", first)];
-    if case.deep {
-        all.push(measured("deep", deep));
-    }
-    Ok(all)
 }

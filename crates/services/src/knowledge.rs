@@ -33,6 +33,19 @@ const NAME: std::ops::RangeInclusive<usize> = 1..=255;
 /// Passages of a document's text that are read at once.
 const TEXT_AT_ONCE: i64 = 256;
 
+/// What a text comes to, for a benchmark that stores it itself.
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+#[must_use]
+pub fn bench_index(
+    text: &str,
+) -> (
+    Vec<offhook_storage::NewPassage>,
+    Vec<offhook_storage::NewPosting>,
+) {
+    index::index(text)
+}
+
 /// Why a knowledge operation was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KnowledgeError {

@@ -60,6 +60,9 @@ pub use dialer::Dialer;
 pub use health::Health;
 pub use integrations::{Integration, IntegrationError, Integrations};
 pub use keys::{Caller, KeyError, Keys};
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub use knowledge::bench_index;
 pub use knowledge::{
     Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
 };

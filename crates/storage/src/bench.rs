@@ -2,10 +2,48 @@
 
 use std::time::{Duration, Instant};
 
-use offhook_domain::{AccountId, ConversationId};
+use offhook_domain::{
+    AccountId, AgentId, BatchId, ConversationId, DeliveryId, DocumentId, EndpointId, FolderId,
+    LogEntryId, MemberId, PhoneNumberId, RecipientStatus, ToolId,
+};
 
 use crate::store::{Inner, read, write};
-use crate::{ConversationFilter, NewCall, PageKey, Store, StoreError, Verdict};
+use crate::{
+    AgentFilter, BatchFilter, ConversationFilter, DeliveryFilter, Document, DocumentFilter,
+    LedgerFilter, LogFilter, NewCall, NewDocument, NewPassage, NewPosting, PageKey, Store,
+    StoreError, Verdict,
+};
+
+/// A list, its filters, and where its page goes on.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub enum BenchList {
+    Conversations(ConversationFilter, Option<PageKey<ConversationId>>),
+    Turns(ConversationId, i32),
+    Agents(AgentFilter, Option<PageKey<AgentId>>),
+    Versions(AgentId, Option<i32>),
+    Tools(Option<PageKey<ToolId>>),
+    Documents(DocumentFilter, Option<PageKey<DocumentId>>),
+    Folders(Option<PageKey<FolderId>>),
+    Numbers(Option<AgentId>, Option<PageKey<PhoneNumberId>>),
+    Batches(BatchFilter, Option<PageKey<BatchId>>),
+    Recipients(BatchId, Option<RecipientStatus>, Option<i32>),
+    Members(Option<PageKey<MemberId>>),
+    Endpoints(Option<PageKey<EndpointId>>),
+    Deliveries(DeliveryFilter, Option<PageKey<DeliveryId>>),
+    Transactions(LedgerFilter, Option<i64>),
+    Invoices(Option<i32>),
+    Logs(LogFilter, Option<PageKey<LogEntryId>>),
+}
+
+/// A document with what its reader made of it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct BenchDocument {
+    pub document: Document,
+    pub passages: Vec<NewPassage>,
+    pub postings: Vec<NewPosting>,
+}
 
 impl Store {
     /// A transaction of two inserts: the conversation and its event.
@@ -24,8 +62,8 @@ impl Store {
         })
     }
 
-    /// A page of conversations, read `times` times on one connection without leaving it: how long all of that took, and how
-    /// many rows a page has.
+    /// A page of a list, read `times` times on one connection without leaving it: how long all of that took, and how many
+    /// rows a page has.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -33,19 +71,130 @@ impl Store {
     pub async fn bench_page(
         &self,
         account: AccountId,
-        filter: ConversationFilter,
-        after: Option<PageKey<ConversationId>>,
+        list: BenchList,
         limit: i64,
         times: u32,
     ) -> Result<(Duration, usize), StoreError> {
+        use BenchList as L;
         read!(self, |conn| {
             let mut rows = 0;
             let began = Instant::now();
             for _ in 0..times {
-                let page = queries::conversations::page(conn, account, &filter, after, limit);
-                rows = page.await?.len();
+                rows = match &list {
+                    L::Conversations(filter, after) => {
+                        let page =
+                            queries::conversations::page(conn, account, filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Turns(id, after) => {
+                        let page =
+                            queries::conversations::moments(conn, *id, *after, limit + 1, true);
+                        page.await?.len()
+                    }
+                    L::Agents(filter, after) => {
+                        let page = queries::agents::page(conn, account, filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Versions(id, before) => {
+                        let page = queries::agents::versions_page(conn, *id, *before, limit);
+                        page.await?.len()
+                    }
+                    L::Tools(after) => {
+                        let page = queries::tools::page(conn, account, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Documents(filter, after) => {
+                        let page = queries::documents::page(conn, account, filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Folders(after) => {
+                        let page = queries::folders::page(conn, account, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Numbers(agent, after) => {
+                        let page = queries::numbers::page(conn, account, *agent, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Batches(filter, after) => {
+                        let page = queries::batches::page(conn, account, *filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Recipients(id, status, after) => {
+                        let page =
+                            queries::batches::recipients(conn, *id, *status, *after, limit + 1);
+                        page.await?.len()
+                    }
+                    L::Members(after) => {
+                        let page = queries::team::page(conn, account, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Endpoints(after) => {
+                        let page = queries::endpoints::page(conn, account, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Deliveries(filter, after) => {
+                        let page = queries::deliveries::page(conn, account, filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Transactions(filter, after) => {
+                        let page = queries::ledger::page(conn, account, *filter, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Invoices(after) => {
+                        let page = queries::invoices::page(conn, account, *after, limit);
+                        page.await?.len()
+                    }
+                    L::Logs(filter, after) => {
+                        let page = queries::logs::page(conn, account, filter, *after, limit);
+                        page.await?.len()
+                    }
+                };
             }
             Ok((began.elapsed(), rows))
+        })
+    }
+
+    /// Stores documents that are read already, in one transaction, by the statements that readers use; not what the
+    /// account's words come to.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[doc(hidden)]
+    pub async fn bench_documents(&self, read: Vec<BenchDocument>) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            for BenchDocument {
+                document,
+                passages,
+                postings,
+            } in read
+            {
+                let (account, id) = (document.account_id, document.id);
+                let new = NewDocument {
+                    name_folded: document.name.clone(),
+                    document,
+                    content: None,
+                };
+                queries::documents::insert(conn, new).await?;
+                dialect::insert_passages(conn, id, passages).await?;
+                dialect::insert_postings(conn, account, id, postings).await?;
+            }
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Stores in how many of an account's passages its words are.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[doc(hidden)]
+    pub async fn bench_words(
+        &self,
+        account: AccountId,
+        counts: Vec<(String, i64)>,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            dialect::add_terms(conn, account, &counts).await?;
+            Ok(Verdict::Commit(()))
         })
     }
 

@@ -21,6 +21,9 @@ mod sql;
 mod sqlite;
 mod store;
 
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub use bench::{BenchDocument, BenchList};
 pub use error::StoreError;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
