@@ -81,17 +81,19 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// Whether it speaks a language, given as two or three lower-case letters: its main one, any other, or that of a
-    /// locale (decision 6.3).
+    /// The languages that it speaks, in whatever case the provider writes them: its main one, any other, and those of
+    /// locales; one may come more than once (decision 6.3).
+    pub fn spoken(&self) -> impl Iterator<Item = &str> {
+        let all = self.language.iter().chain(&self.languages);
+        all.chain(&self.locales)
+            .map(|tag| tag.split(['-', '_']).next().unwrap_or(tag))
+    }
+
+    /// Whether it speaks a language, given as two or three letters.
     #[must_use]
     pub fn speaks(&self, language: &str) -> bool {
-        let primary = |tag: &String| {
-            let primary = tag.split(['-', '_']).next().unwrap_or(tag);
-            primary.eq_ignore_ascii_case(language)
-        };
-        self.language.iter().any(primary)
-            || self.languages.iter().any(primary)
-            || self.locales.iter().any(primary)
+        self.spoken()
+            .any(|spoken| spoken.eq_ignore_ascii_case(language))
     }
 }
 

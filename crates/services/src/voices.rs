@@ -4,6 +4,7 @@
 //! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
 //! request whether it is still the database's.
 
+mod sets;
 mod shipped;
 mod snapshot;
 mod sync;

@@ -73,7 +73,7 @@ fn members(rows: Rows) -> String {
         let id = sql.id(Of::Row, "i");
         let account = sql.id(Of::Account, &owner.number);
         format!(
-            "{id}, {account}, 'Ana', 'ana' || i || '@example.com', 'member', {}",
+            "{id}, {account}, 'Ana', 'ana' || i || '@example.com', 'viewer', {}",
             owner.at
         )
     })

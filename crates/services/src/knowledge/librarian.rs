@@ -26,7 +26,7 @@ const TRIES: i32 = 3;
 
 /// Rows that are stored in one transaction, so that calls never wait for a long document.
 const PASSAGES_AT_ONCE: usize = 64;
-const POSTINGS_AT_ONCE: usize = 1_000;
+const POSTINGS_AT_ONCE: usize = 4_000;
 const CLEARED_AT_ONCE: i64 = 1_000;
 
 const GIVEN_UP: &str =

@@ -1,4 +1,4 @@
-//! The list of voices in memory, in its order, with what finds names quickly.
+//! The list of voices in memory, in its order, with what finds those that a filter asks for.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,11 +8,9 @@ use offhook_domain::{Voice, VoiceGender, VoiceProvider};
 use offhook_storage::VoiceRow;
 
 use super::ListedVoice;
+use super::sets::Sets;
 use super::shipped::Shipped;
 use crate::folding::fold;
-
-/// What stands between two names; no query parameter can hold it.
-const BETWEEN: char = '\0';
 
 /// Where a voice stands in the list; places compare as the list is ordered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,10 +39,7 @@ pub(super) struct Search {
 pub(super) struct Snapshot {
     pub(super) generation: Option<String>,
     voices: Vec<ListedVoice>,
-    /// Every folded name in the list's order, so that one walk over memory searches them all.
-    names: String,
-    /// Where each name begins.
-    starts: Vec<usize>,
+    sets: Sets,
 }
 
 impl Snapshot {
@@ -61,7 +56,7 @@ impl Snapshot {
                 let place = VoicePlace {
                     group: u8::from(!recommended),
                     provider: voice.provider,
-                    name_folded: fold(&voice.name).replace(BETWEEN, ""),
+                    name_folded: fold(&voice.name),
                     voice_id: voice.voice_id.clone(),
                 };
                 ListedVoice {
@@ -72,17 +67,10 @@ impl Snapshot {
             })
             .collect();
         voices.sort_unstable_by(|a, b| a.place.cmp(&b.place));
-        let (mut names, mut starts) = (String::new(), Vec::with_capacity(voices.len()));
-        for listed in &voices {
-            starts.push(names.len());
-            names.push_str(&listed.place.name_folded);
-            names.push(BETWEEN);
-        }
         Self {
             generation,
+            sets: Sets::of(&voices),
             voices,
-            names,
-            starts,
         }
     }
 
@@ -101,48 +89,16 @@ impl Snapshot {
         let first = after.map_or(0, |after| {
             self.voices.partition_point(|listed| listed.place <= *after)
         });
-        let fits = |at: &usize| {
-            self.voices
-                .get(*at)
-                .is_some_and(|listed| suits(listed, search))
-        };
-        let take = |at: usize| self.voices.get(at).cloned();
-        match &search.q {
-            Some(q) if !q.is_empty() => {
-                let found = self.named(q, first).filter(fits);
-                found.take(most).filter_map(take).collect()
-            }
-            _ => {
-                let found = (first..self.voices.len()).filter(fits);
-                found.take(most).filter_map(take).collect()
-            }
-        }
+        let q = search.q.as_deref().unwrap_or_default();
+        let text = Finder::new(q.as_bytes());
+        let candidates = self.sets.candidates(search, first);
+        candidates
+            .filter_map(|at| self.voices.get(at))
+            .filter(|listed| text.find(listed.place.name_folded.as_bytes()).is_some())
+            .take(most)
+            .cloned()
+            .collect()
     }
-
-    /// The voices from `first` on whose names hold `q`, in order.
-    fn named(&self, q: &str, first: usize) -> impl Iterator<Item = usize> {
-        let finder = Finder::new(q.as_bytes()).into_owned();
-        let names = self.names.as_bytes();
-        let mut from = self.starts.get(first).copied().unwrap_or(names.len());
-        std::iter::from_fn(move || {
-            let hit = from + finder.find(names.get(from..)?)?;
-            let at = self.starts.partition_point(|start| *start <= hit) - 1;
-            // On to the next name: one that holds the text twice is one voice.
-            from = self.starts.get(at + 1).copied().unwrap_or(names.len());
-            Some(at)
-        })
-    }
-}
-
-fn suits(listed: &ListedVoice, search: &Search) -> bool {
-    let voice = &listed.voice;
-    search.provider.is_none_or(|p| voice.provider == p)
-        && search.gender.is_none_or(|g| voice.gender == Some(g))
-        && search.recommended.is_none_or(|r| listed.recommended == r)
-        && search
-            .language
-            .as_deref()
-            .is_none_or(|language| voice.speaks(language))
 }
 
 fn voice(row: VoiceRow) -> Voice {

@@ -6,6 +6,7 @@ use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
 
 use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
+use super::pages::earlier;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, StoreError};
@@ -77,12 +78,7 @@ async fn rows(
     if let Some(since) = filter.since {
         query = query.filter(calls::started_at.ge(V(since)));
     }
-    // The tighter of the two upper bounds alone, so that the index is entered where the page begins.
-    let until = match (filter.until, after) {
-        (Some(until), Some((at, _))) => Some(until.min(at)),
-        (until, after) => until.or(after.map(|(at, _)| at)),
-    };
-    if let Some(until) = until {
+    if let Some(until) = earlier(filter.until, after) {
         query = query.filter(calls::started_at.le(V(until)));
     }
     if let Some((at, id)) = after {

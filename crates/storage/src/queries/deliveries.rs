@@ -1,13 +1,16 @@
 //! Deliveries as customers read them, and the repetitions that they ask for.
 
+use std::cmp::Reverse;
+
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 
+use super::super::dialect::unlikely;
 use super::super::{Conn, Db, dialect};
-use super::pages::behind;
+use super::pages::earlier;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
@@ -18,10 +21,33 @@ use crate::{
 /// The most deliveries that one request recovers (platform.md W13).
 const RECOVERED_AT_MOST: i64 = 10_000;
 
+/// One page behind `after`, newest first, with one row more than `limit` if there is a next page.
 pub(crate) async fn page(
     conn: &mut Conn,
     account: AccountId,
     filter: &DeliveryFilter,
+    after: Option<PageKey<DeliveryId>>,
+    limit: i64,
+) -> Result<Vec<Delivery>, StoreError> {
+    if filter.state.is_none() || filter.kind.is_some() {
+        return rows(conn, account, filter, filter.kind, after, limit).await;
+    }
+    // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
+    // be written with every attempt.
+    let mut page = Vec::new();
+    for kind in EventType::ALL {
+        page.extend(rows(conn, account, filter, Some(*kind), after, limit).await?);
+    }
+    page.sort_by_key(|delivery| Reverse((delivery.created_at, delivery.id)));
+    page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
+    Ok(page)
+}
+
+async fn rows(
+    conn: &mut Conn,
+    account: AccountId,
+    filter: &DeliveryFilter,
+    kind: Option<EventType>,
     after: Option<PageKey<DeliveryId>>,
     limit: i64,
 ) -> Result<Vec<Delivery>, StoreError> {
@@ -32,18 +58,22 @@ pub(crate) async fn page(
         .select(Delivery::as_select())
         .into_boxed::<Db>();
     if let Some(state) = filter.state {
-        query = query.filter(deliveries::state.eq(V(state)));
+        query = query.filter(unlikely(deliveries::state.eq(V(state))));
     }
-    if let Some(kind) = filter.kind {
-        query = query.filter(deliveries::event_type.eq(V(kind)));
+    if let Some(kind) = kind {
+        query = query.filter(unlikely(deliveries::event_type.eq(V(kind))));
     }
     if let Some(since) = filter.since {
         query = query.filter(deliveries::created_at.ge(V(since)));
     }
-    if let Some(until) = filter.until {
+    if let Some(until) = earlier(filter.until, after) {
         query = query.filter(deliveries::created_at.le(V(until)));
     }
-    Ok(behind!(query, deliveries, after).load(conn).await?)
+    if let Some((at, id)) = after {
+        let behind = deliveries::created_at.lt(V(at));
+        query = query.filter(behind.or(deliveries::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
 }
 
 pub(crate) async fn story(

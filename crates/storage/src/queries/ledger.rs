@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, LedgerId, Timestamp};
 
+use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
 use crate::schema::ledger;
 use crate::sql::{self, V};
@@ -49,7 +50,7 @@ pub(crate) async fn page(
         query = query.filter(ledger::seq.lt(below));
     }
     if let Some(kind) = filter.kind {
-        query = query.filter(ledger::kind.eq(V(kind)));
+        query = query.filter(unlikely(ledger::kind.eq(V(kind))));
     }
     Ok(query.load(conn).await?)
 }

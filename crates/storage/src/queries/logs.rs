@@ -6,6 +6,7 @@ use offhook_domain::{AccountId, LogEntryId, Timestamp};
 
 use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
+use super::pages::earlier;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
 use crate::{LogEntry, LogFilter, PageKey, StatusFilter, StoreError};
@@ -27,12 +28,7 @@ pub(crate) async fn page(
     if let Some(since) = filter.since {
         query = query.filter(logs::created_at.ge(V(since)));
     }
-    // The tighter of the two upper bounds alone, so that the index is entered where the page begins.
-    let until = match (filter.until, after) {
-        (Some(until), Some((at, _))) => Some(until.min(at)),
-        (until, after) => until.or(after.map(|(at, _)| at)),
-    };
-    if let Some(until) = until {
+    if let Some(until) = earlier(filter.until, after) {
         query = query.filter(logs::created_at.le(V(until)));
     }
     if let Some((at, id)) = after {

@@ -18,6 +18,8 @@ mod documents;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
+mod filters;
+#[cfg(test)]
 mod integrations;
 #[cfg(test)]
 mod jobs;
