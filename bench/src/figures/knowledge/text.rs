@@ -26,7 +26,7 @@ impl Writer {
             for number in 0..words {
                 let word = self.word();
                 if number == 0 {
-                    text.extend(word[..1].to_uppercase().chars());
+                    text.push_str(&word[..1].to_uppercase());
                     text.push_str(&word[1..]);
                 } else {
                     text.push(' ');
