@@ -1,6 +1,7 @@
 //! The whole service on a temporary database, with a clock to turn, the scripted model and the simulated network.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ pub(crate) struct TestApp {
     pub(crate) account: AccountId,
     /// A key of it with every scope.
     pub(crate) token: String,
+    carrier: Arc<Simulator>,
+    legacy: Arc<SimulatedLegacy>,
+    objects: PathBuf,
     server: ServerHandle,
     stop: CancellationToken,
     _database: TestDatabase,
@@ -54,6 +58,8 @@ pub(crate) struct Setup {
     pub(crate) models: Vec<(String, ProviderSettings)>,
     /// A database of the test's own; without one, a new SQLite file.
     pub(crate) database: Option<TestDatabase>,
+    /// What asks the models that agents name by `llm.endpoint`.
+    pub(crate) custom_models: Option<GuardedClient>,
 }
 
 impl Default for Setup {
@@ -71,6 +77,7 @@ impl Default for Setup {
             speed: SPEED,
             models: Vec::new(),
             database: None,
+            custom_models: None,
         }
     }
 }
@@ -85,15 +92,22 @@ impl TestApp {
         let clock = ManualClock::default();
         let carrier = Arc::new(Simulator::new(setup.speed));
         let node = mint(clock.now());
-        let objects = must(tempfile::tempdir());
+        let directory = must(tempfile::tempdir());
+        let objects = directory.path().join("objects");
+        let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
+        let legacy = Arc::new(legacy);
+        let mut models = must(ModelRegistry::new(setup.models));
+        if let Some(client) = setup.custom_models {
+            models = models.with_custom_client(client);
+        }
         let services = must(Services::new(ServicesConfig {
             store: database.open().await,
             clock: Arc::new(clock.clone()),
             plans: plans(),
-            models: Arc::new(must(ModelRegistry::new(setup.models))),
+            models: Arc::new(models),
             carrier: carrier.clone(),
-            legacy: Arc::new(SimulatedLegacy::new(carrier, Arc::new(clock.clone()), node)),
-            objects: objects.path().join("objects"),
+            legacy: legacy.clone(),
+            objects: objects.clone(),
             node,
             has_redis: false,
             webhook_policy: Policy::default(),
@@ -122,10 +136,13 @@ impl TestApp {
             address,
             account,
             token: String::new(),
+            carrier,
+            legacy,
+            objects,
             server: handle,
             stop: CancellationToken::new(),
             _database: database,
-            _objects: objects,
+            _objects: directory,
         };
         app.token = app.key(account, Scopes::all(), false, None).await;
         app
@@ -206,6 +223,32 @@ impl TestApp {
     pub(crate) fn dial(&self) {
         let dialer = self.services.dialer();
         tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Begins to dial what is queued, as another process on the same database that has just started: it takes over what
+    /// this one has claimed. The phone network and the legacy provider are the same.
+    pub(crate) fn dial_elsewhere(&self) {
+        let another = must(Services::new(ServicesConfig {
+            store: self.services.store().clone(),
+            clock: Arc::new(self.clock.clone()),
+            plans: plans(),
+            models: Arc::new(must(ModelRegistry::new([]))),
+            carrier: self.carrier.clone(),
+            legacy: self.legacy.clone(),
+            objects: self.objects.clone(),
+            node: mint(self.clock.now()),
+            has_redis: false,
+            webhook_policy: Policy::default(),
+            tool_client: must(GuardedClient::new(Policy::default())),
+            calls: CallSettings::default(),
+        }));
+        let dialer = another.dialer();
+        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Where recordings are kept.
+    pub(crate) fn recordings(&self) -> PathBuf {
+        self.objects.join("recordings")
     }
 
     /// Begins to read documents, in this process.

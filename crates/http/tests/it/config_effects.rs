@@ -1,25 +1,26 @@
-//! Every field of an agent's configuration that is accepted has an effect in a conversation (decision 6.2). What a
-//! field may be is tested elsewhere, and so are `max_duration_s` (it takes its time) and `llm.endpoint` (its target is
-//! public).
+//! Every field of an agent's configuration has an effect in a conversation, or is refused at save (decision 6.2). The
+//! fields are those that the service prints: a new one without a row in one of the tables fails.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod model;
+
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use offhook_providers::ProviderSettings;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
 use crate::app::{CUSTOMER, Setup, TestApp, text};
-use crate::client::must;
+use crate::knowledge::{DOCUMENTS, FOLDERS, read};
+use model::Model;
 
 const MACHINE: &str = "+15005550004";
 const INTERRUPTS: &str = "+15005550009";
 const SILENT: &str = "+15005550010";
 
-/// How long the model of `local` thinks.
-const THINKS: Duration = Duration::from_millis(100);
+/// People a hundred times faster than real ones; a call's longest time is not divided by it.
+const FAST: f64 = 100.0;
+const SLOW: f64 = 5.0;
 
 /// A call that was made with a configuration.
 struct Made {
@@ -27,18 +28,45 @@ struct Made {
     /// `agent` and what it said, ` --` where it was cut.
     said: Vec<String>,
     took: Duration,
+    /// What the model on loopback was asked for replies, if the configuration named one of its models.
+    asked: Vec<Value>,
 }
 
 impl Made {
     fn says(&self, words: &str) -> bool {
         self.said.iter().any(|said| said == words)
     }
+
+    /// Whether each reply was asked for with this in it.
+    fn was_asked(&self, with: impl Fn(&Value) -> bool) -> bool {
+        !self.asked.is_empty() && self.asked.iter().all(with)
+    }
+
+    /// How many passages of the documents the model was shown first.
+    fn shown(&self) -> usize {
+        let first = self.asked.first();
+        first.map_or(0, |body| {
+            body["messages"].to_string().matches("[About]").count()
+        })
+    }
 }
 
 type Effect = fn(&Made) -> bool;
 
+/// What the account has that a configuration can name.
+struct Names {
+    /// A tool that ends the call.
+    bye: Value,
+    /// A document with many passages about what the customer says.
+    document: Value,
+    /// A folder with that document in it.
+    folder: Value,
+    /// An address of the model on loopback.
+    endpoint: String,
+}
+
 /// A field, what it is set to, whom to call, and what that changes.
-fn cases(bye: &Value) -> Vec<(&'static str, Value, &'static str, Effect)> {
+fn cases(names: &Names) -> Vec<(&'static str, Value, &'static str, Effect)> {
     let turns = |turns: Value| json!({"conversation": {"turns": turns}});
     let talking = |interruptions: bool| {
         let prompt = format!("say: {}.", ["so much to say"; 15].join(", "));
@@ -46,6 +74,10 @@ fn cases(bye: &Value) -> Vec<(&'static str, Value, &'static str, Effect)> {
     };
     let openai = json!({"provider": "openai", "model": "gpt-4.1"});
     let scripted = json!([{"provider": "scripted", "model": "scripted"}]);
+    let local = |model: &str| json!({"provider": "local", "model": model});
+    let knowing =
+        |model: &str, knowledge: Value| json!({"llm": local(model), "knowledge_base": knowledge});
+    let documents = json!([names.document]);
     vec![
         (
             "system_prompt",
@@ -64,9 +96,18 @@ fn cases(bye: &Value) -> Vec<(&'static str, Value, &'static str, Effect)> {
         }),
         (
             "llm.provider",
-            json!({"llm": {"provider": "local", "model": "m7"}}),
+            json!({"llm": local("of-this-name")}),
             CUSTOMER,
             |made| made.says("All right."),
+        ),
+        ("llm.model", json!({"llm": local("m7")}), CUSTOMER, |made| {
+            made.was_asked(|body| body["model"] == "m7")
+        }),
+        (
+            "llm.temperature",
+            json!({"llm": {"provider": "local", "model": "warm", "temperature": 0.3}}),
+            CUSTOMER,
+            |made| made.was_asked(|body| body["temperature"] == 0.3),
         ),
         (
             "llm.fallback",
@@ -81,25 +122,85 @@ fn cases(bye: &Value) -> Vec<(&'static str, Value, &'static str, Effect)> {
             |made| made.says("All right.") && made.says("Beta."),
         ),
         (
+            "llm.endpoint",
+            json!({"llm": {"provider": "custom", "model": "theirs", "endpoint": names.endpoint}}),
+            CUSTOMER,
+            |made| made.says("All right.") && made.was_asked(|_| true),
+        ),
+        (
+            "knowledge_base.doc_ids",
+            knowing("knows", json!({"doc_ids": documents, "mode": "auto"})),
+            CUSTOMER,
+            |made| made.shown() > 1,
+        ),
+        (
+            "knowledge_base.folder_ids",
+            knowing(
+                "folded",
+                json!({"folder_ids": [names.folder], "mode": "auto"}),
+            ),
+            CUSTOMER,
+            |made| made.shown() > 1,
+        ),
+        (
+            "knowledge_base.mode",
+            knowing("off", json!({"doc_ids": documents, "mode": "off"})),
+            CUSTOMER,
+            |made| made.was_asked(|body| body["tools"].is_null()) && made.shown() == 0,
+        ),
+        (
+            "knowledge_base.mode",
+            knowing("tool", json!({"doc_ids": documents, "mode": "tool"})),
+            CUSTOMER,
+            |made| {
+                let name = |body: &Value| body["tools"][0]["function"]["name"].clone();
+                made.was_asked(|body| name(body) == "search_knowledge") && made.shown() == 0
+            },
+        ),
+        (
+            "knowledge_base.top_k",
+            knowing(
+                "one",
+                json!({"doc_ids": documents, "mode": "auto", "top_k": 1}),
+            ),
+            CUSTOMER,
+            |made| made.shown() == 1,
+        ),
+        (
+            "knowledge_base.top_k",
+            knowing(
+                "three",
+                json!({"doc_ids": documents, "mode": "auto", "top_k": 3}),
+            ),
+            CUSTOMER,
+            |made| made.shown() == 3,
+        ),
+        (
             "dynamic_variables",
             json!({"first_message": "Hi {{who}}.", "dynamic_variables": {"who": {"default": "Ana"}}}),
             CUSTOMER,
             |made| made.said[0] == "Hi Ana.",
         ),
         (
-            "turns.endpointing_ms",
+            "conversation.turns.endpointing_ms",
             turns(json!({"endpointing_ms": 3000})),
             CUSTOMER,
             |made| made.call["latency"]["p50_ms"].as_i64() >= Some(30),
         ),
-        ("turns.interruptions", talking(true), INTERRUPTS, |made| {
-            made.said.iter().any(|said| said.ends_with("--"))
-        }),
-        ("turns.interruptions", talking(false), INTERRUPTS, |made| {
-            !made.said.iter().any(|said| said.ends_with("--"))
-        }),
         (
-            "turns.silence_timeout_s",
+            "conversation.turns.interruptions",
+            talking(true),
+            INTERRUPTS,
+            |made| made.said.iter().any(|said| said.ends_with("--")),
+        ),
+        (
+            "conversation.turns.interruptions",
+            talking(false),
+            INTERRUPTS,
+            |made| !made.said.iter().any(|said| said.ends_with("--")),
+        ),
+        (
+            "conversation.turns.silence_timeout_s",
             turns(json!({"silence_timeout_s": 120})),
             SILENT,
             |made| {
@@ -108,65 +209,89 @@ fn cases(bye: &Value) -> Vec<(&'static str, Value, &'static str, Effect)> {
             },
         ),
         (
-            "turns.voicemail",
+            "conversation.turns.voicemail",
             turns(json!({"voicemail": "hang_up"})),
             MACHINE,
             |made| made.said.is_empty() && made.call["termination_reason"] == "voicemail",
         ),
         (
-            "turns.voicemail",
+            "conversation.turns.voicemail",
             turns(json!({"voicemail": "leave_message"})),
             MACHINE,
             |made| made.said == ["Hello."] && made.call["termination_reason"] == "voicemail",
         ),
         (
-            "turns.voicemail",
+            "conversation.turns.voicemail",
             turns(json!({"voicemail": "ignore"})),
             MACHINE,
             |made| !made.said.is_empty() && made.call["termination_reason"] != "voicemail",
         ),
         (
             "tool_ids",
-            json!({"system_prompt": "say: Bye.\ncall: bye", "tool_ids": [bye["id"]]}),
+            json!({"system_prompt": "say: Bye.\ncall: bye", "tool_ids": [names.bye]}),
             CUSTOMER,
             |made| made.call["termination_reason"] == "agent_hangup",
         ),
     ]
 }
 
-/// A model that thinks, says "All right.", and remembers what it was asked.
-async fn model() -> (String, Arc<Mutex<Vec<Value>>>) {
-    let listener = must(TcpListener::bind("127.0.0.1:0").await);
-    let url = format!("http://{}/v1", must(listener.local_addr()));
-    let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let seen = Arc::clone(&asked);
-    tokio::spawn(async move {
-        while let Ok((mut socket, _)) = listener.accept().await {
-            let seen = Arc::clone(&seen);
-            tokio::spawn(async move {
-                let mut request = Vec::new();
-                while !request.ends_with(b"}") {
-                    let mut piece = [0; 4_096];
-                    match socket.read(&mut piece).await {
-                        Ok(0) | Err(_) => return,
-                        Ok(length) => request.extend_from_slice(&piece[..length]),
-                    }
-                }
-                let request = String::from_utf8_lossy(&request);
-                let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-                let body = serde_json::from_str(body).unwrap_or_default();
-                seen.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(body);
-                tokio::time::sleep(THINKS).await;
-                let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
-                              data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"}}]}\n\n\
-                              data: [DONE]\n\n";
-                drop(socket.write_all(answer.as_bytes()).await);
-            });
+/// A field that nothing reads yet, and something to set it to.
+fn unread() -> Vec<(&'static str, Value)> {
+    let speech =
+        json!({"provider": "deepgram", "model": "m", "language": "es", "sample_rate": 8000});
+    let word = json!([{"term": "SQL", "say": "sequel"}]);
+    vec![
+        ("stt.provider", speech["provider"].clone()),
+        ("stt.model", speech["model"].clone()),
+        ("stt.language", speech["language"].clone()),
+        ("stt.settings", json!({"punctuate": true})),
+        ("stt.sample_rate", speech["sample_rate"].clone()),
+        ("voice.provider", speech["provider"].clone()),
+        ("voice.model", speech["model"].clone()),
+        ("voice.voice_id", json!("v1")),
+        ("voice.language", speech["language"].clone()),
+        ("voice.fallback_voices", json!({"provider_b": "v2"})),
+        ("voice.settings", json!({"stability": 0.5})),
+        ("voice.sample_rate", speech["sample_rate"].clone()),
+        ("conversation.recording.enabled", json!(true)),
+        ("conversation.recording.consent_text", json!("We record.")),
+        ("conversation.audio.ambient", json!("office")),
+        ("conversation.audio.speed", json!(1.5)),
+        ("conversation.pronunciation", word),
+    ]
+}
+
+/// Hours that the clock's Thursday, 18:32 UTC, is in; and for each of their fields what closes them.
+fn hours() -> (Value, Vec<(&'static str, Value)>) {
+    let open = json!({"timezone": "UTC", "days": [4], "start": "18:00", "end": "19:00"});
+    let closing = vec![
+        ("timezone", json!("Asia/Tokyo")),
+        ("days", json!([5])),
+        ("start", json!("18:33")),
+        ("end", json!("18:32")),
+    ];
+    (open, closing)
+}
+
+/// A body with one field set, by its path.
+fn with_field(path: &str, value: Value) -> Value {
+    let names = path.rsplit('.');
+    names.fold(value, |inner, name| json!({ name: inner }))
+}
+
+/// The paths of everything in a printed configuration that is no object with members.
+fn leaves(config: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match config.as_object() {
+        Some(members) if !members.is_empty() => {
+            for (name, value) in members {
+                let path = [path, name].join(if path.is_empty() { "" } else { "." });
+                leaves(value, &path, found);
+            }
         }
-    });
-    (url, asked)
+        _ => {
+            found.insert(path.to_owned());
+        }
+    }
 }
 
 fn provider(name: &str, base_url: &str) -> (String, ProviderSettings) {
@@ -177,12 +302,52 @@ fn provider(name: &str, base_url: &str) -> (String, ProviderSettings) {
     (name.to_owned(), settings)
 }
 
+async fn start(model: &Model, speed: f64) -> TestApp {
+    let app = TestApp::with(Setup {
+        speed,
+        models: vec![
+            provider("local", &model.plain),
+            provider("openai", "http://127.0.0.1:1/v1"),
+        ],
+        custom_models: Some(model.client.clone()),
+        ..Setup::default()
+    })
+    .await;
+    app.dial();
+    app
+}
+
+async fn names(app: &TestApp, model: &Model) -> Names {
+    app.read_documents();
+    let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
+    let bye = app.post("/v1/agents/tools", bye).send().await.assert(201);
+    let folder = json!({"name": "All"});
+    let folder = app.post(FOLDERS, folder).send().await.assert(201);
+    // The customer says: "Hello, good to hear from you. What is this about?"
+    let passage = |n: usize| {
+        format!(
+            "Passage {n}. Good to hear what this is about. {}",
+            "It is. ".repeat(120)
+        )
+    };
+    let content: String = (0..8).map(passage).collect();
+    let document = json!({"name": "About", "text": content, "folder_id": folder["id"]});
+    let document = app.post(DOCUMENTS, document).send().await.assert(202);
+    read(app, &text(&document["id"])).await;
+    Names {
+        bye: bye["id"].clone(),
+        document: document["id"].clone(),
+        folder: folder["id"].clone(),
+        endpoint: model.endpoint.clone(),
+    }
+}
+
 /// Publishes an agent with the usual configuration changed by `change`; returns its id.
 async fn agent(app: &TestApp, change: &Value) -> String {
     let config = json!({
         "system_prompt": "say: Beta.",
         "first_message": "Hello.",
-        "llm": {"provider": "scripted", "model": "scripted", "temperature": 0.3},
+        "llm": {"provider": "scripted", "model": "scripted"},
         "conversation": {"turns": {"silence_timeout_s": 60}},
     });
     let body = json!({"name": "Eva", "language": "en", "config": config});
@@ -196,7 +361,7 @@ async fn agent(app: &TestApp, change: &Value) -> String {
     text(&made["id"])
 }
 
-async fn made(app: &TestApp, change: &Value, to: &str) -> Made {
+async fn made(app: &TestApp, model: &Model, change: &Value, to: &str) -> Made {
     let agent = agent(app, change).await;
     let began = Instant::now();
     let call = app.call(&agent, to).await;
@@ -224,59 +389,119 @@ async fn made(app: &TestApp, change: &Value, to: &str) -> Made {
         };
         format!("{}{cut}", text(&turn["text"]))
     });
+    let name = change["llm"]["model"].as_str().unwrap_or_default();
     Made {
         said: said.collect(),
         call,
         took,
+        asked: model.asked(name),
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_field_of_the_configuration_has_its_effect_in_a_conversation() {
-    let (url, asked) = model().await;
-    let app = TestApp::with(Setup {
-        speed: 100.0,
-        models: vec![
-            provider("local", &url),
-            provider("openai", "http://127.0.0.1:1/v1"),
-        ],
-        ..Setup::default()
-    })
-    .await;
-    app.dial();
-    let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
-    let bye = app.post("/v1/agents/tools", bye).send().await.assert(201);
-    let calls = cases(&bye).into_iter().map(|(field, change, to, effect)| {
-        let app = &app;
-        async move {
-            let made = made(app, &change, to).await;
-            let told = format!("{field} {change}: {:?} {}", made.said, made.call);
-            (effect(&made), told)
-        }
-    });
+    let model = Model::start().await;
+    let app = start(&model, FAST).await;
+    let names = names(&app, &model).await;
+    let calls = cases(&names)
+        .into_iter()
+        .map(|(field, change, to, effect)| {
+            let (app, model) = (&app, &model);
+            async move {
+                let made = made(app, model, &change, to).await;
+                let told = format!(
+                    "{field} {change}: {:?} {} {:?}",
+                    made.said, made.call, made.asked
+                );
+                (effect(&made), told)
+            }
+        });
     let calls = join_all(calls).await.into_iter();
     let without: Vec<String> = calls
         .filter(|(has_effect, _)| !has_effect)
         .map(|(_, told)| told)
         .collect();
     assert!(without.is_empty(), "{without:#?}");
-    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let replies = asked.iter().filter(|body| body["model"] == "m7");
-    let replies: Vec<&Value> = replies
-        .filter(|body| {
-            body["messages"][0]["content"]
-                .as_str()
-                .is_some_and(|p| p.starts_with("say:"))
-        })
-        .collect();
-    assert!(!replies.is_empty());
-    assert!(replies.iter().all(|body| body["temperature"] == 0.3));
+    app.close().await;
+}
 
-    let closed = json!({"conversation": {"calling_hours":
-        {"timezone": "UTC", "days": [1], "start": "09:00", "end": "10:00"}}});
-    let agent = agent(&app, &closed).await;
-    let call = json!({"agent_id": agent, "to": CUSTOMER});
-    let refused = app.post("/v1/calls", call).send().await;
-    refused.assert_error(409, "conflict");
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_lasts_as_long_as_its_configuration_lets_it() {
+    let model = Model::start().await;
+    let app = start(&model, SLOW).await;
+    // At this speed she talks for 17 seconds.
+    let change =
+        json!({"first_message": "Hello. ".repeat(200), "conversation": {"max_duration_s": 10}});
+    let made = made(&app, &model, &change, CUSTOMER).await;
+    assert_eq!(made.call["termination_reason"], "max_duration");
+    assert!(made.took >= Duration::from_secs(10), "{:?}", made.took);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_field_of_the_calling_hours_can_close_them() {
+    let app = TestApp::start().await;
+    let (open, closing) = hours();
+    let place = async |hours: &Value| {
+        let agent = agent(&app, &json!({"conversation": {"calling_hours": hours}})).await;
+        let call = json!({"agent_id": agent, "to": CUSTOMER});
+        app.post("/v1/calls", call).send().await
+    };
+    place(&open).await.assert(201);
+    for (field, value) in closing {
+        let mut hours = open.clone();
+        hours[field] = value;
+        place(&hours).await.assert_error(409, "conflict");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nothing_reads_yet_is_refused_by_its_name() {
+    let app = TestApp::start().await;
+    let body = json!({"name": "Eva", "language": "en", "config": {}});
+    let made = app.post("/v1/agents", &body).send().await.assert(201);
+    let target = format!("/v1/agents/{}", text(&made["id"]));
+    for (field, value) in unread() {
+        let change = json!({"config": with_field(field, value)});
+        let mut whole = body.clone();
+        whole["config"] = change["config"].clone();
+        let changed = app.request("PATCH", &target).json(&change).send().await;
+        let new = app.post("/v1/agents", &whole).send().await;
+        for answer in [changed, new] {
+            let message = answer.assert_error(400, "invalid_body");
+            let named = message.starts_with(&format!("`config.{field}"));
+            assert!(named && message.ends_with("not available yet"), "{message}");
+        }
+    }
+    assert_eq!(app.get(&target).send().await.assert(200), made);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
+    let app = TestApp::start().await;
+    let (open, closing) = hours();
+    let config = json!({"conversation": {"calling_hours": open}});
+    let body = json!({"name": "Eva", "language": "en", "config": config});
+    let made = app.post("/v1/agents", body).send().await.assert(201);
+    let mut printed = BTreeSet::new();
+    leaves(&made["config"], "", &mut printed);
+    let names = Names {
+        bye: Value::Null,
+        document: Value::Null,
+        folder: Value::Null,
+        endpoint: String::new(),
+    };
+    let effects = cases(&names)
+        .into_iter()
+        .map(|(field, ..)| field.to_owned());
+    let refused = unread().into_iter().map(|(field, _)| field.to_owned());
+    let hours = closing.into_iter();
+    let hours = hours.map(|(field, _)| format!("conversation.calling_hours.{field}"));
+    // A stale `version` is refused, as the agents' own tests show, and a call's longest time has a test above.
+    let others = ["version", "conversation.max_duration_s"].map(str::to_owned);
+    let tested: BTreeSet<String> = effects.chain(refused).chain(hours).chain(others).collect();
+    assert_eq!(printed, tested);
     app.close().await;
 }

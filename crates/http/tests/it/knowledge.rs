@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::app::{CUSTOMER, Setup, TestApp, members, text};
 use crate::client::{Request, must};
 
-const DOCUMENTS: &str = "/v1/knowledge/documents";
-const FOLDERS: &str = "/v1/knowledge/folders";
+pub(crate) const DOCUMENTS: &str = "/v1/knowledge/documents";
+pub(crate) const FOLDERS: &str = "/v1/knowledge/folders";
 const SEARCH: &str = "/v1/knowledge/search";
 
 const DOCUMENT: [&str; 11] = [
@@ -46,7 +46,7 @@ async fn document(app: &TestApp, name: &str, content: &str) -> String {
 }
 
 /// Waits until a document has been read.
-async fn read(app: &TestApp, id: &str) -> Value {
+pub(crate) async fn read(app: &TestApp, id: &str) -> Value {
     let target = format!("{DOCUMENTS}/{id}");
     let wait = async {
         loop {
