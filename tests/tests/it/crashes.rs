@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Answer, Database, Options, Receiver, Server, SimulatorProcess, both, eventually, must,
-    text,
+    Account, Answer, Database, Options, Receiver, Server, SimulatorProcess, both, eventually,
+    model_server, must, text,
 };
 use serde_json::{Value, json};
 
@@ -69,11 +69,21 @@ impl Scene {
     async fn set(point: &'static str, database: Database) -> Self {
         let simulator = SimulatorProcess::start(50).await;
         let receiver = Receiver::start().await;
-        let options = Options::on(database).set("simulator.url", simulator.url());
+        let options = Options::on(database)
+            .set("simulator.url", simulator.url())
+            .set("models.openai.base_url", model_server().await)
+            .set("models.openai.api_key", "sk-test");
         let mut server = Server::start(options).await;
         let account = server.account("scale").await;
         account.webhook(&receiver.url("/")).await;
-        let agent = account.agent().await;
+        // One that costs credits, so that the books have something to lose.
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "You confirm appointments.",
+                "first_message": "Hello, this is Eva from the clinic.",
+                "llm": {"provider": "openai", "model": "gpt-4.1"},
+            }))
+            .await;
         assert!(server.stop().await.success());
         server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
         Self {
@@ -157,6 +167,10 @@ impl Scene {
             "{point}: no other call"
         );
         self.check_events(&calls).await;
+        let faults = self.server.cli(&["doctor"]).await;
+        assert_eq!(faults, json!({"faults": []}), "{point}: the books add up");
+        let credits = self.account.read("/v1/billing/credits").await;
+        assert_eq!(credits["reserved_credits"], 0, "{point}: {credits}");
         // Later than everything that could still have dialed.
         for handle in calls.keys() {
             assert!(

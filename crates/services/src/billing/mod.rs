@@ -1,5 +1,6 @@
 //! What an account pays and uses (decision 6.9).
 
+mod doctor;
 mod months;
 mod operator;
 mod pdf;

@@ -1,7 +1,7 @@
-//! What the operator does with wallets and invoices, and the look whether the books add up.
+//! What the operator does with wallets and invoices.
 
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
-use offhook_storage::{Audited, AutoRefill, Books, Invoice, NewLedgerEntry, StoreError, Wallet};
+use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, StoreError, Wallet};
 
 use super::Billing;
 
@@ -153,29 +153,6 @@ impl Billing {
         Ok(self.invoices(account, None, 100).await?.items)
     }
 
-    /// What does not add up in the books of any account, a sentence each.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub async fn faults(&self) -> Result<Vec<String>, StoreError> {
-        let mut faults = Vec::new();
-        for account in self.0.store.accounts().await? {
-            let id = account.id;
-            match self.0.store.books(id).await? {
-                Some(books) => {
-                    let of_account = faults_of(&books);
-                    faults.extend(
-                        of_account
-                            .iter()
-                            .map(|fault| format!("account {id}: {fault}")),
-                    );
-                }
-                None => faults.push(format!("account {id}: it has no wallet")),
-            }
-        }
-        Ok(faults)
-    }
-
     async fn plan_of(&self, account: AccountId) -> Result<Plan, BillingError> {
         match self.0.store.account(account).await? {
             Some(account) => Ok(account.plan),
@@ -204,73 +181,4 @@ fn check_credits(flag: &str, credits: Credits) -> Result<(), BillingError> {
         return Ok(());
     }
     invalid(format!("{flag} must be from 1 to {MAX_CREDITS}"))
-}
-
-fn faults_of(books: &Books) -> Vec<String> {
-    let equal = [
-        (
-            "the balance",
-            books.balance,
-            "the sum of the ledger",
-            books.ledger_sum,
-        ),
-        (
-            "the balance",
-            books.balance,
-            "that of the newest entry",
-            books.newest_balance,
-        ),
-        (
-            "what is reserved",
-            books.reserved,
-            "the sum of the reservations",
-            books.reservations,
-        ),
-        (
-            "the wallet's last number",
-            books.last_seq,
-            "the newest entry's",
-            books.newest_seq,
-        ),
-        (
-            "the ledger's last number",
-            books.last_seq,
-            "the number of its entries",
-            books.entries,
-        ),
-        (
-            "what debits took",
-            books.debits,
-            "the credits of the daily totals",
-            books.usage_credits,
-        ),
-        (
-            "entries with a wrong balance",
-            books.wrong_balances,
-            "none",
-            0,
-        ),
-        (
-            "invoices that are not the sum of their lines",
-            books.wrong_invoices,
-            "none",
-            0,
-        ),
-    ];
-    let mut faults: Vec<String> = equal
-        .iter()
-        .filter(|(_, one, _, other)| one != other)
-        .map(|(what, one, is_not, other)| format!("{what}: {one}; {is_not}: {other}"))
-        .collect();
-    // Old conversations are deleted; their days stay.
-    if books.usage_conversations < books.ended_conversations {
-        faults.push(format!(
-            "ended conversations: {}; in the daily totals: {}",
-            books.ended_conversations, books.usage_conversations
-        ));
-    }
-    if books.reserved < 0 {
-        faults.push(format!("what is reserved is negative: {}", books.reserved));
-    }
-    faults
 }

@@ -156,12 +156,24 @@ pub struct Books {
     /// How many entries there are.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub entries: i64,
-    /// Entries whose balance is not the sum up to them.
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    pub wrong_balances: i64,
+    /// The first entry whose number does not follow the one before, or whose balance is not the sum up to it.
+    #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::BigInt>)]
+    pub first_wrong: Option<i64>,
     /// The sum of the reservations.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub reservations: i64,
+    /// Reservations of calls that have ended, or that there are not.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub idle_reservations: i64,
+    /// Calls that cost something, have not ended, and have no reservation.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub unheld_calls: i64,
+    /// Months of keys that hold something else than their calls do.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub wrong_budgets: i64,
+    /// Ended conversations that say to have cost something else than their debit took.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub wrong_costs: i64,
     /// What debits took.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub debits: i64,
@@ -171,9 +183,18 @@ pub struct Books {
     /// Conversations of the daily totals.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub usage_conversations: i64,
+    /// Seconds of the daily totals.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub usage_seconds: i64,
     /// Ended conversations that are still kept.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub ended_conversations: i64,
+    /// Their seconds.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub ended_seconds: i64,
+    /// Lines of invoices whose entry of the ledger is another one, or none.
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    pub wrong_lines: i64,
     /// Invoices whose amount is not the sum of their lines.
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     pub wrong_invoices: i64,

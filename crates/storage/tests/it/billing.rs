@@ -29,7 +29,16 @@ pub(crate) async fn assert_books(shop: &Shop) {
     assert_eq!(books.debits, books.usage_credits, "{books:?}");
     let ended = (books.usage_conversations, books.ended_conversations);
     assert_eq!(ended.0, ended.1, "{books:?}");
-    assert_eq!((books.wrong_balances, books.wrong_invoices), (0, 0));
+    assert_eq!(books.usage_seconds, books.ended_seconds, "{books:?}");
+    assert_eq!(books.first_wrong, None, "{books:?}");
+    let wrong = [
+        books.idle_reservations,
+        books.wrong_budgets,
+        books.wrong_costs,
+        books.wrong_lines,
+        books.wrong_invoices,
+    ];
+    assert_eq!(wrong, [0; 5], "{books:?}");
 }
 
 async fn ledger(shop: &Shop, filter: LedgerFilter, limit: i64) -> Vec<LedgerEntry> {
