@@ -91,7 +91,9 @@ impl Billing {
         id: InvoiceId,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.0.store.invoice(caller.account.id, id).await?;
-        Ok(found.map(|(invoice, lines)| pdf::render(&caller.account, &invoice, &lines)))
+        found
+            .map(|(invoice, lines)| pdf::render(&caller.account, &invoice, &lines))
+            .transpose()
     }
 
     /// The days that a question about usage covers: both ends with their days; `to` is today unless said, and `from` so
