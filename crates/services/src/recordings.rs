@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use offhook_domain::ConversationId;
 
+/// The extension of a recording that is being written.
+const PARTIAL: &str = "part";
+
 /// A recording that can be read.
 #[derive(Debug, Clone)]
 pub struct Recording {
@@ -31,7 +34,7 @@ impl Recordings {
         let (directory, path) = (self.0.clone(), self.path(id));
         let write = move || {
             std::fs::create_dir_all(&directory)?;
-            let partial = path.with_extension("part");
+            let partial = path.with_extension(PARTIAL);
             let mut file = std::fs::File::create(&partial)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
@@ -43,12 +46,17 @@ impl Recordings {
             .map_err(std::io::Error::other)?
     }
 
-    /// Deletes the recording of a conversation; one that is not there is deleted.
+    /// Deletes what there is of a recording of a conversation, also what a process left behind that died before it
+    /// could say so in the conversation's row.
     pub(crate) async fn remove(&self, id: ConversationId) -> std::io::Result<()> {
-        match tokio::fs::remove_file(self.path(id)).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let path = self.path(id);
+        for file in [path.with_extension(PARTIAL), path] {
+            match tokio::fs::remove_file(file).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// The recording of a conversation, if this node can reach it.

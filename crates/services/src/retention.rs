@@ -138,16 +138,13 @@ impl Retention {
         let batch = store
             .ended_conversations_before(account.id, before, CONVERSATION_BATCH)
             .await?;
-        for (id, has_audio) in &batch {
-            if *has_audio {
-                let removed = self.0.recordings.remove(*id).await;
-                removed.map_err(|error| Halt::Recording(error.to_string()))?;
-            }
+        for id in &batch {
+            let removed = self.0.recordings.remove(*id).await;
+            removed.map_err(|error| Halt::Recording(error.to_string()))?;
         }
         let count = batch.len();
         if count > 0 {
-            let ids = batch.into_iter().map(|(id, _)| id).collect();
-            store.delete_conversations(account.id, ids).await?;
+            store.delete_conversations(account.id, batch).await?;
         }
         Ok(count)
     }

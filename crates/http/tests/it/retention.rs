@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{CUSTOMER, TestApp, text};
 use crate::client::must;
+use crate::legacy;
 
 async fn days(app: &TestApp, days: u64) {
     app.clock.advance(Duration::from_secs(days * 86_400));
@@ -88,6 +89,63 @@ async fn a_conversation_ends_with_its_window_and_is_deleted_then() {
             .await,
     );
     assert!(!again, "done for now");
+    app.close().await;
+}
+
+/// The files of recordings, whole and begun.
+fn files(app: &TestApp) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(app.recordings()) else {
+        return Vec::new();
+    };
+    let names = entries.map(|entry| must(entry).file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_goes_with_its_conversation_file_and_row() {
+    let app = TestApp::start().await;
+    let agents = legacy::agents(&app).await;
+    app.dial();
+    let call = app.call(&text(&agents[0]["id"]), CUSTOMER).await;
+    let recorded = text(&call["id"]);
+    assert_eq!(app.ended(&recorded).await["has_audio"], true);
+    let id = recorded.trim_start_matches("call_");
+    assert_eq!(files(&app), [format!("{id}.wav")]);
+    // A process that died while it kept a recording told no row of what it left.
+    let lost = app.agent().await;
+    let lost = text(&app.call(&lost, CUSTOMER).await["id"]);
+    assert_eq!(app.ended(&lost).await["has_audio"], false);
+    let lost = lost.trim_start_matches("call_");
+    for extension in ["wav", "part"] {
+        let left = app.recordings().join(format!("{lost}.{extension}"));
+        must(std::fs::write(left, b"RIFF"));
+    }
+    days(&app, 364).await;
+    sweep(&app).await;
+    assert_eq!((files(&app).len(), stored(&app).await), (3, 2));
+    days(&app, 1).await;
+    let audio = format!("/v1/conversations/{id}/audio");
+    app.get(&audio).send().await.assert_error(404, "not_found");
+    sweep(&app).await;
+    assert_eq!((files(&app).len(), stored(&app).await), (0, 0));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_died_between_the_file_and_the_row_is_made_up_for() {
+    let app = TestApp::start().await;
+    let agents = legacy::agents(&app).await;
+    app.dial();
+    let call = app.call(&text(&agents[0]["id"]), CUSTOMER).await;
+    assert_eq!(app.ended(&text(&call["id"])).await["has_audio"], true);
+    for file in files(&app) {
+        must(std::fs::remove_file(app.recordings().join(file)));
+    }
+    days(&app, 365).await;
+    sweep(&app).await;
+    assert_eq!(stored(&app).await, 0);
     app.close().await;
 }
 

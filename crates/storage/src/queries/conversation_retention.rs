@@ -88,7 +88,7 @@ pub(crate) async fn ended_before(
     account: AccountId,
     before: Timestamp,
     most: i64,
-) -> Result<Vec<(ConversationId, bool)>, StoreError> {
+) -> Result<Vec<ConversationId>, StoreError> {
     let ended = [CallState::Completed, CallState::Failed].map(V);
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
@@ -96,7 +96,7 @@ pub(crate) async fn ended_before(
         .filter(calls::state.eq_any(ended))
         .order((calls::started_at, calls::id))
         .limit(most)
-        .select((calls::id, calls::has_audio))
+        .select(calls::id)
         .load(conn)
         .await?)
 }

@@ -82,7 +82,7 @@ impl Store {
         .await)
     }
 
-    /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each has a recording.
+    /// Up to `most` of the account's oldest ended conversations from before `before`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -91,7 +91,7 @@ impl Store {
         account: AccountId,
         before: Timestamp,
         most: i64,
-    ) -> Result<Vec<(ConversationId, bool)>, StoreError> {
+    ) -> Result<Vec<ConversationId>, StoreError> {
         read!(self, |conn| queries::conversation_retention::ended_before(
             conn, account, before, most
         )
