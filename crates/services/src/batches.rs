@@ -191,10 +191,8 @@ impl Batches {
     async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch, BatchError> {
         let account = caller.account.id;
         let store = &self.0.store;
-        let found = store
-            .published_agent(account, request.agent.clone())
-            .await?;
-        let (agent, _) = found
+        let found = store.agent_to_call(account, request.agent.clone()).await?;
+        let (agent, _, usual_number) = found
             .ok_or_else(|| FieldError::new("agent_id", "no agent of this account has this id"))?;
         if agent.runtime != Runtime::Legacy {
             return Err(BatchError::UnsupportedRuntime(
@@ -213,12 +211,7 @@ impl Batches {
             found.ok_or_else(|| {
                 FieldError::new("phone_number_id", "no number of this account has this id")
             })?;
-        } else if store
-            .number_to_call_from(account, agent.id)
-            .await?
-            .is_none()
-            && self.0.carrier.ours().is_none()
-        {
+        } else if usual_number.is_none() && self.0.carrier.ours().is_none() {
             return Err(BatchError::Conflict(
                 "the account has no phone number to call from: import one first".to_owned(),
             ));

@@ -125,8 +125,7 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        let now = shared.clock.now();
-        let due = match shared.store.take_due_syncs(BATCH, SYNC_LEASE, now).await {
+        let due = match take_due(&shared).await {
             Ok(due) => due,
             Err(error) => {
                 tracing::warn!(%error, "due legacy agents could not be looked for");
@@ -141,6 +140,15 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
             }
         }
     }
+}
+
+/// Only reads while nothing is due.
+async fn take_due(shared: &Shared) -> Result<Vec<AccountId>, StoreError> {
+    let now = shared.clock.now();
+    if !shared.store.has_due_syncs(now).await? {
+        return Ok(Vec::new());
+    }
+    shared.store.take_due_syncs(BATCH, SYNC_LEASE, now).await
 }
 
 async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> {

@@ -72,30 +72,8 @@ pub(crate) async fn find(
         .optional()?)
 }
 
-/// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves
-/// calls: one statement, as placing a call waits for it.
-pub(crate) async fn published(
-    conn: &mut Conn,
-    account: AccountId,
-    reference: &AgentRef,
-) -> Result<Option<(Agent, Option<String>)>, StoreError> {
-    let published = versions::agent_id
-        .eq(agents::id)
-        .and(versions::version.eq(agents::published_version));
-    let mut query = agents::table
-        .left_join(versions::table.on(published))
-        .filter(agents::account_id.eq(V(account)))
-        .select((Agent::as_select(), versions::config.nullable()))
-        .into_boxed::<Db>();
-    query = match reference {
-        AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
-        AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
-    };
-    Ok(query.first(conn).await.optional()?)
-}
-
-/// An agent with its published configuration, and the number that its calls are placed from: its oldest, else the
-/// account's (decision 6.4). One statement: placing a call waits for each.
+/// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves calls,
+/// and the number that its calls are placed from: its oldest, else the account's (decision 6.4). One statement: placing a call waits for each.
 pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,

@@ -18,7 +18,7 @@ use crate::schema::{
     conversations,
 };
 use crate::sql::V;
-use crate::{Batch, BatchLook, NewCall, Recipient, StoreError};
+use crate::{AgentRef, Batch, BatchLook, NewCall, Recipient, StoreError};
 
 /// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
 pub(crate) async fn take_due(
@@ -64,8 +64,10 @@ pub(crate) async fn look(
         look_again(conn, batch.id, NEVER).await?;
         return Ok(0);
     }
-    let agent = agents::find(conn, batch.account_id, batch.agent_id).await?;
-    let Some(agent) = agent.filter(|agent| agent.status != AgentStatus::Archived) else {
+    let reference = AgentRef::Id(batch.agent_id);
+    let found = agents::to_call(conn, batch.account_id, &reference).await?;
+    let found = found.filter(|(agent, ..)| agent.status != AgentStatus::Archived);
+    let Some((agent, _, usual)) = found else {
         end(conn, &batch, BatchStatus::Failed, look.at).await?;
         return Ok(0);
     };
@@ -73,7 +75,7 @@ pub(crate) async fn look(
         look_again(conn, batch.id, look.later).await?;
         return Ok(0);
     }
-    let Some(from) = number(conn, &batch, look).await? else {
+    let Some(from) = number(conn, &batch, usual, look).await? else {
         end(conn, &batch, BatchStatus::Failed, look.at).await?;
         return Ok(0);
     };
@@ -121,14 +123,14 @@ pub(crate) async fn look(
 async fn number(
     conn: &mut Conn,
     batch: &Batch,
+    usual: Option<E164>,
     look: &BatchLook,
 ) -> Result<Option<E164>, StoreError> {
     if let Some(id) = batch.phone_number_id {
         let number = numbers::find(conn, batch.account_id, id).await?;
         return Ok(number.map(|number| number.phone_number));
     }
-    let own = numbers::to_call_from(conn, batch.account_id, batch.agent_id).await?;
-    Ok(own.or_else(|| look.shared_number.clone()))
+    Ok(usual.or_else(|| look.shared_number.clone()))
 }
 
 /// The account's calls that wait, ring, talk or close. The states are written out for the partial indexes.

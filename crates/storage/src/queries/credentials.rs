@@ -78,6 +78,19 @@ pub(crate) async fn sealed(
         .optional()?)
 }
 
+/// Whether any account's synchronisation is due.
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+    let due: Option<CredentialId> = credentials::table
+        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+        .filter(credentials::next_sync_at.le(V(now)))
+        .order(credentials::next_sync_at)
+        .select(credentials::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(due.is_some())
+}
+
 /// Takes up to `most` accounts whose synchronisation is due; each is this caller's until `until`.
 pub(crate) async fn take_due(
     conn: &mut Conn,

@@ -157,29 +157,3 @@ pub(crate) async fn of_agents(
         .load(conn)
         .await?)
 }
-
-/// What a call of this agent is placed from: the agent's oldest number, else the account's (decision 6.4).
-pub(crate) async fn to_call_from(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: AgentId,
-) -> Result<Option<E164>, StoreError> {
-    let own: Option<E164> = numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .filter(numbers::agent_id.eq(V(agent)))
-        .order((numbers::created_at, numbers::id))
-        .select(numbers::phone_number)
-        .first(conn)
-        .await
-        .optional()?;
-    if own.is_some() {
-        return Ok(own);
-    }
-    Ok(numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .order((numbers::created_at, numbers::id))
-        .select(numbers::phone_number)
-        .first(conn)
-        .await
-        .optional()?)
-}

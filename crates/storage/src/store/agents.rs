@@ -52,21 +52,6 @@ impl Store {
         })
     }
 
-    /// The agent that the client named, with the configuration that serves calls.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn published_agent(
-        &self,
-        account: AccountId,
-        reference: AgentRef,
-    ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
-        read!(self, |conn| queries::agents::published(
-            conn, account, &reference
-        )
-        .await)
-    }
-
     /// An agent with its published configuration, as JSON text, and the number that its calls are placed from.
     ///
     /// # Errors

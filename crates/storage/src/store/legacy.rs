@@ -4,10 +4,18 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, ConversationId, Timestamp};
 
-use super::write;
+use super::{read, write};
 use crate::{Fenced, ListedAgent, Store, StoreError, Synced, Verdict};
 
 impl Store {
+    /// Whether any account's legacy agents are to be asked for.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn has_due_syncs(&self, now: Timestamp) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::credentials::has_due(conn, now).await)
+    }
+
     /// Takes up to `most` accounts whose legacy agents are to be asked for; each is this caller's for `lease`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Phone numbers.
 
-use offhook_domain::{AccountId, AgentId, AgentStatus, E164, PhoneNumberId, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Timestamp};
 
 use super::{mint, read, write};
 use crate::{NumberChange, PageKey, PhoneNumber, Store, StoreError, Verdict};
@@ -150,21 +150,6 @@ impl Store {
     ) -> Result<Vec<PhoneNumber>, StoreError> {
         read!(self, |conn| queries::numbers::of_agents(
             conn, account, &agents
-        )
-        .await)
-    }
-
-    /// What a call of this agent is placed from: the agent's oldest number, else the account's (decision 6.4).
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn number_to_call_from(
-        &self,
-        account: AccountId,
-        agent: AgentId,
-    ) -> Result<Option<E164>, StoreError> {
-        read!(self, |conn| queries::numbers::to_call_from(
-            conn, account, agent
         )
         .await)
     }

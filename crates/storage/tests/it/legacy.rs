@@ -7,6 +7,7 @@ use offhook_domain::{AgentStatus, CredentialProvider, Runtime};
 use offhook_storage::{Agent, AgentChange, AgentFilter, ListedAgent, Store, Synced};
 use offhook_testkit::{TestDatabase, contract};
 
+use crate::numbers::calls_from;
 use crate::raw::Raw;
 use crate::shop::{Shop, T0, after, phone};
 
@@ -88,12 +89,15 @@ contract! {
         store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
         store.set_credential(shop.account, CredentialProvider::Simulator, "sim_a", T0).await.unwrap();
         let minute = Duration::from_secs(60);
+        assert!(!store.has_due_syncs(T0.minus(Duration::from_secs(1))).await.unwrap());
+        assert!(store.has_due_syncs(after(1)).await.unwrap());
         let racing = (0..6).map(|_| {
             let store = store.clone();
             tokio::spawn(async move { store.take_due_syncs(8, minute, after(1)).await.unwrap() })
         });
         let taken: Vec<_> = join_all(racing).await.into_iter().flat_map(Result::unwrap).collect();
         assert_eq!(taken, [shop.account]);
+        assert!(!store.has_due_syncs(after(1)).await.unwrap());
         // Its owner is gone: after the lease it is due again.
         assert_eq!(store.take_due_syncs(8, minute, after(60)).await.unwrap(), []);
         assert_eq!(store.take_due_syncs(8, minute, after(61)).await.unwrap(), [shop.account]);
@@ -112,7 +116,7 @@ contract! {
         assert_eq!(ana.legacy_config.as_deref(), Some(r#"{"first_message": "Ana here"}"#));
         let numbers = store.numbers_of_agents(shop.account, vec![ana.id, bea.id]).await.unwrap();
         assert_eq!(numbers.len(), 2);
-        assert_eq!(store.number_to_call_from(shop.account, ana.id).await.unwrap(), Some(phone("+15005560010")));
+        assert_eq!(calls_from(&shop, ana.id).await, Some(phone("+15005560010")));
 
         // Nothing new changes nothing.
         assert_eq!(sync(&shop, &[("10", "Ana"), ("11", "Bea")], 2).await.added, 0);
@@ -135,7 +139,7 @@ contract! {
         assert_eq!(agents[1].status, AgentStatus::Archived);
         // Both numbers came at the same time: the account's oldest may be either.
         assert_eq!(store.numbers_of_agents(shop.account, vec![bea.id]).await.unwrap(), []);
-        assert!(store.number_to_call_from(shop.account, bea.id).await.unwrap().is_some());
+        assert!(calls_from(&shop, bea.id).await.is_some());
         assert_eq!(sync(&shop, &[("10", "Ana")], 5).await.archived, 0);
         let back = sync(&shop, &[("10", "Zoe"), ("11", "Bea")], 6).await;
         assert_eq!(back, Synced { listed: 2, added: 0, archived: 0 });
