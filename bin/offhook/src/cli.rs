@@ -253,6 +253,8 @@ mod tests {
             &format!(
                 "offhook member invite --account {id} --email e@example.com --name Eva --role viewer"
             ),
+            &format!("offhook member remove --account {id} --email e@example.com --json"),
+            &format!("offhook member withdraw --account {id} --email e@example.com"),
             &format!(
                 "offhook integration set --account {id} --toolkit hubspot --status error --error Denied --json"
             ),

@@ -134,6 +134,45 @@ impl Team {
         Ok(Invited { invitation, token })
     }
 
+    /// Takes a member out of the team; the seat is free again.
+    ///
+    /// # Errors
+    /// [`TeamError::Refused`] for an unknown account, or an address that no member of it has.
+    pub async fn remove(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+    ) -> Result<Member, TeamError> {
+        let (account, at) = (self.account(account).await?, self.0.clock.now());
+        let removed = self.0.store.remove_member(account.id, email.clone(), at);
+        removed.await?.ok_or_else(|| {
+            TeamError::Refused(format!(
+                "--email {email}: no member of the account has this address; `offhook member withdraw` ends an \
+                 invitation"
+            ))
+        })
+    }
+
+    /// Withdraws a pending invitation; its link opens nothing from then on, and the seat is free again.
+    ///
+    /// # Errors
+    /// [`TeamError::Refused`] for an unknown account, or an address that is not invited to it.
+    pub async fn withdraw(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+    ) -> Result<Invitation, TeamError> {
+        let (account, at) = (self.account(account).await?, self.0.clock.now());
+        let store = &self.0.store;
+        let withdrawn = store.withdraw_invitation(account.id, email.clone(), at);
+        withdrawn.await?.ok_or_else(|| {
+            TeamError::Refused(format!(
+                "--email {email}: the account has no pending invitation of this address; `offhook member remove` takes \
+                 out a member"
+            ))
+        })
+    }
+
     async fn account(&self, id: AccountId) -> Result<Account, TeamError> {
         let account = self.0.store.account(id).await?;
         account.ok_or_else(|| no_account(id))
@@ -158,7 +197,7 @@ impl Team {
             )),
             SeatTaken::Full(used) => TeamError::Refused(format!(
                 "no seat is free: members and pending invitations take {used} of the {max} of the {plan} plan; move the \
-                 account to a larger plan, or wait until an invitation has expired"
+                 account to a larger plan, or free one with `offhook member remove` or `withdraw`"
             )),
         })
     }

@@ -64,6 +64,20 @@ both! {
         assert_eq!(team["data"].as_array().map(Vec::len), Some(2));
         let eva = &team["data"][0];
         assert_eq!((&eva["id"], &eva["email"]), (&added["id"], &added["email"]));
+        // Who goes frees a seat.
+        let leave = async |how: &str, email: &str| {
+            server.cli(&["member", how, "--account", &account.id, "--email", email]).await
+        };
+        assert_eq!(leave("withdraw", "luz@example.com").await["email"], "luz@example.com");
+        assert_eq!(leave("remove", "eva@example.com").await, added);
+        let team = account.read("/v1/team/members").await;
+        assert_eq!(team["seats"], json!({"used": 1, "max": 3}));
+        assert_eq!(team["data"].as_array().map(Vec::len), Some(1));
+        for (how, said) in [("remove", "no member of the account"), ("withdraw", "no pending invitation")] {
+            let nobody = ["member", how, "--account", &account.id, "--email", "eva@example.com"];
+            let nobody = refused(&server, &nobody).await;
+            assert!(nobody.contains("--email eva@example.com") && nobody.contains(said), "{nobody}");
+        }
         let stranger = Account { id: "01890000-0000-7000-8000-000000000000".to_owned(), ..account };
         let nowhere = refused(&server, &member("add", &stranger, "a@example.com")).await;
         assert!(nowhere.contains("no such account"), "{nowhere}");

@@ -14,6 +14,10 @@ pub(super) enum MemberCommand {
     Add(Person),
     /// Make a one-time link with which somebody becomes a member within seven days; it is shown this once.
     Invite(Person),
+    /// Take a member out of an account's team.
+    Remove(Address),
+    /// End an invitation before its time.
+    Withdraw(Address),
 }
 
 #[derive(Debug, Args)]
@@ -30,6 +34,18 @@ pub(super) struct Person {
     /// owner, admin, developer or viewer.
     #[arg(long, value_name = "R", value_parser = role)]
     role: MemberRole,
+    #[command(flatten)]
+    print: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Address {
+    /// The account's id.
+    #[arg(long, value_name = "ID")]
+    account: AccountId,
+    /// The e-mail address.
+    #[arg(long, value_name = "E")]
+    email: EmailAddress,
     #[command(flatten)]
     print: JsonArgs,
 }
@@ -64,6 +80,22 @@ impl MemberCommand {
                 value["token"] = Value::String(invited.token);
                 value["url"] = Value::String(url);
                 output::print(person.print.json, &value, &words)
+            }
+            Self::Remove(who) => {
+                let member = team.remove(who.account, who.email).await?;
+                let words = format!(
+                    "{} is no member of account {} any more",
+                    member.email, who.account
+                );
+                output::print(who.print.json, &output::member(&member), &words)
+            }
+            Self::Withdraw(who) => {
+                let invitation = team.withdraw(who.account, who.email).await?;
+                let words = format!(
+                    "{} is not invited to account {} any more",
+                    invitation.email, who.account
+                );
+                output::print(who.print.json, &output::invitation(&invitation), &words)
             }
         }
     }

@@ -161,16 +161,32 @@ pub(crate) async fn delete_expired(
     Ok(())
 }
 
-/// Deletes the account's invitation of this address.
+/// Deletes the account's invitation of this address; what there was.
 pub(crate) async fn delete_invitation(
     conn: &mut Conn,
     account: AccountId,
     email: &EmailAddress,
-) -> Result<(), StoreError> {
-    diesel::delete(invitations::table)
+) -> Result<Option<Invitation>, StoreError> {
+    Ok(diesel::delete(invitations::table)
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::email.eq(V(email.clone())))
-        .execute(conn)
-        .await?;
-    Ok(())
+        .returning(Invitation::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Deletes the account's member of this address; who it was.
+pub(crate) async fn delete_member(
+    conn: &mut Conn,
+    account: AccountId,
+    email: &EmailAddress,
+) -> Result<Option<Member>, StoreError> {
+    Ok(diesel::delete(members::table)
+        .filter(members::account_id.eq(V(account)))
+        .filter(members::email.eq(V(email.clone())))
+        .returning(Member::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?)
 }

@@ -24,7 +24,8 @@ pub struct Member {
 }
 
 /// A one-time link to an account's team; it holds a seat until it has expired.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::invitations)]
 pub struct Invitation {
     /// The invitation's id.
     pub id: InvitationId,

@@ -1,6 +1,6 @@
 //! Members, invitations and seats (decision 6.9).
 
-use offhook_domain::{AccountId, EventId, MemberId, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
 
 use super::{mint, read, write};
 use crate::{Invitation, Member, PageKey, Store, StoreError, Verdict};
@@ -105,6 +105,57 @@ impl Store {
             let words = ("cli", "member.invite", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(SeatTaken::Done))
+        })
+    }
+
+    /// Takes a member out of the team, which frees the seat; who it was, or `None` without such a member.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn remove_member(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        at: Timestamp,
+    ) -> Result<Option<Member>, StoreError> {
+        write!(self, |conn| {
+            // First, as whoever changes the team does.
+            if !queries::team::hold_seats(conn, account, -1).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let Some(member) = queries::team::delete_member(conn, account, &email).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let (audit_id, target): (EventId, _) = (mint(at), member.id.to_string());
+            let words = ("cli", "member.remove", target.as_str());
+            queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// Withdraws an invitation, whose link opens nothing from then on; what it was, or `None` if the address is not
+    /// invited at `at`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn withdraw_invitation(
+        &self,
+        account: AccountId,
+        email: EmailAddress,
+        at: Timestamp,
+    ) -> Result<Option<Invitation>, StoreError> {
+        write!(self, |conn| {
+            if !queries::team::hold_seats(conn, account, 0).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let found = queries::team::delete_invitation(conn, account, &email).await?;
+            let Some(invitation) = found.filter(|invitation| invitation.expires_at > at) else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let (audit_id, target): (EventId, _) = (mint(at), invitation.id.to_string());
+            let words = ("cli", "member.withdraw", target.as_str());
+            queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(Some(invitation)))
         })
     }
 }

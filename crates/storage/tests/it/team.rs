@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::{MemberRole, Timestamp};
+use offhook_domain::{EmailAddress, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, SeatTaken, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
@@ -131,6 +131,33 @@ contract! {
         assert_eq!(used(&shop, T0).await, 1);
     }
 
+    async fn who_goes_frees_a_seat_of_that_account_alone(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let (ana, eva) = (member(&shop, "a@x.mx", T0), invitation(&shop, "e@x.mx", T0));
+        store.add_member(ana.clone(), Some(2)).await.unwrap();
+        store.invite(eva.clone(), digest(&eva), Some(2)).await.unwrap();
+        add(&other, "a@x.mx", T0, None).await;
+        let remove = async |shop: &Shop, email: &EmailAddress| {
+            store.remove_member(shop.account, email.clone(), after(1)).await.unwrap()
+        };
+        let withdraw = async |shop: &Shop, email: &EmailAddress, at| {
+            store.withdraw_invitation(shop.account, email.clone(), at).await.unwrap()
+        };
+        assert_eq!(remove(&shop, &eva.email).await, None, "she is only invited");
+        assert_eq!(withdraw(&shop, &ana.email, after(1)).await, None, "she is a member");
+        assert_eq!(withdraw(&other, &eva.email, after(1)).await, None);
+        assert_eq!(used(&shop, T0).await, 2);
+        assert_eq!(remove(&shop, &ana.email).await, Some(ana.clone()));
+        assert_eq!(remove(&shop, &ana.email).await, None);
+        assert_eq!((used(&shop, T0).await, used(&other, T0).await), (1, 1));
+        assert_eq!(withdraw(&shop, &eva.email, eva.expires_at).await, None, "it has expired");
+        assert_eq!(withdraw(&shop, &eva.email, after(1)).await, Some(eva.clone()));
+        assert_eq!((used(&shop, T0).await, used(&other, T0).await), (0, 1));
+        for email in ["a@x.mx", "e@x.mx"] {
+            assert_eq!(add(&shop, email, T0, Some(2)).await, SeatTaken::Done);
+        }
+    }
+
     async fn pages_of_members_show_each_once_the_oldest_first(store: Store) {
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
         add(&stranger, "a@x.mx", T0, None).await;
@@ -163,11 +190,21 @@ contract! {
         store.invite(invitation.clone(), digest(&invitation), None).await.unwrap();
         add(&shop, "a@x.mx", T0, None).await;
         invite(&shop, "c@x.mx", T0, Some(2)).await;
+        store.remove_member(shop.account, member.email.clone(), T0).await.unwrap();
+        store.remove_member(shop.account, member.email.clone(), T0).await.unwrap();
+        store.withdraw_invitation(shop.account, invitation.email.clone(), T0).await.unwrap();
+        store.withdraw_invitation(shop.account, invitation.email.clone(), T0).await.unwrap();
         let mut raw = Raw::open(&database).await;
         let told = raw
             .lines("SELECT action || ' ' || target AS line FROM audit_log WHERE action LIKE 'member%' ORDER BY action")
             .await;
-        let expected = [format!("member.add {}", member.id), format!("member.invite {}", invitation.id)];
+        let (member, invitation) = (member.id, invitation.id);
+        let expected = [
+            format!("member.add {member}"),
+            format!("member.invite {invitation}"),
+            format!("member.remove {member}"),
+            format!("member.withdraw {invitation}"),
+        ];
         assert_eq!(told, expected);
     }
 }
