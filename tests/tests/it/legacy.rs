@@ -15,7 +15,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(150);
 const SILENT: &str = "+15005550010";
 
 /// Stores a credential while the service runs; returns its agents, the one with a number first.
-async fn agents(server: &Server, account: &Account) -> Vec<Value> {
+pub(crate) async fn agents(server: &Server, account: &Account) -> Vec<Value> {
     let set = [
         "account",
         "credential",
