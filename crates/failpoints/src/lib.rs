@@ -53,6 +53,14 @@ points! {
     DELIVER_AFTER_FINISH = "deliver.after_finish";
 }
 
+/// A look at a batch has placed its calls; COMMIT has not been sent.
+pub const BATCH_BEFORE_COMMIT: &str = "batch.before_commit";
+/// The calls of a look at a batch are committed; the dialer has not been told.
+pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
+
+/// The points that only batches come to, which have a crash test of their own.
+pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
+
 /// Passes the point `name`: nothing without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
@@ -83,9 +91,9 @@ pub fn hit(name: &str) {
 mod tests {
     #[test]
     fn every_point_has_its_own_name() {
-        let mut names = super::ALL.to_vec();
+        let mut names = [super::ALL, super::OF_BATCHES].concat();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), super::ALL.len());
+        assert_eq!(names.len(), super::ALL.len() + super::OF_BATCHES.len());
     }
 }

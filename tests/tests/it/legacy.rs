@@ -1,15 +1,21 @@
 //! Legacy agents through the simulated provider: the operator stores a credential, the service lists what it opens, and
 //! their calls are dialed once, whatever becomes of the process.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
-use offhook_tests::{Account, Options, Server, SimulatorProcess, both, eventually, text};
+use offhook_failpoints as failpoints;
+use offhook_tests::{
+    Account, Database, Options, Server, SimulatorProcess, both, eventually, must, text,
+};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Until the leases of a dead process have run out.
 const SETTLED_WITHIN: Duration = Duration::from_secs(150);
+
+const SIGABRT: i32 = 6;
 
 /// Somebody who answers and says nothing.
 const SILENT: &str = "+15005550010";
@@ -38,6 +44,94 @@ pub(crate) async fn agents(server: &Server, account: &Account) -> Vec<Value> {
         (agents.len() == 2).then_some(agents)
     })
     .await
+}
+
+/// Points in the life of a batch's calls; some are passed by the calls before.
+const POINTS: [&str; 7] = [
+    "dial.before_claim",
+    "dial.after_claim:3",
+    "dial.after_answer:3",
+    "dial.after_turn:5",
+    "close.after_closing:2",
+    "close.before_commit:2",
+    "close.after_commit:2",
+];
+
+/// Runs a batch in a process that aborts at a point, and looks at what became of each recipient.
+async fn aborted(point: &'static str, database: Database) {
+    const RECIPIENTS: usize = 12;
+    let simulator = SimulatorProcess::start(50).await;
+    let options = Options::on(database).set("simulator.url", simulator.url());
+    let mut server = Server::start(options).await;
+    let account = server.account("pro").await;
+    let agents = agents(&server, &account).await;
+    assert!(server.stop().await.success());
+    server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
+    let recipients: Vec<Value> = (0..RECIPIENTS)
+        .map(|n| json!({"to": format!("+521551234{n:04}")}))
+        .collect();
+    let body = json!({"name": "Spring", "agent_id": agents[0]["id"], "recipients": recipients});
+    let body = body.to_string();
+    // The process may be gone before it has answered.
+    let posting = tokio::spawn({
+        let account = account.clone();
+        async move {
+            eventually("an answer", SETTLED_WITHIN, || async {
+                let post = account.post("/v1/batch-calls", &body);
+                let answer = post.idempotency_key(point).try_send().await.ok()?;
+                (answer.status == 202).then(|| answer.json())
+            })
+            .await
+        }
+    });
+    let status = server.ended_within(SETTLED_WITHIN).await;
+    assert_eq!(status.signal(), Some(SIGABRT), "{point}: {status}");
+    server.start_again(&[]).await;
+    let made = must("a client", posting.await);
+    let target = format!("/v1/batch-calls/{}", text(&made["id"]));
+    let batch = eventually("the end of the batch", SETTLED_WITHIN, || async {
+        let answer = account.get(&target).try_send().await.ok()?;
+        let batch = (answer.status == 200).then(|| answer.json())?;
+        (batch["status"] == "completed").then_some(batch)
+    })
+    .await;
+    let counts = &batch["counts"];
+    for none in ["pending", "dialing", "cancelled"] {
+        assert_eq!(counts[none], 0, "{point}: {counts}");
+    }
+    let rows = account
+        .read(&format!("{target}/recipients?limit=100"))
+        .await;
+    let rows = rows["data"].as_array().cloned().unwrap_or_default();
+    assert_eq!(rows.len(), RECIPIENTS);
+    let mut completed = 0;
+    for row in rows {
+        let dials = simulator.dials();
+        let dialed = dials.iter().filter(|dial| dial["to"] == row["to"]).count();
+        match text(&row["status"]) {
+            "completed" => {
+                assert_eq!(dialed, 1, "{point}: {row}");
+                completed += 1;
+            }
+            "failed" => {
+                assert!(dialed <= 1, "{point}: {row}");
+                let reason = text(&row["failure_reason"]);
+                assert!(
+                    ["interrupted", "carrier_error"].contains(&reason),
+                    "{point}: {row}"
+                );
+            }
+            other => panic!("{point}: {other}: {row}"),
+        }
+    }
+    assert_eq!(counts["completed"], completed, "{point}: {counts}");
+    let untouched =
+        failpoints::OF_BATCHES.contains(&point) || point == failpoints::DIAL_BEFORE_CLAIM;
+    if untouched {
+        assert_eq!(completed, RECIPIENTS, "{point}: nobody was called yet");
+    }
+    let faults = server.cli(&["doctor"]).await;
+    assert_eq!(faults, json!({"faults": []}), "{point}: the books add up");
 }
 
 both! {
@@ -98,6 +192,24 @@ both! {
                 other => panic!("{other}: {row}"),
             }
         }
+    }
+
+    async fn a_batch_whose_process_aborts_at_any_point_calls_nobody_twice_and_loses_nobody(database: Database) {
+        let mut playing = Vec::new();
+        for point in POINTS.iter().chain(failpoints::OF_BATCHES).copied() {
+            let database = match database {
+                Database::Sqlite => Database::Sqlite,
+                Database::Postgres(_) => Database::postgres().await,
+            };
+            playing.push((point, tokio::spawn(aborted(point, database))));
+        }
+        let mut failed = Vec::new();
+        for (point, play) in playing {
+            if play.await.is_err() {
+                failed.push(point);
+            }
+        }
+        assert!(failed.is_empty(), "{failed:?}: see above");
     }
 
     async fn a_legacy_call_whose_process_dies_is_interrupted_and_never_dialed_again(database: Database) {

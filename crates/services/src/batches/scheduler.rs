@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId};
+use offhook_failpoints as failpoints;
 use offhook_storage::{BatchLook, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -74,6 +75,7 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(),
         later: at.plus(LATER),
     };
     if shared.store.look_at_batch(account, id, look).await? > 0 {
+        failpoints::hit(failpoints::BATCH_AFTER_COMMIT);
         shared.wakes.dialer.notify_one();
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, RecipientStatus, Timestamp};
+use offhook_failpoints as failpoints;
 
 use super::{read, write};
 use crate::{
@@ -203,6 +204,9 @@ impl Store {
                 return Ok(Verdict::Rollback(0));
             };
             let placed = queries::batch_looks::look(conn, batch, &look).await?;
+            if placed > 0 {
+                failpoints::hit(failpoints::BATCH_BEFORE_COMMIT);
+            }
             Ok(Verdict::Commit(placed))
         })
     }

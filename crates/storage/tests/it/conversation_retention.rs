@@ -38,7 +38,7 @@ async fn purge(shop: &Shop, before: Timestamp, most: i64) -> Vec<ConversationId>
         .delete_conversations(shop.account, found.clone())
         .await
         .unwrap();
-    ids
+    found
 }
 
 async fn rows(raw: &mut Raw) -> Vec<i64> {
