@@ -21,6 +21,18 @@ fn member<'a>(how: &'a str, account: &'a Account, email: &'a str) -> Vec<&'a str
     [&["member", how, "--account", account], &person[..]].concat()
 }
 
+fn number(account: &str) -> Vec<&str> {
+    let add = [
+        "number",
+        "add",
+        "--account",
+        account,
+        "--phone-number",
+        "+5215511112222",
+    ];
+    [&add[..], &["--label", "Desk", "--provider", "sip"]].concat()
+}
+
 fn names(value: &Value) -> Vec<&str> {
     let members = value.as_object().into_iter().flatten();
     members.map(|(name, _)| name.as_str()).collect()
@@ -81,6 +93,35 @@ both! {
         let stranger = Account { id: "01890000-0000-7000-8000-000000000000".to_owned(), ..account };
         let nowhere = refused(&server, &member("add", &stranger, "a@example.com")).await;
         assert!(nowhere.contains("no such account"), "{nowhere}");
+    }
+
+    async fn a_number_that_the_operator_gives_is_what_calls_come_from(database: Database) {
+        let server = start(database).await;
+        let (account, other) = (server.account("pro").await, server.account("pro").await);
+        let added = server.cli(&number(&account.id)).await;
+        let mut expected = json!({
+            "id": added["id"],
+            "phone_number": "+5215511112222",
+            "label": "Desk",
+            "provider": "sip",
+            "agent_id": null,
+            "created_at": added["created_at"],
+            "updated_at": added["created_at"],
+        });
+        let list = account.read("/v1/phone-numbers").await;
+        assert_eq!(list["data"], json!([expected]));
+        expected["account_id"] = json!(account.id);
+        assert_eq!(added, expected);
+        assert_eq!(other.read("/v1/phone-numbers").await["data"], json!([]));
+        let agent = account.agent().await;
+        let handle = account.call(&agent, "+5215512345678").await;
+        assert_eq!(account.read(&format!("/v1/calls/{handle}")).await["from"], "+5215511112222");
+        for again in [&account, &other] {
+            let taken = refused(&server, &number(&again.id)).await;
+            assert!(taken.contains("number"), "{taken}");
+        }
+        let nobody = refused(&server, &number("01890000-0000-7000-8000-000000000000")).await;
+        assert!(nobody.contains("there is no account"), "{nobody}");
     }
 
     async fn a_connection_that_the_operator_sets_is_listed(database: Database) {
