@@ -135,6 +135,7 @@ impl Sheet<'_> {
         self.text_to(BOLD, (CREDITS, y), "Credits");
         self.text_to(BOLD, (RIGHT, y), "USD");
         self.rule(y - 5.0);
+        y -= 2.0;
         for line in lines {
             y -= 16.0;
             self.text(PLAIN, (LEFT, y), &line.created_at.utc_date());
@@ -289,8 +290,5 @@ mod tests {
             assert!(typeface.width(10.0, &short) <= most, "{short}");
         }
         assert_eq!(typeface.shortened(10.0, "short", 200.0), "short");
-        if let Some(path) = std::env::var_os("OFFHOOK_KEEP_INVOICE") {
-            std::fs::write(path, pdf).unwrap();
-        }
     }
 }
