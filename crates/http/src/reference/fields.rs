@@ -110,6 +110,7 @@ pub(super) fn kind(document: &Value, schema: &Value) -> String {
         Some("date-time") => "timestamp",
         Some("date") => "date",
         Some("binary") => "file",
+        _ if schema["contentMediaType"].is_string() => "file",
         _ => "",
     };
     let named = kinds

@@ -119,6 +119,7 @@ fn contents(groups: &[Group<'_>]) -> Markup {
                 li { a href="#beginning" { "Getting started" } }
                 li { a href="#errors" { "Errors" } }
                 li { a href="#events" { "Webhook events" } }
+                li { a href="#shape-AgentConfig" { "Agent configuration" } }
             }
             @for group in groups {
                 div.group {
@@ -159,7 +160,7 @@ fn article(document: &Value, operation: &Operation<'_>) -> Markup {
             (parameters(document, told))
             @for (media_type, content) in body.as_object().into_iter().flatten() {
                 h4 { "Body, " code { (media_type) } }
-                (list(&fields::of(document, &content["schema"]), Some("Nothing: an empty object, or no body at all.")))
+                (list(&fields::of(document, &content["schema"]), true))
             }
             h4 { "Request" }
             pre tabindex="0" { code { (parts::curl(operation)) } }
@@ -181,23 +182,23 @@ fn parameters(document: &Value, told: &Value) -> Markup {
     html! {
         @if !parameters.is_empty() {
             h4 { "Parameters" }
-            (list(&fields::of_parameters(document, parameters), None))
+            (list(&fields::of_parameters(document, parameters), true))
         }
     }
 }
 
-/// Fields with what there is to say of each.
-fn list(fields: &[fields::Field<'_>], empty: Option<&str>) -> Markup {
+/// Fields with what there is to say of each. What is sent may have to be there; what is answered always is.
+fn list(fields: &[fields::Field<'_>], sent: bool) -> Markup {
     html! {
         @if fields.is_empty() {
-            p { (empty.unwrap_or_default()) }
+            p { "Nothing: an empty object, or no body at all." }
         } @else {
             dl.fields {
                 @for field in fields {
                     dt {
                         code.name { (field.path) } " "
                         span.kind { (field.kind) }
-                        @if field.required { " " span.required { "required" } }
+                        @if sent && field.required { " " span.required { "required" } }
                     }
                     dd {
                         (parts::prose(field.description))
@@ -235,7 +236,7 @@ fn answers(document: &Value, told: &Value) -> Markup {
                 @if !fields.is_empty() {
                     details {
                         summary { "Fields of the answer" }
-                        (list(&fields, None))
+                        (list(&fields, false))
                     }
                 }
             }
@@ -276,7 +277,7 @@ fn shapes(document: &Value) -> Markup {
             article id="shape-AgentConfig" {
                 h3 { a href="#shape-AgentConfig" { "AgentConfig" } }
                 p { "The configuration of an engine agent. In a write every member may be left out; the numbers in brackets are the defaults." }
-                (list(&fields::of(document, config), None))
+                (list(&fields::of(document, config), true))
             }
             article id="shape-Event" {
                 h3 { a href="#shape-Event" { "Event" } }

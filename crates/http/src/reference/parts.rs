@@ -61,7 +61,7 @@ pub(super) fn curl_form(operation: &Operation<'_>) -> Option<String> {
     let mut line = format!("curl \"$URL{}\"{}", operation.path, headers(operation));
     for (name, value) in form {
         let value = match name.as_str() {
-            "file" => "@file",
+            "file" => "@the-file",
             _ => value.as_str().unwrap_or_default(),
         };
         let _ = write!(line, " \\\n  -F '{name}={value}'");
