@@ -281,7 +281,9 @@ impl Delivery {
                 failpoints::hit(failpoints::DELIVER_AFTER_CLAIM);
                 self.is_away = false;
                 self.claim_at = Instant::now() + BETWEEN_CLAIMS;
-                self.shared.lanes().claimed(plan, attempts, asked);
+                if self.shared.lanes().claimed(plan, attempts, asked) {
+                    self.look_soon();
+                }
                 self.start();
             }
             Err(error) => {

@@ -111,7 +111,14 @@ impl Lanes {
     }
 
     /// Takes in what a claim brought that was asked for when `seen` says.
-    pub(crate) fn claimed(&mut self, plan: &Plan, attempts: Vec<ClaimedAttempt>, seen: Seen) {
+    ///
+    /// `true` if a retry was claimed and there was no more of its kind: a look knows when one is due again.
+    pub(crate) fn claimed(
+        &mut self,
+        plan: &Plan,
+        attempts: Vec<ClaimedAttempt>,
+        seen: Seen,
+    ) -> bool {
         let at = seen.at;
         let mut got: HashMap<(EndpointId, Kind), usize> = HashMap::new();
         for attempt in attempts {
@@ -131,6 +138,7 @@ impl Lanes {
             }
             self.queued += 1;
         }
+        let mut is_unknown = false;
         for slots in &plan.slots {
             let Some(lane) = self.lanes.get_mut(&slots.endpoint) else {
                 continue;
@@ -146,9 +154,11 @@ impl Lanes {
                     supply.has_more = got
                         .get(&(slots.endpoint, kind))
                         .is_some_and(|n| *n >= asked);
+                    is_unknown |= kind == Kind::Retry && !supply.has_more;
                 }
             }
         }
+        is_unknown
     }
 }
 

@@ -9,6 +9,32 @@ use super::{ACCOUNT_WINDOW, FRESH, Lanes, PATIENCE, Seen, Started};
 const NOW: Timestamp = Timestamp::from_micros(1_777_000_000_000_000);
 const QUICK: Duration = Duration::from_millis(5);
 
+#[test]
+fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
+    let (account, endpoint) = (mint(NOW), mint(NOW));
+    let at = Instant::now();
+    let seen = Seen { at, changes: 0 };
+    let mut lanes = Lanes::new(8);
+    let look = |lanes: &mut Lanes, wait| {
+        let due = DueEndpoint {
+            endpoint,
+            first: false,
+            retry: Some(wait),
+        };
+        lanes.look(vec![due], Vec::new(), at);
+        lanes.plan(at)
+    };
+    let plan = look(&mut lanes, Duration::ZERO);
+    // One was due, more were asked for: when the others are due only the database knows.
+    assert!(plan.size() > 1);
+    assert!(lanes.claimed(&plan, vec![attempt(endpoint, account, 2)], seen));
+    assert_eq!(lanes.plan(at).next_due, None);
+    let plan = look(&mut lanes, QUICK);
+    assert_eq!(plan.next_due, Some(at + QUICK));
+    let first = Lanes::new(8).claimed(&plan, vec![attempt(endpoint, account, 1)], seen);
+    assert!(!first);
+}
+
 /// Lanes above an endless supply: whatever is claimed is there.
 struct Rig {
     lanes: Lanes,
