@@ -6,6 +6,7 @@
 mod binary;
 mod client;
 mod database;
+mod embeddings;
 mod model;
 mod receiver;
 mod server;
@@ -15,6 +16,7 @@ mod wait;
 
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
+pub use embeddings::EmbeddingsServer;
 pub use model::model_server;
 pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};

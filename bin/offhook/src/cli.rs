@@ -6,6 +6,7 @@ mod doctor;
 mod integration;
 mod invoice;
 mod key;
+mod knowledge;
 mod member;
 mod number;
 mod simulator;
@@ -65,6 +66,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// The embeddings of documents.
+    #[command(subcommand)]
+    Knowledge(knowledge::KnowledgeCommand),
     /// Bring legacy agents in step with their provider.
     #[command(subcommand)]
     Legacy(credential::LegacyCommand),
@@ -145,6 +149,7 @@ impl Cli {
             Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
+            Command::Knowledge(command) => command.run(&start(flags, QUIET)?).await,
             Command::Legacy(command) => command.run(&start(flags, QUIET)?).await,
             Command::Member(command) => command.run(&start(flags, QUIET)?).await,
             Command::Integration(command) => command.run(&start(flags, QUIET)?).await,
@@ -258,6 +263,7 @@ mod tests {
             &format!(
                 "offhook integration set --account {id} --toolkit hubspot --status error --error Denied --json"
             ),
+            "offhook knowledge status --json",
             "offhook voices sync --json",
             "offhook simulator --listen 127.0.0.1:0 --dial-log f --speed 20",
             "offhook webhooks listen --listen 127.0.0.1:0 --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",

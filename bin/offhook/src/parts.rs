@@ -11,7 +11,7 @@ use offhook_documents::ChildExtractor;
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
-use offhook_providers::{ModelRegistry, SimulatedLegacy, voice_library};
+use offhook_providers::{ModelRegistry, SimulatedLegacy, embeddings, voice_library};
 use offhook_services::{
     CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SystemClock,
 };
@@ -103,7 +103,11 @@ pub(crate) fn services(
         .iter()
         .map(|(provider, settings)| voice_library(*provider, settings))
         .collect();
-    Ok(services.with_voice_libraries(libraries.context("section `voices`")?))
+    let services = services.with_voice_libraries(libraries.context("section `voices`")?);
+    Ok(match &settings.embeddings {
+        Some(settings) => services.with_embeddings(embeddings(settings)?),
+        None => services,
+    })
 }
 
 /// The use cases for a command that administers, beside a service that may be running.

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
-use offhook_providers::{ProviderSettings, VoiceLibrarySettings};
+use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
 
 /// The name of the embedded database in the data directory.
 const DATABASE_FILE: &str = "offhook.db";
@@ -72,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) models: BTreeMap<String, ProviderSettings>,
     /// `voices`: the voice providers whose lists are asked for.
     pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
+    /// `knowledge.embeddings`: by what documents are also found by their meaning.
+    pub(crate) embeddings: Option<EmbeddingsSettings>,
     /// `log.format`.
     pub(crate) log_format: LogFormat,
 }

@@ -13,6 +13,12 @@ use crate::Format;
 /// The most text that a document may hold: some four thousand pages.
 pub const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
 
+/// Within so many bytes a page says what encoding it is in (HTML, 4.2.5.4).
+const META_WITHIN: usize = 1024;
+
+/// Says that a text is in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How wide a page is laid out: lines are broken where it is read, not here.
 const PAGE_WIDTH: usize = 100_000;
 
@@ -36,7 +42,7 @@ pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
     let text = match format {
         Format::Text | Format::Markdown => decode(content)?.into_owned(),
         Format::Csv => table::text(&decode(content)?)?,
-        Format::Html => page(&decode(content)?)?,
+        Format::Html => page(&decode_page(content)?)?,
         Format::Pdf => pdf::text(content)?,
         Format::Docx => docx::text(content)?,
     };
@@ -76,6 +82,47 @@ pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
         return Ok(text);
     }
     Ok(WINDOWS_1252.decode_without_bom_handling(content).0)
+}
+
+/// Text of a page in the encoding that it names itself, where nothing else says one.
+fn decode_page(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+    if Encoding::for_bom(content).is_none()
+        && std::str::from_utf8(content).is_err()
+        && !looks_binary(content)
+        && let Some(encoding) = named_encoding(content)
+    {
+        return Ok(encoding.decode_without_bom_handling(content).0);
+    }
+    decode(content)
+}
+
+/// What `<meta charset="…">`, or `content="…; charset=…"`, names at the beginning of a page.
+fn named_encoding(content: &[u8]) -> Option<&'static Encoding> {
+    let head = String::from_utf8_lossy(&content[..content.len().min(META_WITHIN)]);
+    let head = head.to_ascii_lowercase();
+    let (_, rest) = head.split_once("charset=")?;
+    let rest = rest.trim_start_matches(['"', '\'']);
+    let end = rest.find(['"', '\'', ' ', ';', '>', '/'])?;
+    Encoding::for_label(rest[..end].as_bytes())
+}
+
+impl Format {
+    /// The content in UTF-8, where it is text, in a known character set, and says nothing else of itself.
+    #[must_use]
+    pub fn in_utf8(self, content: Vec<u8>, charset: &str) -> Vec<u8> {
+        let is_text = !matches!(self, Self::Pdf | Self::Docx);
+        let known = Encoding::for_label(charset.as_bytes());
+        match known {
+            Some(encoding)
+                if is_text && encoding != UTF_8 && Encoding::for_bom(&content).is_none() =>
+            {
+                // Marked, so that what a page says of itself counts no more.
+                let text = encoding.decode_without_bom_handling(&content).0;
+                [MARK, text.as_bytes()].concat()
+            }
+            _ => content,
+        }
+    }
 }
 
 /// Whether there are characters in it that no text has.
@@ -133,6 +180,49 @@ mod tests {
         assert_eq!(text_of(Format::Text, b"A\xf1o"), "Año");
         assert!(extract(Format::Text, b"MZ\x90\0\x03").is_err());
         assert!(extract(Format::Text, b" \n\t ").is_err());
+    }
+
+    #[test]
+    fn a_page_is_read_in_the_encoding_that_its_server_or_it_itself_names() {
+        for (meta, body, said) in [
+            (
+                "<meta charset=\"shift_jis\">",
+                &b"\x97\xbf\x8b\xe0"[..],
+                "料金",
+            ),
+            (
+                "<meta http-equiv=Content-Type content='text/html; charset=ISO-8859-2'>",
+                b"\xb3\xf3d\xbc",
+                "łódź",
+            ),
+            ("<meta charset=nonsense>", b"A\xf1o", "Año"),
+            ("<meta charset=shift_jis>", "Año".as_bytes(), "Año"),
+        ] {
+            let page = [format!("<html>{meta}<p>").as_bytes(), body].concat();
+            assert!(text_of(Format::Html, &page).contains(said), "{meta}");
+        }
+        let named = |content: &[u8], charset| Format::Text.in_utf8(content.to_vec(), charset);
+        assert_eq!(
+            text_of(Format::Text, &named(b"\xb3\xf3d\xbc", "iso-8859-2")),
+            "łódź"
+        );
+        assert_eq!(
+            text_of(Format::Text, &named("Año".as_bytes(), "utf-8")),
+            "Año"
+        );
+        assert_eq!(
+            text_of(Format::Text, &named(b"\xff\xfeh\0i\0", "latin1")),
+            "hi"
+        );
+        assert_eq!(named(b"A\xf1o", "nonsense"), b"A\xf1o");
+        let pdf = b"%PDF-\xf1".to_vec();
+        assert_eq!(Format::Pdf.in_utf8(pdf.clone(), "latin1"), pdf);
+        let page = b"<meta charset=shift_jis><p>A\xf1o</p>".to_vec();
+        let page = Format::Html.in_utf8(page, "windows-1252");
+        assert!(
+            text_of(Format::Html, &page).contains("Año"),
+            "the server's word goes first"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The ports: what the engine asks of language models, of tools and of carriers. Adapters live in `providers` and
 //! `carriers`; who starts a session brings the tools.
 
+mod embeddings;
 mod knowledge;
 mod tools;
 
@@ -12,6 +13,7 @@ use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId, Voice, VoiceProvider};
 use tokio::sync::mpsc;
 
+pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 

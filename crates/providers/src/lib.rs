@@ -1,7 +1,8 @@
 //! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
-//! answers alike, and every service that
-//! speaks OpenAI's streaming chat completions. [`ModelRegistry`] finds them by the names that agents give.
+//! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
+//! embeddings. [`ModelRegistry`] finds them by the names that agents give.
 
+mod embeddings;
 mod legacy;
 mod openai;
 mod registry;
@@ -9,6 +10,7 @@ mod scripted;
 mod sse;
 mod voices;
 
+pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;

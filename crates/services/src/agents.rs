@@ -332,7 +332,7 @@ impl Agents {
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
             self.0.check_publishable(&config)?;
             self.check_voice(&config).await?;
-            // A version that was published before keeps the tools that it pinned then.
+            // A version that was published before keeps the tools and documents that it pinned then.
             let tools = match before.published_at {
                 None => self.0.tools_of(account, &config).await?.map_err(refused)?,
                 Some(_) => Vec::new(),

@@ -2,12 +2,15 @@
 
 mod agent;
 mod content;
+mod embedder;
 mod fetch;
 mod folders;
 mod index;
 mod librarian;
+mod meaning;
 mod search;
 mod selection;
+mod vectors;
 
 use std::sync::Arc;
 
@@ -21,9 +24,10 @@ use offhook_storage::{
 use crate::folding::fold;
 use crate::{Page, PageRequest, Shared};
 
-pub(crate) use agent::{AgentKnowledge, WithSearch};
+pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
 pub use content::{DocumentFile, NewContent};
 pub use librarian::Librarian;
+pub(crate) use meaning::Meaning;
 pub use search::SearchHit;
 pub(crate) use selection::named;
 

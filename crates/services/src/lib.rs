@@ -33,15 +33,16 @@ mod voices;
 mod webhooks;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use offhook_documents::Extractor;
 use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::Embeddings;
 use offhook_engine::ports::VoiceLibrary;
 use offhook_engine::ports::{Carrier, Models};
 use offhook_storage::Store;
@@ -124,6 +125,8 @@ pub struct Wakes {
     pub batches: Arc<Notify>,
     /// A document waits to be read, or one was deleted.
     pub librarian: Arc<Notify>,
+    /// A document waits to be embedded.
+    pub embedder: Arc<Notify>,
 }
 
 pub(crate) struct Shared {
@@ -146,6 +149,8 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
+    /// Search by meaning, where an embeddings endpoint is configured.
+    pub(crate) meaning: OnceLock<knowledge::Meaning>,
     /// The requests that placed the calls that wait here.
     pub(crate) placed_by: calls::PlacedBy,
     /// This process is being stopped.
@@ -203,6 +208,7 @@ impl Services {
             feed: Feed::default(),
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
+            meaning: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             stopping: AtomicBool::new(false),
         });
@@ -348,6 +354,13 @@ impl Services {
     #[must_use]
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
+        self
+    }
+
+    /// The same, with an endpoint by which documents are also found by their meaning. The first one given stays.
+    #[must_use]
+    pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
+        let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
         self
     }
 

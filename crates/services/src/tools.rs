@@ -15,6 +15,7 @@ use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
+use crate::knowledge::SEARCH;
 use crate::{Page, PageRequest, Shared};
 
 pub(crate) use toolbox::Toolbox;
@@ -163,9 +164,16 @@ impl ToolShelf {
         }
     }
 
-    /// What only this service can know of a tool: whether its schema is one, where its URL leads, and which numbers are
-    /// called here. The URL gets its normal form.
+    /// What only this service can know of a tool: which name is its own, whether its schema is one, where its URL leads,
+    /// and which numbers are called here. The URL gets its normal form.
     fn check(&self, tool: &mut Tool) -> Result<(), FieldError> {
+        if tool.name == SEARCH {
+            let message = format!(
+                "`{SEARCH}` is how models search an agent's documents \
+                 (`config.knowledge_base.mode` `tool`): choose another name"
+            );
+            return Err(FieldError::new("name", message));
+        }
         schema::check(&tool.parameters)
             .map_err(|message| FieldError::new("parameters", message))?;
         if let Some(http) = &mut tool.http {

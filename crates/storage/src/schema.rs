@@ -248,6 +248,57 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    knowledge_turns (work, account_id) {
+        work -> Text,
+        account_id -> sql::Uuid,
+        turn -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_embedding_jobs (document_id) {
+        document_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        model -> Text,
+        tries -> Integer,
+        error -> Nullable<Text>,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_embeddings (document_id, model, ordinal) {
+        document_id -> sql::Uuid,
+        model -> Text,
+        ordinal -> Integer,
+        dimension -> Integer,
+        vectors -> Binary,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_embedded (document_id) {
+        document_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        model -> Text,
+        passages -> Integer,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     conversations (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -777,6 +828,7 @@ joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_passages);
 allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_pins);
+allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_embedded);
 allow_tables_to_appear_in_same_query!(agents, knowledge_pins);
 allow_tables_to_appear_in_same_query!(accounts, api_keys);
 allow_tables_to_appear_in_same_query!(agents, conversations);

@@ -51,4 +51,52 @@ both! {
         let found = account.client.post("/v1/knowledge/search", query).send().await.assert(200);
         assert_eq!(found["data"][0]["document_id"], pdf["id"]);
     }
+
+    async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let pool = read(&account, "pool.txt", b"The pool opens at nine.").await;
+        let menu = read(&account, "menu.txt", b"Breakfast is served until ten.").await;
+        let bye = json!({"name": "bye", "description": "Ends the call.", "kind": "end_call"});
+        let bye = account.post("/v1/agents/tools", bye).send().await.assert(201);
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": "say: Let me look.\ncall: search_knowledge {\"query\":\"When does the POOL open?\"}\n\
+                                  then: And breakfast?\ncall: search_knowledge {\"query\":\"breakfast\"}\n\
+                                  then: Goodbye.\ncall: search_knowledge {\"question\":1}\ncall: bye",
+                "first_message": "Hello.",
+                "llm": {"provider": "scripted", "model": "scripted"},
+                "conversation": {"turns": {"silence_timeout_s": 120}},
+                "knowledge_base": {"mode": "tool", "doc_ids": [pool["id"]], "top_k": 1},
+                "tool_ids": [bye["id"]],
+            }))
+            .await;
+        let handle = account.call(&agent, "+5215512345678").await;
+        let call = account.ended(&handle).await;
+        let target = format!("/v1/conversations/{}", text(&call["conversation_id"]));
+        let conversation = account.read(&target).await;
+        let turns = conversation["transcript"].as_array().into_iter().flatten();
+        let turns: Vec<_> = turns
+            .filter(|turn| turn["role"] != "user")
+            .map(|turn| format!("{}: {}", text(&turn["role"]), text(&turn["text"])))
+            .collect();
+        assert_eq!(
+            turns,
+            [
+                "agent: Hello.",
+                "agent: Let me look.",
+                "tool: search_knowledge({\"query\":\"When does the POOL open?\"}) → [pool.txt]\nThe pool opens at nine.",
+                "agent: And breakfast?",
+                "tool: search_knowledge({\"query\":\"breakfast\"}) → The documents say nothing about it.",
+                "agent: Goodbye.",
+                "tool: search_knowledge({\"question\":1}) → `query` must be a string that says what to look for.",
+                "tool: bye({}) → Done.",
+            ],
+            "{call}"
+        );
+        // What the agent's version does not name is none of its answers.
+        let query = json!({"query": "breakfast"});
+        let found = account.post("/v1/knowledge/search", query).send().await.assert(200);
+        assert_eq!(found["data"][0]["document_id"], menu["id"]);
+    }
 }

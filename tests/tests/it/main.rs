@@ -14,6 +14,7 @@ mod conversations;
 mod crashes;
 mod deliveries;
 mod doctor;
+mod embeddings;
 mod faults;
 mod hang_up;
 mod idempotency;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use offhook_domain::{Plan, PlanTerms, Plans, VoiceProvider};
-use offhook_providers::{ProviderSettings, VoiceLibrarySettings};
+use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
 use url::{Position, Url};
 
 use super::given::{Given, Raw};
@@ -25,6 +25,7 @@ const CALL_IP_PER_MINUTE: u32 = 10;
 const MAX_PER_MINUTE: u32 = offhook_ratelimit::MAX_PER_MINUTE;
 const MAX_DAYS: u32 = 36_500;
 const MAX_AMOUNT: u32 = 1_000_000_000;
+const MAX_DIMENSIONS: u32 = 8_192;
 const MAX_LIVE_CALLS: u32 = 1_000_000;
 const MAX_SPEED: f64 = 10_000.0;
 
@@ -62,6 +63,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         },
         models: models(given)?,
         voices: voices(given)?,
+        embeddings: embeddings(given)?,
         log_format: given
             .read("log.format", log_format)?
             .unwrap_or(LogFormat::Pretty),
@@ -223,6 +225,31 @@ fn voices(
         }
     }
     Ok(voices)
+}
+
+fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>, SettingsError> {
+    let base_url = given.read("knowledge.embeddings.base_url", base_url)?;
+    let model = given.read("knowledge.embeddings.model", Raw::text)?;
+    let api_key = given.read("knowledge.embeddings.api_key", Raw::text)?;
+    let dimensions = given.read("knowledge.embeddings.dimensions", |raw| {
+        raw.integer(1, MAX_DIMENSIONS)
+    })?;
+    let missing = |name: &str| {
+        SettingsError(format!(
+            "setting `knowledge.embeddings.{name}` is missing: embeddings need `base_url` and `model`"
+        ))
+    };
+    match (base_url, model) {
+        (Some(base_url), Some(model)) => Ok(Some(EmbeddingsSettings {
+            base_url,
+            model,
+            api_key,
+            dimensions,
+        })),
+        (None, None) if api_key.is_none() && dimensions.is_none() => Ok(None),
+        (None, _) => Err(missing("base_url")),
+        (_, None) => Err(missing("model")),
+    }
 }
 
 fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, SettingsError> {

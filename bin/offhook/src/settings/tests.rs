@@ -149,6 +149,11 @@ fn a_file_holds_every_section() {
         [models.openai]
         base_url = "https://api.openai.com/v1"
         api_key = "sk-secret"
+        [knowledge.embeddings]
+        base_url = "http://127.0.0.1:8080/v1"
+        model = "small"
+        api_key = "sk-secret"
+        dimensions = 512
     "#;
     let settings = file(text).unwrap();
     settings.check_serving().unwrap();
@@ -167,6 +172,15 @@ fn a_file_holds_every_section() {
     assert_eq!(
         settings.models["openai"].api_key.as_deref(),
         Some("sk-secret")
+    );
+    let embeddings = settings.embeddings.unwrap();
+    assert_eq!(
+        (embeddings.base_url.as_str(), embeddings.model.as_str()),
+        ("http://127.0.0.1:8080/v1", "small")
+    );
+    assert_eq!(
+        (embeddings.api_key.as_deref(), embeddings.dimensions),
+        (Some("sk-secret"), Some(512))
     );
 }
 
@@ -274,6 +288,14 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
         (
             "setting `models.mine.base_url` is missing: give the URL that the service's paths follow",
             file("models.mine.api_key = \"x\""),
+        ),
+        (
+            "setting `knowledge.embeddings.model` is missing: embeddings need `base_url` and `model`",
+            file("knowledge.embeddings.base_url = \"https://api.openai.com/v1\""),
+        ),
+        (
+            "setting `knowledge.embeddings.base_url` is missing: embeddings need `base_url` and `model`",
+            variable("OFFHOOK_KNOWLEDGE__EMBEDDINGS__API_KEY", "sk-x"),
         ),
         (
             "setting `http.tls_cert` needs `http.tls_key`: name the file of its private key, or remove both",

@@ -12,8 +12,8 @@ use super::search::{Scope, search};
 use crate::Shared;
 use crate::dialer::insist;
 
-/// The name of the function that a model looks things up with; no tool of an account has it.
-const SEARCH: &str = "search_knowledge";
+/// The name of the function that a model looks things up with: no tool of an account may have it.
+pub(crate) const SEARCH: &str = "search_knowledge";
 
 const DESCRIPTION: &str =
     "Finds passages of the agent's documents. Use it before you answer a question of fact.";
@@ -63,7 +63,7 @@ impl AgentKnowledge {
             return Ok(Vec::new());
         }
         let scope = Scope::Documents(documents);
-        let hits = search(store, self.account, question, self.top_k, scope).await?;
+        let hits = search(&self.shared, self.account, question, self.top_k, scope).await?;
         let passages = hits.into_iter().map(|hit| Passage {
             document: hit.document_name,
             text: hit.text,
@@ -97,7 +97,7 @@ impl Tools for WithSearch {
             parameters: PARAMETERS.into(),
         };
         let others = self.tools.definitions();
-        // One of the account's own of this name would be hidden by it.
+        // Tools that were made before the name was taken.
         let others = others.iter().filter(|tool| &*tool.name != SEARCH).cloned();
         std::iter::once(search).chain(others).collect()
     }

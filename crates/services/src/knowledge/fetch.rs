@@ -9,23 +9,35 @@ use reqwest::{Method, Response};
 use tokio::time::timeout;
 
 /// How long an address may take to give its whole content.
-const LIMIT: Duration = Duration::from_secs(15);
+pub(super) const LIMIT: Duration = Duration::from_secs(15);
 
 /// As much as an upload may have (decision 1.4).
 pub(super) const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// What an address holds, or a sentence that says why it could not be had.
-pub(super) async fn fetch(client: &GuardedClient, url: &str) -> Result<(Format, Vec<u8>), String> {
+/// What an address holds.
+pub(super) struct Fetched {
+    pub(super) format: Format,
+    pub(super) content: Vec<u8>,
+    /// The character set that the server names.
+    pub(super) charset: Option<String>,
+}
+
+/// What an address holds, or a sentence that says why it could not be had within `limit`.
+pub(super) async fn fetch(
+    client: &GuardedClient,
+    url: &str,
+    limit: Duration,
+) -> Result<Fetched, String> {
     let target = TargetUrl::parse(url, client.policy())
         .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
-    timeout(LIMIT, get(client, &target))
+    timeout(limit, get(client, &target))
         .await
         .unwrap_or_else(|_| {
             Err("The address took longer than 15 seconds: send the file itself.".to_owned())
         })
 }
 
-async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<(Format, Vec<u8>), String> {
+async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<Fetched, String> {
     let request = client
         .request(Method::GET, target)
         .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
@@ -46,7 +58,19 @@ async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<(Format, Vec<
     let kind = response.headers().get(CONTENT_TYPE).cloned();
     let kind = kind.as_ref().and_then(|value| value.to_str().ok());
     let content = body(response).await?;
-    Ok((format(kind, target, &content)?, content))
+    Ok(Fetched {
+        format: format(kind, target, &content)?,
+        content,
+        charset: kind.and_then(charset),
+    })
+}
+
+/// The parameter `charset` of a media type.
+fn charset(kind: &str) -> Option<String> {
+    let parameters = kind.split(';').skip(1);
+    let mut named = parameters.filter_map(|parameter| parameter.split_once('='));
+    let (_, value) = named.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+    Some(value.trim().trim_matches('"').to_owned())
 }
 
 async fn body(mut response: Response) -> Result<Vec<u8>, String> {

@@ -1,5 +1,5 @@
 //! Reading documents: each is claimed with a lease by one worker of one process, read, cut, and stored in short steps
-//! that the claim fences.
+//! that the claim fences. Beside it their passages are embedded, where there is an endpoint for that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use offhook_storage::{ClaimedDocument, Fenced, ReadDocument, StoreError};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::embedder::Embedder;
 use super::{content, fetch, index};
 use crate::Shared;
 use crate::dialer::insist;
@@ -37,6 +38,7 @@ pub struct Librarian {
     shared: Arc<Shared>,
     extractor: Arc<dyn Extractor>,
     client: GuardedClient,
+    fetch_limit: Duration,
 }
 
 /// How a reading ended.
@@ -61,7 +63,15 @@ impl Librarian {
             shared,
             extractor,
             client,
+            fetch_limit: fetch::LIMIT,
         }
+    }
+
+    /// The same, with another limit than 15 seconds on the fetching of an address; for tests.
+    #[must_use]
+    pub const fn fetch_within(mut self, limit: Duration) -> Self {
+        self.fetch_limit = limit;
+        self
     }
 
     /// Works until `stop`. What is being read then is given back.
@@ -73,10 +83,14 @@ impl Librarian {
                 tracing::error!(%error, "documents of an earlier process could not be released");
             }
         }
+        let embedder = Embedder {
+            shared: self.shared.clone(),
+        };
         let librarian = Arc::new(self);
-        let workers: Vec<_> = (0..WORKERS)
+        let mut workers: Vec<_> = (0..WORKERS)
             .map(|_| tokio::spawn(librarian.clone().work(stop.clone())))
             .collect();
+        workers.push(tokio::spawn(embedder.run(stop)));
         for worker in workers {
             if worker.await.is_err() {
                 tracing::error!("a reader of documents panicked");
@@ -124,6 +138,7 @@ impl Librarian {
                 self.log(id, &ended);
                 let at = self.shared.clock.now();
                 insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
+                self.shared.wakes.embedder.notify_one();
             }
             Ok(Ended::Untried) => {
                 store.release_document(id, claim, true).await?;
@@ -157,16 +172,16 @@ impl Librarian {
         }
         let store = &self.shared.store;
         let document = &claimed.document;
-        let (format, content) = match &document.url {
-            Some(url) => match fetch::fetch(&self.client, url).await {
-                Ok(fetched) => fetched,
+        let (format, content, charset) = match &document.url {
+            Some(url) => match fetch::fetch(&self.client, url, self.fetch_limit).await {
+                Ok(fetched) => (fetched.format, fetched.content, fetched.charset),
                 Err(sentence) => return Ok(failed(sentence)),
             },
             None => {
                 let content = insist(|| store.document_upload(document.id)).await?;
                 let format = document.mime_type.as_deref().and_then(Format::of_mime_type);
                 match content.zip(format) {
-                    Some((content, format)) => (format, content),
+                    Some((content, format)) => (format, content, None),
                     // Deleted since.
                     None => return Ok(Ended::Lost),
                 }
@@ -182,6 +197,11 @@ impl Librarian {
             mime_type: format.mime_type().to_owned(),
             size_bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
             content_hash: content::hash(&content),
+            embed_by: self.shared.meaning.get().map(|m| m.model().to_owned()),
+        };
+        let content = match charset {
+            Some(charset) => format.in_utf8(content, &charset),
+            None => content,
         };
         let text = match self.extractor.extract(format, content).await {
             Ok(text) => text,

@@ -3,6 +3,9 @@
 //! What a word counts in a passage is stored with it, so a search adds numbers up. A common word is walked from where it
 //! counts most, and no further than [`WALK`] documents; the best documents are then completed with the words that were
 //! cut short. So a search costs the same however many documents there are.
+//!
+//! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
+//! one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,8 +13,12 @@ use offhook_documents::{IMPACT_ONE, words};
 use offhook_domain::json::{Fields, Json, item_path};
 use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{Posting, Store, StoreError};
+use tokio::time::Instant;
 
+use super::meaning::Meaning;
+use super::vectors::{best_first, fused};
 use super::{Knowledge, KnowledgeError, index};
+use crate::Shared;
 
 /// Documents that a word is followed to.
 const WALK: i64 = 1_000;
@@ -27,6 +34,9 @@ const AT_ONCE: usize = 500;
 
 /// Passages that may vanish while they are looked up, for each that is asked for, and some more.
 const SPARE: usize = 50;
+
+/// Passages of each order that become one order.
+const FUSED: usize = 100;
 
 /// Documents or folders that a search may name.
 const MAX_NAMED: usize = 1_000;
@@ -90,7 +100,7 @@ impl Knowledge {
                 Scope::Documents(all.into_iter().collect())
             }
         };
-        Ok(search(&self.0.store, account, query, top_k, scope).await?)
+        Ok(search(&self.0, account, query, top_k, scope).await?)
     }
 }
 
@@ -112,14 +122,68 @@ fn ids<Id>(
     Ok(Some(read.collect::<Result<_, _>>()?))
 }
 
-/// The `top_k` passages that fit best, best first.
+/// The `top_k` passages that fit the query best, best first: by words, and by meaning where that can be had.
 pub(super) async fn search(
-    store: &Store,
+    shared: &Shared,
     account: AccountId,
     query: &str,
     top_k: usize,
     scope: Scope,
 ) -> Result<Vec<SearchHit>, StoreError> {
+    let store = &shared.store;
+    let ranked = match shared.meaning.get() {
+        None => by_words(store, account, query, &scope).await?,
+        Some(meaning) => by_both(store, meaning, (account, query), &scope).await?,
+    };
+    let places = ranked.iter().map(|(place, _)| *place);
+    let places = places.take(2 * top_k + SPARE).collect();
+    let found = store.found_passages(account, places, top_k).await?;
+    let scores: HashMap<_, _> = ranked.into_iter().collect();
+    let hits = found.into_iter().map(|passage| SearchHit {
+        score: scores
+            .get(&(passage.document_id, passage.ordinal))
+            .map_or(0.0, |score| (score * 1_000_000.0).round() / 1_000_000.0),
+        document_id: passage.document_id,
+        document_name: passage.document_name,
+        text: passage.content,
+    });
+    Ok(hits.collect())
+}
+
+/// The passages that have the query's words, and those that mean the like, in one order.
+async fn by_both(
+    store: &Store,
+    meaning: &Meaning,
+    (account, query): (AccountId, &str),
+    scope: &Scope,
+) -> Result<Vec<(Place, f64)>, StoreError> {
+    let began = Instant::now();
+    let (ranked, question) = tokio::join!(
+        by_words(store, account, query, scope),
+        meaning.of_question(query)
+    );
+    let mut ranked = ranked?;
+    let Some(question) = question else {
+        return Ok(ranked);
+    };
+    let (within, scope) = ((store, account), (scope, documents_of(&ranked, COMPLETED)));
+    let nearest = meaning.nearest_in_time(began, within, question, scope, FUSED);
+    Ok(match nearest.await? {
+        None => ranked,
+        Some(nearest) => {
+            ranked.truncate(FUSED);
+            fused([&ranked, &nearest])
+        }
+    })
+}
+
+/// The passages that have the query's words, best first.
+async fn by_words(
+    store: &Store,
+    account: AccountId,
+    query: &str,
+    scope: &Scope,
+) -> Result<Vec<(Place, f64)>, StoreError> {
     let words = rare(store, account, query).await?;
     if words.is_empty() {
         return Ok(Vec::new());
@@ -138,25 +202,12 @@ pub(super) async fn search(
             scores.add(&found);
             let cut = cut_short(&found);
             if !cut.is_empty() {
-                let best = scores.best_documents(COMPLETED);
+                let best = documents_of(&scores.ranked(), COMPLETED);
                 scores.add(&store.postings_within(best, cut).await?);
             }
         }
     }
-    let ranked = scores.ranked();
-    let places = ranked.iter().map(|(place, _)| *place);
-    let places = places.take(2 * top_k + SPARE).collect();
-    let found = store.found_passages(account, places, top_k).await?;
-    let scores: HashMap<_, _> = ranked.into_iter().collect();
-    let hits = found.into_iter().map(|passage| SearchHit {
-        score: scores
-            .get(&(passage.document_id, passage.ordinal))
-            .map_or(0.0, |score| (score * 10_000.0).round() / 10_000.0),
-        document_id: passage.document_id,
-        document_name: passage.document_name,
-        text: passage.content,
-    });
-    Ok(hits.collect())
+    Ok(scores.ranked())
 }
 
 /// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency.
@@ -203,7 +254,18 @@ fn cut_short(found: &[Posting]) -> Vec<String> {
     cut.map(|(word, _)| word.to_owned()).collect()
 }
 
-type Place = (DocumentId, i32);
+/// A passage: its document, and its place in there.
+pub(super) type Place = (DocumentId, i32);
+
+/// The documents of the best passages, the first `most` of them.
+fn documents_of(ranked: &[(Place, f64)], most: usize) -> Vec<DocumentId> {
+    let mut seen = HashSet::new();
+    let documents = ranked.iter().map(|((document, _), _)| *document);
+    documents
+        .filter(|document| seen.insert(*document))
+        .take(most)
+        .collect()
+}
 
 /// What passages have come to so far.
 struct Scores {
@@ -236,29 +298,9 @@ impl Scores {
         }
     }
 
-    /// The documents of the best passages.
-    fn best_documents(&self, most: usize) -> Vec<DocumentId> {
-        let mut best = Vec::new();
-        let mut seen = HashSet::new();
-        for ((document, _), _) in self.ranked() {
-            if seen.insert(document) {
-                best.push(document);
-            }
-            if best.len() == most {
-                break;
-            }
-        }
-        best
-    }
-
-    /// Best first; of equals the older document, then the earlier passage.
+    /// Best first.
     fn ranked(&self) -> Vec<(Place, f64)> {
-        let mut ranked: Vec<(Place, f64)> = self
-            .passages
-            .iter()
-            .map(|(place, score)| (*place, *score))
-            .collect();
-        ranked.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
-        ranked
+        let ranked = self.passages.iter();
+        best_first(ranked.map(|(place, score)| (*place, *score)).collect())
     }
 }

@@ -202,8 +202,8 @@ pub(crate) async fn change(
     Ok(true)
 }
 
-/// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools.
-/// `false` if the status has changed, or there is no such version, or one of the tools is gone.
+/// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and
+/// knowledge. `false` if the status has changed, or there is no such version, or one of the tools is gone.
 pub(crate) async fn publish(
     conn: &mut Conn,
     account: AccountId,
@@ -230,8 +230,11 @@ pub(crate) async fn publish(
     };
     // A published version is immutable: what it pinned the first time stays (interface, rule 2 on versions).
     let is_first = before.published_at.is_none();
-    if is_first && !tools::pin(conn, account, id, new.version, &new.tools).await? {
-        return Ok(false);
+    if is_first {
+        if !tools::pin(conn, account, id, new.version, &new.tools).await? {
+            return Ok(false);
+        }
+        super::pins::pin(conn, account, (id, new.version), new.knowledge).await?;
     }
     diesel::update(versions::table.find((V(id), new.version)))
         .set((

@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
 use super::super::{Conn, dialect};
+use super::turns;
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
     knowledge_postings as postings, knowledge_terms as terms, knowledge_uploads as uploads,
@@ -15,14 +16,14 @@ use crate::{ClaimedDocument, Document, NewPassage, NewPosting, ReadDocument, Sto
 /// The word that counts passages.
 const EVERY: &str = "";
 
-/// Claims the document that has waited longest.
+/// Claims the oldest waiting document of the account whose last turn was longest ago.
 pub(crate) async fn claim(
     conn: &mut Conn,
     claim: ClaimId,
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<ClaimedDocument>, StoreError> {
-    let Some(id) = dialect::waiting_document(conn, now).await? else {
+    let Some(id) = next(conn, now).await? else {
         return Ok(None);
     };
     let tries: i32 = diesel::update(documents::table.find(V(id)))
@@ -44,6 +45,16 @@ pub(crate) async fn claim(
         claim,
         tries,
     }))
+}
+
+async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
+    for account in turns::to_read(conn).await? {
+        if let Some(id) = dialect::waiting_document(conn, account, now).await? {
+            turns::take(conn, turns::READ, account).await?;
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// Takes every claim back: on the embedded database, at the start of its one process.
@@ -225,7 +236,7 @@ pub(crate) async fn finish(
         DocumentStatus::Failed
     };
     let (read, error) = (ended.as_ref().ok(), ended.as_ref().err());
-    let changed = diesel::update(documents::table)
+    let finished: Option<AccountId> = diesel::update(documents::table)
         .filter(
             documents::id
                 .eq(V(id))
@@ -242,10 +253,15 @@ pub(crate) async fn finish(
             documents::lease_expires_at.eq(None::<V<Timestamp>>),
             documents::updated_at.eq(V(at)),
         ))
-        .execute(conn)
-        .await?;
-    if changed == 0 {
+        .returning(documents::account_id)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(account) = finished else {
         return Ok(false);
+    };
+    if let Some(model) = read.and_then(|read| read.embed_by.as_deref()) {
+        super::embeddings::order(conn, (id, account), model).await?;
     }
     diesel::delete(uploads::table.find(V(id)))
         .execute(conn)

@@ -12,17 +12,13 @@ use crate::{PinningAgent, StoreError};
 /// Documents that are pinned in one statement.
 const AT_ONCE: usize = 500;
 
-/// Pins what a version names, as it is now; what is missing is left out. Pins of an earlier publication of the version
-/// go.
-pub(crate) async fn replace(
+/// Pins what a version names, as it is now, for a version that has nothing pinned; what is missing is left out.
+pub(crate) async fn pin(
     conn: &mut Conn,
     account: AccountId,
     (agent, version): (AgentId, i32),
     (ids, folders): (Vec<DocumentId>, Vec<FolderId>),
 ) -> Result<(), StoreError> {
-    diesel::delete(pins::table.filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version))))
-        .execute(conn)
-        .await?;
     let mut named = super::documents::within(conn, account, folders).await?;
     named.extend(ids);
     // In id order, so that two publications never wait for each other.

@@ -112,7 +112,7 @@ pub struct Publication {
     pub note: Option<String>,
     /// The tools to pin when the version is published for the first time, in the configuration's order.
     pub tools: Vec<ToolId>,
-    /// What it answers from: these documents, and those that are in these folders now.
+    /// What to pin then as what it answers from: these documents, and those that are in these folders now.
     pub knowledge: (Vec<DocumentId>, Vec<FolderId>),
     /// When.
     pub at: Timestamp,

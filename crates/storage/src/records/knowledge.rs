@@ -156,6 +156,8 @@ pub struct ReadDocument {
     pub size_bytes: i64,
     /// SHA-256 of what was read.
     pub content_hash: Vec<u8>,
+    /// The model that its passages are to be embedded by.
+    pub embed_by: Option<String>,
 }
 
 /// A passage that was found.
@@ -169,4 +171,50 @@ pub struct FoundPassage {
     pub ordinal: i32,
     /// Its text.
     pub content: String,
+}
+
+/// A document that this process is to embed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddingJob {
+    /// The document.
+    pub document: DocumentId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// The fence of the claim.
+    pub claim: ClaimId,
+    /// How often it has failed.
+    pub tries: i32,
+}
+
+/// Vectors of some passages of a document that follow one another.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+pub struct PassageVectors {
+    /// The document.
+    pub document: DocumentId,
+    /// The first passage.
+    pub ordinal: i32,
+    /// Bytes of each vector.
+    pub dimension: i32,
+    /// The vectors: signed bytes, parallel to what the model gave.
+    pub vectors: Vec<u8>,
+}
+
+/// A document all of whose passages have vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable)]
+pub struct EmbeddedDocument {
+    /// The document.
+    pub document: DocumentId,
+    /// Its passages.
+    pub passages: i32,
+}
+
+/// How far the work of an embedding model is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingState {
+    /// Documents that have its vectors.
+    pub embedded: i64,
+    /// Documents that wait for them.
+    pub waiting: i64,
+    /// Up to 100 documents that the model has refused three times, and why.
+    pub given_up: Vec<(DocumentId, Option<String>)>,
 }

@@ -123,11 +123,9 @@ impl Store {
         publication: Publication,
     ) -> Result<Option<(Agent, Option<String>)>, StoreError> {
         write!(self, |conn| {
-            let (version, knowledge) = (publication.version, publication.knowledge.clone());
             if !queries::agents::publish(conn, account, id, publication).await? {
                 return Ok(Verdict::Rollback(None));
             }
-            queries::pins::replace(conn, account, (id, version), knowledge).await?;
             let Some(agent) = queries::agents::find(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(None));
             };

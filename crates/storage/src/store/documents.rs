@@ -143,6 +143,7 @@ impl Store {
             }
             let agents = queries::pins::agents(conn, account, id).await?;
             queries::pins::forget(conn, id).await?;
+            queries::embeddings::forget(conn, id).await?;
             queries::ingestion::remove_passages(conn, account, id).await?;
             queries::documents::delete(conn, account, id, at).await?;
             Ok(Verdict::Commit(Some(agents)))

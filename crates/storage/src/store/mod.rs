@@ -8,6 +8,7 @@ mod calls;
 mod conversation_retention;
 mod credentials;
 pub(crate) mod documents;
+mod embeddings;
 mod folders;
 mod ingestion;
 mod integrations;

@@ -36,7 +36,7 @@ fn new_document(account: AccountId, name: &str, at: Timestamp) -> NewDocument {
     }
 }
 
-async fn document(store: &Store, account: AccountId, at: Timestamp) -> DocumentId {
+pub(crate) async fn document(store: &Store, account: AccountId, at: Timestamp) -> DocumentId {
     let new = new_document(account, "Prices", at);
     let id = new.document.id;
     assert!(store.create_document(new).await.unwrap());
@@ -91,11 +91,26 @@ fn read_document() -> ReadDocument {
         mime_type: "text/plain".to_owned(),
         size_bytes: 3,
         content_hash: vec![1; 32],
+        embed_by: None,
     }
 }
 
 async fn claim(store: &Store) -> ClaimedDocument {
     store.claim_document(T0).await.unwrap().unwrap()
+}
+
+/// Ends the reading of a document that is to be embedded by a model.
+pub(crate) async fn finished(store: &Store, by: Option<&str>) {
+    let claimed = claim(store).await;
+    let read = ReadDocument {
+        embed_by: by.map(str::to_owned),
+        ..read_document()
+    };
+    let done = store
+        .finish_document(claimed.document.id, claimed.claim, Ok(read), T0)
+        .await
+        .unwrap();
+    assert_eq!(done, Fenced::Done);
 }
 
 /// Reads a document whose words are these.
@@ -391,9 +406,61 @@ contract! {
         let affected = store.delete_document(shop.account, inside_id, T0).await.unwrap().unwrap();
         assert_eq!(affected.iter().map(|a| (a.id, a.name.as_str())).collect::<Vec<_>>(), [(agent, "Eva")]);
         assert_eq!(pinned(1).await, [named]);
-        // Published again, the version names nothing any more.
-        publish(&shop, agent, (AgentStatus::Active, AgentStatus::Active), Default::default()).await;
-        assert_eq!(pinned(1).await, []);
-        assert_eq!(store.delete_document(shop.account, named, T0).await.unwrap(), Some(vec![]));
+        // A published version is immutable: published again, it answers from what it did.
+        let late = document(&store, shop.account, T0).await;
+        read(&store, vec![posting("pool", "0:1")]).await;
+        let active = (AgentStatus::Active, AgentStatus::Active);
+        for knowledge in [Default::default(), (vec![named, late], vec![])] {
+            publish(&shop, agent, active, knowledge).await;
+            assert_eq!(pinned(1).await, [named]);
+        }
+        let affected = store.delete_document(shop.account, named, T0).await.unwrap().unwrap();
+        assert_eq!(affected.iter().map(|a| a.id).collect::<Vec<_>>(), [agent]);
+        publish(&shop, agent, active, (vec![named], vec![])).await;
+        assert_eq!(pinned(1).await, [], "what is deleted is missing until another version is published");
+        assert_eq!(store.delete_document(shop.account, late, T0).await.unwrap(), Some(vec![]));
+    }
+
+    async fn accounts_have_their_documents_read_in_turn(store: Store) {
+        let shops = [Shop::new(&store).await, Shop::new(&store).await, Shop::new(&store).await];
+        let mut many = Vec::new();
+        for number in 0..6 {
+            many.push(document(&store, shops[0].account, after(number)).await);
+        }
+        let next = async || {
+            let claimed = claim(&store).await;
+            store.finish_document(claimed.document.id, claimed.claim, Ok(read_document()), T0).await.unwrap();
+            claimed.document.id
+        };
+        assert_eq!(next().await, many[0], "the oldest of an account first");
+        let mut few = Vec::new();
+        for shop in &shops[1..] {
+            for number in 10..12 {
+                few.push(document(&store, shop.account, after(number)).await);
+            }
+        }
+        let mut read = Vec::new();
+        for _ in 0..9 {
+            read.push(next().await);
+        }
+        // Who has just come has not had a turn; the two of one moment are in the order of their accounts.
+        let (b, c) = if shops[1].account < shops[2].account { (0, 2) } else { (2, 0) };
+        let expected = [few[b], few[c], many[1], few[b + 1], few[c + 1], many[2], many[3], many[4], many[5]];
+        assert_eq!(read, expected);
+        assert!(store.claim_document(T0).await.unwrap().is_none());
+    }
+
+    async fn one_that_is_read_leaves_the_turn_to_the_others(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let first = document(&store, shop.account, T0).await;
+        let second = document(&store, shop.account, after(1)).await;
+        assert_eq!(claim(&store).await.document.id, first);
+        let theirs = document(&store, other.account, after(2)).await;
+        assert_eq!(claim(&store).await.document.id, theirs);
+        assert_eq!(claim(&store).await.document.id, second, "none is kept waiting for nobody");
+        assert!(store.claim_document(T0).await.unwrap().is_none());
+        // Whoever lost its reader is first again.
+        pass(&store, 60);
+        assert_eq!(claim(&store).await.document.id, theirs);
     }
 }

@@ -16,6 +16,8 @@ mod conversation_retention;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod embeddings;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod filters;

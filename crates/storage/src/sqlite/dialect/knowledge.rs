@@ -8,18 +8,21 @@ use serde::Serialize;
 
 use super::super::Conn;
 use crate::schema::{
-    knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
+    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_gone as gone,
+    knowledge_passages as passages,
 };
 use crate::sql;
 use crate::sql::V;
 use crate::{NewPassage, NewPosting, StoreError};
 
-/// The document that has waited longest and that nobody reads.
+/// The account's document that has waited longest and that nobody reads.
 pub(crate) async fn waiting_document(
     conn: &mut Conn,
+    account: AccountId,
     judged_at: Timestamp,
 ) -> Result<Option<DocumentId>, StoreError> {
     Ok(documents::table
+        .filter(documents::account_id.eq(V(account)))
         // Written out, so that the partial index is seen to apply.
         .filter(diesel::dsl::sql::<Bool>(
             "knowledge_documents.status = 'processing'",
@@ -31,6 +34,31 @@ pub(crate) async fn waiting_document(
         )
         .order((documents::created_at, documents::id))
         .select(documents::id)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// The account's oldest document that is to be embedded by the model and that nobody embeds.
+pub(crate) async fn waiting_embedding(
+    conn: &mut Conn,
+    (account, model): (AccountId, &str),
+    judged_at: Timestamp,
+) -> Result<Option<DocumentId>, StoreError> {
+    Ok(jobs::table
+        .filter(jobs::model.eq(model.to_owned()))
+        .filter(jobs::account_id.eq(V(account)))
+        // Written out, so that the partial index is seen to apply.
+        .filter(diesel::dsl::sql::<Bool>(
+            "knowledge_embedding_jobs.tries < 3",
+        ))
+        .filter(
+            jobs::claim_id
+                .is_null()
+                .or(jobs::lease_expires_at.lt(V(judged_at))),
+        )
+        .order(jobs::document_id)
+        .select(jobs::document_id)
         .first(conn)
         .await
         .optional()?)

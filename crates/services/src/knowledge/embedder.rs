@@ -1,0 +1,205 @@
+//! Embedding passages: orders are claimed with a lease, like the reading of documents, and done part by part.
+//!
+//! A document is found by its words from the moment it is ready, and by its meaning once its order is done. While the
+//! service fails, orders wait; what it refuses three times is left out until the next start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_engine::ports::EmbeddingError;
+use offhook_storage::{EmbeddingJob, EmbeddingState, Fenced, PassageVectors, StoreError};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::Knowledge;
+use super::meaning::Meaning;
+use super::vectors::packed;
+use crate::Shared;
+use crate::dialer::insist;
+
+/// Passages that are embedded by one request: as many as every usual service takes.
+const AT_ONCE: i64 = 32;
+
+/// Documents that are looked through in one step for those that need vectors.
+const LOOKED_THROUGH: i64 = 1_000;
+
+/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a service that fails is left alone, at first and at most.
+const REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
+/// How an order ended.
+enum Ended {
+    /// All vectors are stored, or another has the order, or the document is gone.
+    Done,
+    /// These texts are refused.
+    Refused(EmbeddingError),
+    /// The service fails.
+    Failed(EmbeddingError),
+}
+
+/// The worker that embeds passages. One runs in each process.
+pub(super) struct Embedder {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Knowledge {
+    /// How far the embedding of documents is, with the model's name; `None` without an embeddings endpoint.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {
+        let Some(meaning) = self.0.meaning.get() else {
+            return Ok(None);
+        };
+        let model = meaning.model();
+        let state = self.0.store.embedding_state(model).await?;
+        Ok(Some((model.to_owned(), state)))
+    }
+}
+
+impl Embedder {
+    /// Works until `stop`, where there is an embeddings endpoint. What is being embedded then is given back.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let Some(meaning) = self.shared.meaning.get() else {
+            return;
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            prepared = self.prepare(meaning) => if let Err(error) = prepared {
+                tracing::error!(%error, "documents without vectors could not be looked for");
+            },
+        }
+        let mut rest = REST;
+        while !stop.is_cancelled() {
+            let wait = match self.step(meaning, &stop).await {
+                Ok(None) => LOOK_EVERY,
+                Ok(Some(Ended::Done)) => {
+                    rest = REST;
+                    continue;
+                }
+                Ok(Some(Ended::Refused(_))) => continue,
+                Ok(Some(Ended::Failed(error))) => {
+                    let waited = rest;
+                    rest = (rest * 2).min(LONGEST_REST);
+                    self.tell(meaning, &error).await;
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(waited) => {}
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "documents could not be embedded");
+                    LOOK_EVERY
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = timeout(wait, self.shared.wakes.embedder.notified()) => {}
+            }
+        }
+    }
+
+    /// Orders what was read without this model, or before it.
+    async fn prepare(&self, meaning: &Meaning) -> Result<(), StoreError> {
+        let store = &self.shared.store;
+        if store.is_embedded() {
+            // The process that had these is gone.
+            insist(|| store.release_embeddings()).await?;
+        }
+        let mut after = None;
+        loop {
+            let looked = insist(|| store.order_embeddings(meaning.model(), after, LOOKED_THROUGH));
+            after = looked.await?;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn tell(&self, meaning: &Meaning, error: &EmbeddingError) {
+        let state = self.shared.store.embedding_state(meaning.model()).await;
+        let waiting = state.map(|state| state.waiting).unwrap_or_default();
+        tracing::warn!(%error, waiting, "documents wait for their embeddings, and are found by words alone");
+    }
+
+    /// Embeds a document; `None` if there is nothing to do.
+    async fn step(
+        &self,
+        meaning: &Meaning,
+        stop: &CancellationToken,
+    ) -> Result<Option<Ended>, StoreError> {
+        let store = &self.shared.store;
+        let now = self.shared.clock.now();
+        let Some(job) = store.claim_embedding(meaning.model(), now).await? else {
+            return Ok(None);
+        };
+        let ended = tokio::select! {
+            ended = self.embed(meaning, job) => ended,
+            () = stop.cancelled() => {
+                store.release_embedding(job, None).await?;
+                return Ok(None);
+            }
+        };
+        match &ended {
+            Ok(Ended::Done) => {}
+            Ok(Ended::Refused(error)) => {
+                let document = job.document;
+                tracing::warn!(%document, %error, "a document's passages were refused by the embeddings endpoint");
+                store
+                    .release_embedding(job, Some(error.to_string()))
+                    .await?;
+            }
+            Ok(Ended::Failed(_)) | Err(_) => store.release_embedding(job, None).await?,
+        }
+        ended.map(Some)
+    }
+
+    async fn embed(&self, meaning: &Meaning, job: EmbeddingJob) -> Result<Ended, StoreError> {
+        let (store, model) = (&self.shared.store, meaning.model());
+        let (mut next, mut dimension) = (0, None);
+        // What an earlier try has stored is kept.
+        if let Some(last) = insist(|| store.last_vectors(job.document, model)).await? {
+            let stored = last.vectors.len();
+            let length = usize::try_from(last.dimension).unwrap_or(0).max(1);
+            next = last.ordinal + i32::try_from(stored / length).unwrap_or(0);
+            dimension = Some(length);
+        }
+        loop {
+            let passages = insist(|| store.document_text(job.document, next, AT_ONCE)).await?;
+            if passages.is_empty() {
+                insist(|| store.finish_embedding(job, model, next)).await?;
+                return Ok(Ended::Done);
+            }
+            let texts: Vec<String> = passages.into_iter().map(|(_, text)| text).collect();
+            let vectors = match meaning.service.embed(&texts).await {
+                Ok(vectors) => vectors,
+                Err(error) if error.is_about_texts() => return Ok(Ended::Refused(error)),
+                Err(error) => return Ok(Ended::Failed(error)),
+            };
+            let length = vectors.first().map_or(0, Vec::len);
+            if dimension
+                .replace(length)
+                .is_some_and(|before| before != length)
+                && next > 0
+            {
+                // The service has changed behind its model's name: none of what is there can be compared with this.
+                next = 0;
+                continue;
+            }
+            let part = PassageVectors {
+                document: job.document,
+                ordinal: next,
+                dimension: i32::try_from(length).unwrap_or(i32::MAX),
+                vectors: vectors.iter().flat_map(|vector| packed(vector)).collect(),
+            };
+            if insist(|| store.store_vectors(job, model, part.clone())).await? == Fenced::Lost {
+                return Ok(Ended::Done);
+            }
+            next += i32::try_from(texts.len()).unwrap_or(i32::MAX);
+        }
+    }
+}

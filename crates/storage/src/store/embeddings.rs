@@ -1,0 +1,212 @@
+//! Vectors of passages: orders with a lease, what is stored under them, and what searches read.
+
+use offhook_domain::{AccountId, DocumentId, DocumentStatus, Timestamp};
+
+use super::{LEASE, mint, read, write};
+use crate::{
+    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Store, StoreError,
+    Verdict,
+};
+
+impl Store {
+    /// Orders vectors for documents that are ready and have none of the model, looking through up to `limit` documents
+    /// behind `after`. Returns the last one looked at; `None` at the end.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn order_embeddings(
+        &self,
+        model: &str,
+        after: Option<DocumentId>,
+        limit: i64,
+    ) -> Result<Option<DocumentId>, StoreError> {
+        let candidates = read!(self, |conn| queries::embeddings::candidates(
+            conn, after, limit
+        )
+        .await)?;
+        let last = candidates.last().map(|(id, ..)| *id);
+        let wanted: Vec<(DocumentId, AccountId)> = candidates
+            .into_iter()
+            .filter(|(_, _, status, by)| {
+                *status == DocumentStatus::Ready && by.as_deref() != Some(model)
+            })
+            .map(|(id, account, ..)| (id, account))
+            .collect();
+        if wanted.is_empty() {
+            return Ok(last);
+        }
+        let model = model.to_owned();
+        write!(self, |conn| {
+            // In the order of their ids, so that two processes never wait for each other.
+            for document in wanted {
+                queries::embeddings::order(conn, document, &model).await?;
+            }
+            Ok(Verdict::Commit(last))
+        })
+    }
+
+    /// Claims a document that is to be embedded by the model.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn claim_embedding(
+        &self,
+        model: &str,
+        now: Timestamp,
+    ) -> Result<Option<EmbeddingJob>, StoreError> {
+        let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
+        write!(self, |conn| {
+            let now = dialect::lease_clock(conn, offset).await?;
+            let times = (now, now.plus(LEASE));
+            let claimed = queries::embeddings::claim(conn, &model, claim, times).await?;
+            Ok(match claimed {
+                Some(job) => Verdict::Commit(Some(job)),
+                None => Verdict::Rollback(None),
+            })
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn release_embeddings(&self) -> Result<usize, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::embeddings::release_all(conn).await?
+        )))
+    }
+
+    /// Gives an order back to be claimed again: untried, or with the reason why this try failed. After the third it is
+    /// not claimed any more.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn release_embedding(
+        &self,
+        job: EmbeddingJob,
+        failed: Option<String>,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::embeddings::release(conn, job.document, job.claim, failed).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Stores vectors of a document that is being embedded, and renews the lease.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn store_vectors(
+        &self,
+        job: EmbeddingJob,
+        model: &str,
+        vectors: PassageVectors,
+    ) -> Result<Fenced, StoreError> {
+        let (offset, model) = (self.offset(), model.to_owned());
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            if !queries::embeddings::renew(conn, job.document, job.claim, until).await? {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            }
+            queries::embeddings::insert(conn, &model, vectors).await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
+    }
+
+    /// The last vectors that are stored of a document by a model: an earlier try may have left some.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn last_vectors(
+        &self,
+        document: DocumentId,
+        model: &str,
+    ) -> Result<Option<PassageVectors>, StoreError> {
+        let model = model.to_owned();
+        read!(self, |conn| queries::embeddings::last(
+            conn, document, &model
+        )
+        .await)
+    }
+
+    /// Ends an order: all passages have vectors now, and those of other models go.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn finish_embedding(
+        &self,
+        job: EmbeddingJob,
+        model: &str,
+        passages: i32,
+    ) -> Result<Fenced, StoreError> {
+        let (offset, model) = (self.offset(), model.to_owned());
+        write!(self, |conn| {
+            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            if !queries::embeddings::renew(conn, job.document, job.claim, until).await? {
+                return Ok(Verdict::Rollback(Fenced::Lost));
+            }
+            queries::embeddings::finish(conn, &job, &model, passages).await?;
+            Ok(Verdict::Commit(Fenced::Done))
+        })
+    }
+
+    /// Up to `limit` of the account's documents before `before` that are embedded by the model, the newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn newest_embedded(
+        &self,
+        account: AccountId,
+        model: &str,
+        before: Option<DocumentId>,
+        limit: i64,
+    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+        let model = model.to_owned();
+        read!(self, |conn| {
+            let key = (account, model.as_str());
+            queries::embeddings::newest(conn, key, before, limit).await
+        })
+    }
+
+    /// Of these documents those of the account that are embedded by the model, in no order.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn embedded_among(
+        &self,
+        account: AccountId,
+        model: &str,
+        documents: Vec<DocumentId>,
+    ) -> Result<Vec<EmbeddedDocument>, StoreError> {
+        let model = model.to_owned();
+        read!(self, |conn| {
+            let key = (account, model.as_str());
+            queries::embeddings::among(conn, key, documents).await
+        })
+    }
+
+    /// The vectors of these documents, whose account the caller has looked at, by a model.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn vectors_of(
+        &self,
+        documents: Vec<DocumentId>,
+        model: &str,
+    ) -> Result<Vec<PassageVectors>, StoreError> {
+        let model = model.to_owned();
+        read!(self, |conn| queries::embeddings::of(
+            conn, documents, &model
+        )
+        .await)
+    }
+
+    /// How far the model's work is.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn embedding_state(&self, model: &str) -> Result<EmbeddingState, StoreError> {
+        let model = model.to_owned();
+        read!(self, |conn| queries::embeddings::state(conn, &model).await)
+    }
+}
