@@ -103,7 +103,7 @@ fn named_encoding(content: &[u8]) -> Option<&'static Encoding> {
     let (_, rest) = head.split_once("charset=")?;
     let rest = rest.trim_start_matches(['"', '\'']);
     let end = rest.find(['"', '\'', ' ', ';', '>', '/'])?;
-    Encoding::for_label(rest[..end].as_bytes())
+    Encoding::for_label(&rest.as_bytes()[..end])
 }
 
 impl Format {

@@ -13,8 +13,11 @@ use crate::{ApiError, Code};
 /// Decision 1.4.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// A body that has not come by then never will.
+/// A body that has not come by then never will, unless it is a long one.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes that a slow client sends in a second: a long body gets so much more time.
+const SLOW_CLIENT: u64 = 256 * 1024;
 
 /// What an endpoint takes from the body.
 pub(crate) trait FromBody: Sized {
@@ -105,10 +108,12 @@ pub(crate) async fn bytes_up_to(
     payload: Payload,
     most: usize,
 ) -> Result<Vec<u8>, ApiError> {
-    if announced(headers) > most as u64 {
+    let length = announced(headers);
+    if length > most as u64 {
         return Err(too_large(most));
     }
-    tokio::time::timeout(BODY_TIMEOUT, collect(payload, most))
+    let limit = BODY_TIMEOUT + Duration::from_secs(length / SLOW_CLIENT);
+    tokio::time::timeout(limit, collect(payload, most))
         .await
         .unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
 }
@@ -145,6 +150,42 @@ mod tests {
     use actix_web::http::header::HeaderValue;
 
     use super::*;
+
+    /// What becomes of a body of so many MiB that comes in pieces of 256 KiB, one after each `pause`.
+    async fn slow(mebibytes: usize, pause: Duration) -> Result<usize, String> {
+        const PIECE: usize = 256 * 1024;
+        let length = mebibytes * 1024 * 1024;
+        let pieces = futures_util::stream::unfold(length / PIECE, move |left| async move {
+            if left == 0 {
+                return None;
+            }
+            tokio::time::sleep(pause).await;
+            let piece = actix_web::web::Bytes::from(vec![b'x'; PIECE]);
+            Some((Ok(piece), left - 1))
+        });
+        let payload: Payload = Payload::Stream {
+            payload: pieces.boxed_local(),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        let read = bytes_up_to(&headers, payload, 20 * 1024 * 1024).await;
+        read.map(|body| body.len())
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_body_has_time_to_come_from_a_slow_client() {
+        let (one, twenty) = (1024 * 1024, 20 * 1024 * 1024);
+        // 1 MiB, 512 KiB and somewhat less than 256 KiB a second.
+        for pause in [250, 500, 1_300] {
+            assert_eq!(slow(20, Duration::from_millis(pause)).await, Ok(twenty));
+        }
+        assert_eq!(slow(1, Duration::from_secs(8)).await, Ok(one));
+        for (length, pause) in [(20, 1_400), (1, 9_000)] {
+            let late = slow(length, Duration::from_millis(pause)).await;
+            assert!(late.is_err_and(|said| said.contains("did not arrive in time")));
+        }
+    }
 
     fn typed(lines: &[&'static str]) -> HeaderMap {
         let mut headers = HeaderMap::new();

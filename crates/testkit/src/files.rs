@@ -63,33 +63,78 @@ pub fn encrypted_pdf() -> Vec<u8> {
     )
 }
 
+/// A PDF of some megabytes whose page unpacks to so much that no reader has the memory for it.
+#[must_use]
+pub fn pdf_bomb() -> Vec<u8> {
+    page(
+        "/Filter /FlateDecode",
+        &deflated_spaces(1_000_000_000),
+        "",
+        &[],
+    )
+}
+
+/// So many spaces as zlib has them (RFC 1950, RFC 1951), but for the checksum, to which no reader comes.
+fn deflated_spaces(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0x78, 0x9c];
+    let (mut pending, mut bits) = (0_u32, 0_u32);
+    let mut put = |code: &str| {
+        for bit in code.bytes() {
+            pending |= u32::from(bit == b'1') << bits;
+            bits += 1;
+            if bits == 8 {
+                bytes.push(pending.to_le_bytes()[0]);
+                (pending, bits) = (0, 0);
+            }
+        }
+    };
+    // The last block, with fixed codes; a space; and then the 258 bytes from one before, over and over.
+    put("1");
+    put("10");
+    put("01010000");
+    for _ in 0..count / 258 {
+        put("11000101");
+        put("00000");
+    }
+    put("0000000");
+    put("0000000");
+    bytes
+}
+
 fn assemble(line: &str, trailer: &str, more: &[String]) -> Vec<u8> {
     let content = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
+    page("", content.as_bytes(), trailer, more)
+}
+
+fn page(filter: &str, content: &[u8], trailer: &str, more: &[String]) -> Vec<u8> {
+    let object = |text: &str| text.as_bytes().to_vec();
+    let head = format!("<< /Length {} {filter} >>\nstream\n", content.len());
     let mut objects = vec![
-        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
-         /Resources << /Font << /F1 5 0 R >> >> >>"
-            .to_owned(),
-        format!(
-            "<< /Length {} >>\nstream\n{content}\nendstream",
-            content.len()
+        object("<< /Type /Catalog /Pages 2 0 R >>"),
+        object("<< /Type /Pages /Kids [3 0 R] /Count 1 >>"),
+        object(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+             /Resources << /Font << /F1 5 0 R >> >> >>",
         ),
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
-            .to_owned(),
+        [head.as_bytes(), content, b"\nendstream"].concat(),
+        object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"),
     ];
-    objects.extend_from_slice(more);
-    let mut file = "%PDF-1.4\n".to_owned();
+    objects.extend(more.iter().map(|text| object(text)));
+    let mut file = object("%PDF-1.4\n");
     let mut table = "0000000000 65535 f \n".to_owned();
     for (at, object) in objects.iter().enumerate() {
         // Writing to a String does not fail.
         let _ = writeln!(table, "{:010} 00000 n ", file.len());
-        let _ = writeln!(file, "{} 0 obj\n{object}\nendobj", at + 1);
+        file.extend(format!("{} 0 obj\n", at + 1).into_bytes());
+        file.extend(object);
+        file.extend(b"\nendobj\n");
     }
     let (count, start) = (objects.len() + 1, file.len());
-    let _ = write!(
-        file,
-        "xref\n0 {count}\n{table}trailer\n<< /Size {count} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n"
+    file.extend(
+        format!(
+            "xref\n0 {count}\n{table}trailer\n<< /Size {count} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n"
+        )
+        .into_bytes(),
     );
-    file.into_bytes()
+    file
 }

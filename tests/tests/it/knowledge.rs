@@ -52,6 +52,22 @@ both! {
         assert_eq!(found["data"][0]["document_id"], pdf["id"]);
     }
 
+    async fn a_file_that_kills_its_reader_does_so_three_times_and_others_are_read(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let failed = read(&account, "bomb.pdf", &files::pdf_bomb()).await;
+        assert_eq!(failed["status"], "failed");
+        assert_eq!(
+            failed["error"],
+            "Reading the file failed, perhaps for want of memory: save it anew, or send its text."
+        );
+        let log = server.log();
+        let deaths = log.lines().filter(|line| line.contains("a reader of documents died"));
+        assert_eq!(deaths.count(), 2, "the third is the end:\n{log}");
+        let good = read(&account, "a.pdf", &files::pdf("The pool opens at nine.")).await;
+        assert_eq!(good["status"], "ready");
+    }
+
     async fn a_model_looks_things_up_by_the_search_tool(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
@@ -80,20 +96,19 @@ both! {
             .filter(|turn| turn["role"] != "user")
             .map(|turn| format!("{}: {}", text(&turn["role"]), text(&turn["text"])))
             .collect();
-        assert_eq!(
-            turns,
-            [
-                "agent: Hello.",
-                "agent: Let me look.",
-                "tool: search_knowledge({\"query\":\"When does the POOL open?\"}) → [pool.txt]\nThe pool opens at nine.",
-                "agent: And breakfast?",
-                "tool: search_knowledge({\"query\":\"breakfast\"}) → The documents say nothing about it.",
-                "agent: Goodbye.",
-                "tool: search_knowledge({\"question\":1}) → `query` must be a string that says what to look for.",
-                "tool: bye({}) → Done.",
-            ],
-            "{call}"
-        );
+        assert_eq!(turns[0], "agent: Hello.");
+        // A customer who has the floor between two steps has the turn begin anew.
+        let turn = [
+            "agent: Let me look.",
+            "tool: search_knowledge({\"query\":\"When does the POOL open?\"}) → [pool.txt]\nThe pool opens at nine.",
+            "agent: And breakfast?",
+            "tool: search_knowledge({\"query\":\"breakfast\"}) → The documents say nothing about it.",
+            "agent: Goodbye.",
+            "tool: search_knowledge({\"question\":1}) → `query` must be a string that says what to look for.",
+            "tool: bye({}) → Done.",
+        ];
+        let last = turns.len().saturating_sub(turn.len());
+        assert_eq!(turns[last..], turn, "{call}");
         // What the agent's version does not name is none of its answers.
         let query = json!({"query": "breakfast"});
         let found = account.post("/v1/knowledge/search", query).send().await.assert(200);

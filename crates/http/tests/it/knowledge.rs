@@ -11,7 +11,7 @@ use crate::client::{Request, must};
 
 pub(crate) const DOCUMENTS: &str = "/v1/knowledge/documents";
 pub(crate) const FOLDERS: &str = "/v1/knowledge/folders";
-const SEARCH: &str = "/v1/knowledge/search";
+pub(crate) const SEARCH: &str = "/v1/knowledge/search";
 
 const DOCUMENT: [&str; 11] = [
     "id",
@@ -27,7 +27,7 @@ const DOCUMENT: [&str; 11] = [
     "updated_at",
 ];
 
-async fn reading() -> TestApp {
+pub(crate) async fn reading() -> TestApp {
     reading_with(Setup::default()).await
 }
 
@@ -38,7 +38,7 @@ async fn reading_with(setup: Setup) -> TestApp {
 }
 
 /// Sends a text and waits until it has been read.
-async fn document(app: &TestApp, name: &str, content: &str) -> String {
+pub(crate) async fn document(app: &TestApp, name: &str, content: &str) -> String {
     let body = json!({"name": name, "text": content});
     let made = app.post(DOCUMENTS, body).send().await.assert(202);
     read(app, &text(&made["id"])).await;
@@ -60,7 +60,7 @@ pub(crate) async fn read(app: &TestApp, id: &str) -> Value {
     must(tokio::time::timeout(Duration::from_secs(20), wait).await)
 }
 
-async fn folder(app: &TestApp, name: &str) -> String {
+pub(crate) async fn folder(app: &TestApp, name: &str) -> String {
     let made = app.post(FOLDERS, json!({"name": name})).send().await;
     text(&made.assert(201)["id"])
 }
@@ -653,7 +653,7 @@ async fn knowledge_needs_the_engine_module_and_its_scopes() {
 }
 
 /// An agent that answers from these documents.
-async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> String {
+pub(crate) async fn agent(app: &TestApp, prompt: &str, knowledge: Value) -> String {
     let body = json!({
         "name": "Sofía",
         "language": "en",

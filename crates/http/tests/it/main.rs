@@ -1,5 +1,6 @@
 //! The REST adapter from outside: a real server on a real database, spoken to over TCP.
 
+mod addresses;
 mod agents;
 mod app;
 mod batches;
@@ -19,6 +20,7 @@ mod forbidden_by_state;
 mod furnished;
 mod integrations;
 mod knowledge;
+mod knowledge_faults;
 mod legacy;
 mod limits;
 mod lists;

@@ -1,4 +1,5 @@
 //! What goes to and comes from a service that speaks OpenAI's embeddings, field by field.
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
