@@ -128,6 +128,7 @@ fn voice(number: usize, provider: VoiceProvider) -> VoiceRow {
         preview_url: Some(format!("https://voices.example.com/{number}.mp3")),
         model_compat: r#"["flash"]"#.to_owned(),
         source: VoiceSource::Shared,
+        owner_id: None,
     }
 }
 

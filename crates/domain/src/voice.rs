@@ -78,6 +78,8 @@ pub struct Voice {
     pub model_compat: Vec<String>,
     /// Where it comes from.
     pub source: VoiceSource,
+    /// Who shares it, as the provider's shared library names them; it is not shown.
+    pub owner_id: Option<String>,
 }
 
 impl Voice {
@@ -118,6 +120,7 @@ mod tests {
             preview_url: None,
             model_compat: Vec::new(),
             source: VoiceSource::Static,
+            owner_id: None,
         }
     }
 

@@ -4,18 +4,20 @@
 mod embeddings;
 mod knowledge;
 mod tools;
+mod voices;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use offhook_domain::{CallHandle, E164, FailureReason, NodeId, Voice, VoiceProvider};
+use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 use tokio::sync::mpsc;
 
 pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
+pub use voices::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 
 /// A model that writes text, piece by piece.
 pub trait LanguageModel: Send + Sync {
@@ -336,31 +338,4 @@ impl fmt::Debug for Spoken {
             self.complete, self.duration_ms
         )
     }
-}
-
-/// A provider's list of voices.
-#[async_trait]
-pub trait VoiceLibrary: Send + Sync {
-    /// Whose list it is.
-    fn provider(&self) -> VoiceProvider;
-
-    /// Every voice that costs nothing extra, page by page.
-    ///
-    /// # Errors
-    /// [`VoiceLibraryError`] if any part of the list cannot be had.
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError>;
-}
-
-/// Why a provider's voices cannot be had. It never shows what the provider answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VoiceLibraryError {
-    /// No whole answer came.
-    #[error("the provider cannot be reached")]
-    Unreachable,
-    /// The provider refused, with this status.
-    #[error("the provider answered with {0}")]
-    Refused(u16),
-    /// The answer is not of the provider's form.
-    #[error("the provider's answer is not of its form: {0}")]
-    Malformed(&'static str),
 }

@@ -1,6 +1,7 @@
 //! The voice lists of the three providers (voice design 2.6). Each has a wire shape of its own; what they share is how
 //! a page is asked for.
 
+mod adding_a;
 mod library_a;
 mod library_b;
 mod library_c;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use offhook_domain::VoiceProvider;
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
-use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 
 use crate::SettingsError;
@@ -129,26 +130,38 @@ impl Source {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let (header, value) = &self.credential;
-        let mut request = self.client.get(url).header(header, value.clone());
+        let mut request = self.client.get(url);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let unreachable = |_: reqwest::Error| VoiceLibraryError::Unreachable;
-        let mut answer = request.send().await.map_err(unreachable)?;
+        let answer = self.send(request).await?;
         if !answer.status().is_success() {
             return Err(VoiceLibraryError::Refused(answer.status().as_u16()));
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
-            if body.len() + chunk.len() > MAX_PAGE_BYTES {
-                return Err(VoiceLibraryError::Malformed("a page is too large"));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = whole(answer, MAX_PAGE_BYTES).await?;
         serde_json::from_slice(&body)
             .map_err(|_| VoiceLibraryError::Malformed("a page is not the JSON that it should be"))
     }
+
+    /// Sends a request with the credential.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, VoiceLibraryError> {
+        let (header, value) = &self.credential;
+        let sent = request.header(header, value.clone()).send().await;
+        sent.map_err(|_| VoiceLibraryError::Unreachable)
+    }
+}
+
+/// The whole of an answer's body, up to `most` bytes.
+async fn whole(mut answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
+    let mut body = Vec::new();
+    let unreachable = |_: reqwest::Error| VoiceLibraryError::Unreachable;
+    while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
+        if body.len() + chunk.len() > most {
+            return Err(VoiceLibraryError::Malformed("a page is too large"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 /// The list has more pages than any list has.

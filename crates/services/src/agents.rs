@@ -54,6 +54,9 @@ pub enum AgentError {
     /// The legacy provider did not do its part.
     #[error("{0}")]
     Upstream(String),
+    /// The provider of the chosen voice did not do its part.
+    #[error("{0}")]
+    VoiceProvider(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -331,12 +334,13 @@ impl Agents {
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
             self.0.check_publishable(&config)?;
-            self.check_voice(&config).await?;
             // A version that was published before keeps the tools and documents that it pinned then.
             let tools = match before.published_at {
                 None => self.0.tools_of(account, &config).await?.map_err(refused)?,
                 Some(_) => Vec::new(),
             };
+            // Behind all that may refuse: it can change the workspace at the provider.
+            self.ready_voice(&config).await?;
             let publication = Publication {
                 version: wanted,
                 statuses,

@@ -354,6 +354,7 @@ impl Services {
     #[must_use]
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
+        self.agents = Agents::new(self.shared.clone(), self.voices.clone());
         self
     }
 

@@ -4,6 +4,7 @@
 //! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
 //! request whether it is still the database's.
 
+mod adding;
 mod sets;
 mod shipped;
 mod snapshot;
@@ -16,6 +17,7 @@ use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::StoreError;
 use tokio::sync::Mutex;
 
+pub(crate) use adding::UnreadyVoice;
 pub use snapshot::VoicePlace;
 pub use sync::{SyncOutcome, VoiceSyncError};
 
@@ -102,17 +104,6 @@ impl Voices {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         let rows = snapshot.page(&search, after, most.saturating_add(1));
         Ok(Page::of(rows, limit))
-    }
-
-    /// Whether the list has this voice.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub(crate) async fn has(&self, provider: &str, voice_id: &str) -> Result<bool, StoreError> {
-        let Ok(provider) = provider.parse() else {
-            return Ok(false);
-        };
-        Ok(self.current().await?.has(provider, voice_id))
     }
 
     /// The list as the database has it now.

@@ -758,6 +758,7 @@ table! {
         preview_url -> Nullable<Text>,
         model_compat -> sql::Json,
         source -> sql::Word,
+        owner_id -> Nullable<Text>,
     }
 }
 

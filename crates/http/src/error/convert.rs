@@ -47,6 +47,7 @@ impl From<AgentError> for ApiError {
             AgentError::Conflict(message) => conflict(message),
             AgentError::UnsupportedRuntime(message) => unsupported(message),
             AgentError::Upstream(cause) => upstream("The provider of the legacy agents", cause),
+            AgentError::VoiceProvider(cause) => upstream("The provider of the voice", cause),
             AgentError::Store(error) => error.into(),
         }
     }

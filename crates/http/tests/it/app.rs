@@ -9,6 +9,7 @@ use actix_web::dev::ServerHandle;
 use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::ports::VoiceLibrary;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
 use offhook_services::documents::InProcess;
@@ -56,6 +57,8 @@ pub(crate) struct Setup {
     pub(crate) speed: f64,
     /// The models' providers, besides `scripted`.
     pub(crate) models: Vec<(String, ProviderSettings)>,
+    /// The voices' providers.
+    pub(crate) voice_libraries: Vec<Arc<dyn VoiceLibrary>>,
     /// A database of the test's own; without one, a new SQLite file.
     pub(crate) database: Option<TestDatabase>,
     /// What asks the models that agents name by `llm.endpoint`.
@@ -76,6 +79,7 @@ impl Default for Setup {
             credits: 100_000,
             speed: SPEED,
             models: Vec::new(),
+            voice_libraries: Vec::new(),
             database: None,
             custom_models: None,
         }
@@ -115,7 +119,8 @@ impl TestApp {
                 allow_private: true,
             })),
             calls: CallSettings::default(),
-        }));
+        }))
+        .with_voice_libraries(setup.voice_libraries);
         let state = HttpState::new(
             services.clone(),
             RateLimits::new(setup.limits),

@@ -30,6 +30,7 @@ mod operations;
 mod paging;
 mod raw;
 mod retention;
+mod shared_voices;
 mod statements;
 mod stream;
 mod team;

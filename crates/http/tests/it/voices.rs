@@ -38,7 +38,7 @@ impl VoiceLibrary for Listed {
     }
 }
 
-fn voice(provider: VoiceProvider, id: &str, name: &str) -> Voice {
+pub(crate) fn voice(provider: VoiceProvider, id: &str, name: &str) -> Voice {
     Voice {
         provider,
         voice_id: id.to_owned(),
@@ -54,6 +54,7 @@ fn voice(provider: VoiceProvider, id: &str, name: &str) -> Voice {
         preview_url: Some("https://previews.example.com/1.mp3".to_owned()),
         model_compat: vec!["m".to_owned()],
         source: VoiceSource::Public,
+        owner_id: None,
     }
 }
 

@@ -3,10 +3,10 @@
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, language_of, said};
+use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, adding_a, language_of, said};
 
 pub(super) struct Library(pub(super) Source);
 
@@ -67,13 +67,14 @@ impl Rates {
 
 #[derive(Deserialize)]
 struct SharedPage {
-    voices: Vec<SharedVoice>,
+    voices: Vec<LibraryVoice>,
     #[serde(default)]
     has_more: bool,
 }
 
 #[derive(Deserialize)]
-struct SharedVoice {
+struct LibraryVoice {
+    public_owner_id: Option<String>,
     voice_id: String,
     name: Option<String>,
     gender: Option<String>,
@@ -101,6 +102,10 @@ impl VoiceLibrary for Library {
         let mut voices = self.workspace().await?;
         voices.extend(self.shared().await?);
         Ok(voices)
+    }
+
+    async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+        adding_a::add(&self.0, voice).await
     }
 }
 
@@ -174,10 +179,11 @@ fn workspace_voice(voice: WorkspaceVoice) -> Voice {
         preview_url: said(voice.preview_url),
         model_compat: spoken.models,
         source,
+        owner_id: None,
     }
 }
 
-fn shared_voice(voice: SharedVoice) -> Voice {
+fn shared_voice(voice: LibraryVoice) -> Voice {
     let spoken = Spoken::of(
         voice.language,
         voice.locale,
@@ -199,6 +205,7 @@ fn shared_voice(voice: SharedVoice) -> Voice {
         preview_url: said(voice.preview_url),
         model_compat: spoken.models,
         source: VoiceSource::Shared,
+        owner_id: said(voice.public_owner_id),
     }
 }
 

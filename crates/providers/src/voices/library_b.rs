@@ -104,5 +104,6 @@ fn voice(listed: Listed) -> Voice {
         } else {
             VoiceSource::Public
         },
+        owner_id: None,
     }
 }

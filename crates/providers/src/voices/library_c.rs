@@ -78,5 +78,6 @@ fn voice(model: Model) -> Voice {
         use_case: said(metadata.use_cases.unwrap_or_default().into_iter().next()),
         preview_url: said(metadata.sample),
         source: VoiceSource::Public,
+        owner_id: None,
     }
 }

@@ -3,4 +3,5 @@
 mod embeddings;
 mod openai;
 mod server;
+mod voice_adding;
 mod voices;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-type Requests = Arc<Mutex<Vec<String>>>;
+pub(crate) type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A provider that answers a request's target as the test says, and each request's head as it came.
-async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Requests) {
+/// A provider that answers a request's target as the test says, and each request as it came.
+pub(crate) async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let requests = Requests::default();
@@ -30,7 +30,15 @@ async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Requests) {
             }
             let head = String::from_utf8_lossy(&head).into_owned();
             let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-            heads.lock().unwrap().push(head);
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+            if socket.read_exact(&mut body).await.is_err() {
+                continue;
+            }
+            let request = head + &String::from_utf8_lossy(&body);
+            heads.lock().unwrap().push(request);
             let (status, body) = answer(&target);
             let body = body.to_string();
             let text = format!(
@@ -43,13 +51,13 @@ async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Requests) {
     (base, requests)
 }
 
-fn library(provider: VoiceProvider, base_url: String) -> Arc<dyn VoiceLibrary> {
+pub(crate) fn library(provider: VoiceProvider, base_url: String) -> Arc<dyn VoiceLibrary> {
     let api_key = "k-123".to_owned();
     let settings = VoiceLibrarySettings { base_url, api_key };
     voice_library(provider, &settings).unwrap()
 }
 
-fn targets(requests: &Requests) -> Vec<String> {
+pub(crate) fn targets(requests: &Requests) -> Vec<String> {
     let heads = requests.lock().unwrap();
     let target = |head: &String| head.split(' ').nth(1).unwrap_or_default().to_owned();
     heads.iter().map(target).collect()
@@ -80,6 +88,7 @@ fn bare(provider: VoiceProvider, id: &str, source: VoiceSource) -> Voice {
         preview_url: None,
         model_compat: Vec::new(),
         source,
+        owner_id: None,
     }
 }
 
@@ -200,6 +209,7 @@ async fn provider_a_lists_its_workspace_and_its_library_without_voices_that_cost
             use_case: some("conversational"),
             preview_url: some("https://previews.example.com/s1.mp3"),
             model_compat: texts(["model-2"]),
+            owner_id: some("o1"),
             ..bare(VoiceProvider::A, "s1", VoiceSource::Shared)
         },
         Voice {

@@ -8,10 +8,11 @@ use offhook_egress::{Policy, TargetUrl};
 use super::{AgentError, Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
+use crate::voices::UnreadyVoice;
 
 impl Agents {
-    /// That the voice that is chosen, if there is one, is one of those that agents may speak with.
-    pub(super) async fn check_voice(&self, config: &AgentConfig) -> Result<(), AgentError> {
+    /// Makes sure that the agent can speak with the voice that is chosen, if there is one.
+    pub(super) async fn ready_voice(&self, config: &AgentConfig) -> Result<(), AgentError> {
         let voice = &config.voice;
         let fault = match (&voice.provider, &voice.voice_id) {
             (None, None) => return Ok(()),
@@ -22,15 +23,14 @@ impl Agents {
             (None, Some(_)) => {
                 FieldError::new("config.voice.provider", "is required beside `voice_id`")
             }
-            (Some(provider), Some(id)) => {
-                if self.1.has(provider, id).await? {
-                    return Ok(());
+            (Some(provider), Some(id)) => match self.1.make_ready(provider, id).await {
+                Ok(()) => return Ok(()),
+                Err(UnreadyVoice::Store(error)) => return Err(error.into()),
+                Err(UnreadyVoice::Library(error)) => {
+                    return Err(AgentError::VoiceProvider(error.to_string()));
                 }
-                FieldError::new(
-                    "config.voice.voice_id",
-                    format!("`{provider}` has no such voice; GET /v1/voices lists them"),
-                )
-            }
+                Err(unready) => FieldError::new("config.voice.voice_id", unready.to_string()),
+            },
         };
         Err(refused(fault))
     }

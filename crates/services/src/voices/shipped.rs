@@ -95,6 +95,7 @@ impl Shipped {
                 preview_url: None,
                 model_compat: entry.model_compat,
                 source: VoiceSource::Static,
+                owner_id: None,
             });
         }
         Ok(shipped)

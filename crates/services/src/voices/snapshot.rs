@@ -74,9 +74,9 @@ impl Snapshot {
         }
     }
 
-    pub(super) fn has(&self, provider: VoiceProvider, voice_id: &str) -> bool {
-        let is_it = |voice: &Voice| voice.provider == provider && voice.voice_id == voice_id;
-        self.voices.iter().any(|listed| is_it(&listed.voice))
+    pub(super) fn find(&self, provider: VoiceProvider, voice_id: &str) -> Option<&Voice> {
+        let is_it = |voice: &&Voice| voice.provider == provider && voice.voice_id == voice_id;
+        self.voices.iter().map(|listed| &*listed.voice).find(is_it)
     }
 
     /// Up to `most` voices behind `after`.
@@ -118,6 +118,7 @@ fn voice(row: VoiceRow) -> Voice {
         use_case: row.use_case,
         preview_url: row.preview_url,
         source: row.source,
+        owner_id: row.owner_id,
     }
 }
 
@@ -139,6 +140,7 @@ pub(super) fn row(voice: Voice) -> VoiceRow {
         use_case: voice.use_case,
         preview_url: voice.preview_url,
         source: voice.source,
+        owner_id: voice.owner_id,
     }
 }
 
@@ -164,6 +166,7 @@ mod tests {
             preview_url: None,
             model_compat: Vec::new(),
             source: VoiceSource::Public,
+            owner_id: None,
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::VoiceProvider;
+use offhook_domain::{VoiceProvider, VoiceSource};
 
 use super::super::Conn;
 use crate::schema::{service_settings as settings, voices};
@@ -76,6 +76,7 @@ async fn write(conn: &mut Conn, row: &VoiceRow) -> Result<(), StoreError> {
         voices::preview_url.eq(&row.preview_url),
         voices::model_compat.eq(V(row.model_compat.clone())),
         voices::source.eq(V(row.source)),
+        voices::owner_id.eq(&row.owner_id),
     );
     let there = diesel::update(voices::table.find((V(row.provider), &row.voice_id)))
         .set(said.clone())
@@ -92,6 +93,20 @@ async fn write(conn: &mut Conn, row: &VoiceRow) -> Result<(), StoreError> {
             .await?;
     }
     Ok(())
+}
+
+/// Moves a voice of the provider's shared library to its workspace; whether it was in the library.
+pub(crate) async fn to_workspace(
+    conn: &mut Conn,
+    provider: VoiceProvider,
+    voice_id: &str,
+) -> Result<bool, StoreError> {
+    let moved = diesel::update(voices::table.find((V(provider), voice_id)))
+        .filter(voices::source.eq(V(VoiceSource::Shared)))
+        .set(voices::source.eq(V(VoiceSource::Workspace)))
+        .execute(conn)
+        .await?;
+    Ok(moved > 0)
 }
 
 /// Tells every process that the voices are others now.

@@ -37,6 +37,8 @@ pub struct VoiceRow {
     pub model_compat: String,
     /// Where it comes from.
     pub source: VoiceSource,
+    /// Who shares it.
+    pub owner_id: Option<String>,
 }
 
 /// What a synchronisation changed.

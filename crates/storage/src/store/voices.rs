@@ -42,4 +42,26 @@ impl Store {
             Ok(Verdict::Commit(changes))
         })
     }
+
+    /// Writes that a voice of a provider's shared library has been added to its workspace. One that is not in the
+    /// library, or listed no more, stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn voice_added(
+        &self,
+        provider: VoiceProvider,
+        voice_id: &str,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let voice_id = voice_id.to_owned();
+        write!(self, |conn| {
+            if !queries::voices::to_workspace(conn, provider, &voice_id).await? {
+                return Ok(Verdict::Rollback(()));
+            }
+            let generation: EventId = mint(at);
+            queries::voices::renew_generation(conn, &generation.to_string()).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
 }

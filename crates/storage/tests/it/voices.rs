@@ -22,6 +22,7 @@ fn voice(provider: VoiceProvider, id: &str) -> VoiceRow {
         preview_url: Some("https://previews.example.com/1.mp3".to_owned()),
         model_compat: "[]".to_owned(),
         source: VoiceSource::Public,
+        owner_id: None,
     }
 }
 
@@ -57,5 +58,29 @@ contract! {
         let changes = store.replace_voices(A, next, after(2)).await.unwrap();
         assert_eq!(changes, VoiceChanges::default());
         assert_eq!(store.voices_generation().await.unwrap(), three);
+    }
+
+    async fn a_shared_voice_that_was_added_is_the_workspaces_and_all_others_stay(store: Store) {
+        use VoiceProvider::{A, B};
+        let shared = |provider, id| VoiceRow {
+            source: VoiceSource::Shared,
+            owner_id: Some("owner".to_owned()),
+            ..voice(provider, id)
+        };
+        store.replace_voices(A, vec![shared(A, "s"), shared(A, "t"), voice(A, "p")], T0).await.unwrap();
+        store.replace_voices(B, vec![shared(B, "s")], T0).await.unwrap();
+        let listed = store.voices_generation().await.unwrap();
+        for id in ["p", "gone"] {
+            store.voice_added(A, id, after(1)).await.unwrap();
+        }
+        assert_eq!(store.voices_generation().await.unwrap(), listed);
+        store.voice_added(A, "s", after(1)).await.unwrap();
+        let added = store.voices_generation().await.unwrap();
+        assert_ne!(added, listed);
+        let ours = VoiceRow { source: VoiceSource::Workspace, ..shared(A, "s") };
+        let all = [voice(A, "p"), ours, shared(A, "t"), shared(B, "s")];
+        assert_eq!(store.voices().await.unwrap(), all);
+        store.voice_added(A, "s", after(2)).await.unwrap();
+        assert_eq!(store.voices_generation().await.unwrap(), added);
     }
 }

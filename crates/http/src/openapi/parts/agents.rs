@@ -79,7 +79,11 @@ pub(super) fn operations() -> Vec<Operation> {
             "Publish a version; an older one is the rollback",
         )
         .optional_body("PublishAgent")
-        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
+        .errors_too(&[
+            Code::Conflict,
+            Code::UnsupportedRuntime,
+            Code::UpstreamError,
+        ]),
     ]
 }
 

@@ -1,0 +1,189 @@
+//! Publishing with a voice of a provider's shared library (decision 6.3).
+
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use offhook_domain::{Voice, VoiceProvider, VoiceSource};
+use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+use serde_json::{Value, json};
+
+use crate::app::{Setup, TestApp, text};
+use crate::voices::voice;
+
+/// A provider with a shared library, that adds voices as the test says and remembers which it was asked for.
+#[derive(Clone, Default)]
+struct Sharing(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    voices: Vec<Voice>,
+    refuses: Option<VoiceLibraryError>,
+    asked: Vec<SharedVoice>,
+}
+
+#[async_trait]
+impl VoiceLibrary for Sharing {
+    fn provider(&self) -> VoiceProvider {
+        VoiceProvider::A
+    }
+
+    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+        Ok(self.0.lock().unwrap().voices.clone())
+    }
+
+    async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+        let mut state = self.0.lock().unwrap();
+        state.asked.push(voice.clone());
+        state.refuses.clone().map_or(Ok(()), Err)
+    }
+}
+
+fn shared(id: &str, owner: Option<&str>) -> Voice {
+    Voice {
+        source: VoiceSource::Shared,
+        owner_id: owner.map(str::to_owned),
+        ..voice(VoiceProvider::A, id, "Lucía")
+    }
+}
+
+/// A drafted agent with this voice.
+async fn agent(app: &TestApp, voice_id: &str) -> String {
+    let config = json!({
+        "system_prompt": "You are brief.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "voice": {"provider": "provider_a", "voice_id": voice_id},
+    });
+    let body = json!({"name": "Sofía", "language": "es-MX", "config": config});
+    let drafted = app.post("/v1/agents", body).send().await.assert(201);
+    format!("/v1/agents/{}", text(&drafted["id"]))
+}
+
+async fn sources(app: &TestApp) -> Vec<Value> {
+    let list = app.get("/v1/voices?provider=provider_a").send().await;
+    let list = list.assert(200);
+    let voices = list["data"].as_array().cloned().unwrap_or_default();
+    let shown = |voice: &Value| json!([voice["voice_id"], voice["source"]]);
+    voices.iter().map(shown).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once() {
+    let provider = Sharing::default();
+    provider.0.lock().unwrap().voices = vec![shared("s1", Some("o1")), shared("s2", Some("o2"))];
+    let app = TestApp::with(Setup {
+        voice_libraries: vec![Arc::new(provider.clone())],
+        ..Setup::default()
+    })
+    .await;
+    app.services.voices().sync().await;
+    let target = agent(&app, "s1").await;
+    let publish = |target: &str, body: Value| app.post(&format!("{target}/publish"), body).send();
+
+    // What the provider does not do is not published.
+    let refused = |error| provider.0.lock().unwrap().refuses = error;
+    for error in [
+        VoiceLibraryError::Unreachable,
+        VoiceLibraryError::Refused(401),
+        VoiceLibraryError::Malformed("x"),
+    ] {
+        refused(Some(error));
+        let message = publish(&target, json!({}))
+            .await
+            .assert_error(502, "upstream_error");
+        let said =
+            "The provider of the voice did not do its part. Nothing was changed; try again later.";
+        assert_eq!(message, said);
+    }
+    for (error, said) in [
+        (
+            VoiceLibraryError::Full,
+            "`config.voice.voice_id`: is shared, and the workspace at `provider_a` has no room for another voice; \
+             choose one that is not `shared`, or ask the operator to make room",
+        ),
+        (
+            VoiceLibraryError::NotShared,
+            "`config.voice.voice_id`: `provider_a` shares this voice no more; GET /v1/voices lists the others",
+        ),
+    ] {
+        refused(Some(error));
+        let message = publish(&target, json!({}))
+            .await
+            .assert_error(409, "conflict");
+        assert_eq!(message, said);
+    }
+    let drafted = app.get(&target).send().await.assert(200);
+    assert_eq!(
+        (&drafted["status"], &drafted["published_version"]),
+        (&json!("draft"), &json!(0))
+    );
+    let both = [json!(["s1", "shared"]), json!(["s2", "shared"])];
+    assert_eq!(sources(&app).await, both);
+
+    refused(None);
+    provider.0.lock().unwrap().asked.clear();
+    // What cannot be published for another reason adds nothing.
+    publish(&target, json!({"version": 7}))
+        .await
+        .assert_error(400, "invalid_body");
+    let published = publish(&target, json!({})).await.assert(200);
+    assert_eq!(
+        (&published["status"], &published["published_version"]),
+        (&json!("active"), &json!(1))
+    );
+    let lucia = SharedVoice {
+        owner_id: "o1".to_owned(),
+        voice_id: "s1".to_owned(),
+        name: "Lucía".to_owned(),
+    };
+    let asked = || provider.0.lock().unwrap().asked.clone();
+    assert_eq!(asked(), std::slice::from_ref(&lucia));
+    let moved = [json!(["s1", "workspace"]), json!(["s2", "shared"])];
+    assert_eq!(sources(&app).await, moved);
+
+    // It is ready to use now, whatever the provider says, for every agent.
+    refused(Some(VoiceLibraryError::Unreachable));
+    publish(&target, json!({})).await.assert(200);
+    let other = agent(&app, "s1").await;
+    publish(&other, json!({})).await.assert(200);
+    assert_eq!(asked(), [lucia]);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_voice_without_owner_or_workspace_is_not_published() {
+    let app = TestApp::start().await;
+    let provider = Sharing::default();
+    provider.0.lock().unwrap().voices = vec![shared("s1", Some("o1")), shared("s2", None)];
+    // Another process lists the voices; this one has no key of the provider.
+    let other = app.services.clone();
+    let other = other.with_voice_libraries(vec![Arc::new(provider.clone())]);
+    other.voices().sync().await;
+    let target = agent(&app, "s1").await;
+    let publish = app.post(&format!("{target}/publish"), "{}").send().await;
+    assert_eq!(
+        publish.assert_error(409, "conflict"),
+        "`config.voice.voice_id`: is shared, and this service has no workspace at `provider_a` to add it to \
+         (voices.provider_a.base_url); choose one that is not `shared`"
+    );
+    let app_with = TestApp::with(Setup {
+        voice_libraries: vec![Arc::new(provider.clone())],
+        ..Setup::default()
+    })
+    .await;
+    app_with.services.voices().sync().await;
+    let target = agent(&app_with, "s2").await;
+    let publish = app_with
+        .post(&format!("{target}/publish"), "{}")
+        .send()
+        .await;
+    assert_eq!(
+        publish.assert_error(409, "conflict"),
+        "`config.voice.voice_id`: is shared and the list does not say by whom; choose one that is not `shared`, or \
+         ask the operator to run `offhook voices sync`"
+    );
+    assert_eq!(provider.0.lock().unwrap().asked, []);
+    app_with.close().await;
+    app.close().await;
+}

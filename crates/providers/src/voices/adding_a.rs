@@ -1,0 +1,80 @@
+//! `provider_a`: adding a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
+
+use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
+use reqwest::{StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{Source, whole};
+
+/// The largest answer.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+#[derive(Deserialize)]
+struct Added {
+    voice_id: String,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    status: String,
+}
+
+/// Adds a voice. The workspace must then have it under the library's own id, the one that agents name.
+pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+    let url = below(
+        source,
+        &["v1", "voices", "add", &voice.owner_id, &voice.voice_id],
+    )?;
+    let request = source
+        .client
+        .post(url)
+        .json(&json!({"new_name": voice.name}));
+    let answer = source.send(request).await?;
+    let status = answer.status();
+    let body = whole(answer, MAX_ANSWER_BYTES).await?;
+    if status.is_success() {
+        let added: Added = read(&body)?;
+        return match added.voice_id == voice.voice_id {
+            true => Ok(()),
+            false => Err(VoiceLibraryError::Malformed("it names another voice")),
+        };
+    }
+    let said = read::<Refusal>(&body).map(|refusal| refusal.detail.status);
+    match said.as_deref() {
+        Ok("voice_already_cloned" | "voice_already_exists") => look(source, voice).await,
+        Ok("voice_limit_reached") => Err(VoiceLibraryError::Full),
+        Ok("voice_not_found") => Err(VoiceLibraryError::NotShared),
+        _ => Err(VoiceLibraryError::Refused(status.as_u16())),
+    }
+}
+
+/// That the workspace has a voice which is said to be there: it may be so under another id.
+async fn look(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+    let url = below(source, &["v1", "voices", &voice.voice_id])?;
+    let answer = source.send(source.client.get(url)).await?;
+    match answer.status() {
+        StatusCode::OK => Ok(()),
+        other => Err(VoiceLibraryError::Refused(other.as_u16())),
+    }
+}
+
+fn below(source: &Source, path: &[&str]) -> Result<Url, VoiceLibraryError> {
+    let mut url = source.base.clone();
+    match url.path_segments_mut() {
+        Ok(mut segments) => segments.pop_if_empty().extend(path),
+        Err(()) => return Err(VoiceLibraryError::Malformed("no such path")),
+    };
+    Ok(url)
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, VoiceLibraryError> {
+    serde_json::from_slice(body)
+        .map_err(|_| VoiceLibraryError::Malformed("it is not the JSON that it should be"))
+}

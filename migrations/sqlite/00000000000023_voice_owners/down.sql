@@ -1,0 +1,1 @@
+ALTER TABLE voices DROP COLUMN owner_id;
