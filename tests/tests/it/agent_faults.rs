@@ -118,7 +118,7 @@ both! {
                 json!({"stt": {"provider": "deepgram"}}),
                 "config.stt.provider",
             ),
-            (json!({"voice": {"voice_id": "v"}}), "config.voice.voice_id"),
+            (json!({"voice": {"language": "es"}}), "config.voice.language"),
             (
                 json!({"conversation": {"recording": {"enabled": true}}}),
                 "config.conversation.recording.enabled",
