@@ -75,7 +75,7 @@ CREATE TABLE knowledge_terms (
     PRIMARY KEY (account_id, term)
 );
 
--- What a version answers from, by its last publication.
+-- What a version answers from, by its first publication.
 CREATE TABLE knowledge_pins (
     agent_id uuid NOT NULL REFERENCES agents (id),
     version integer NOT NULL,

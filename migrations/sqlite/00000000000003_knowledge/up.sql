@@ -75,7 +75,7 @@ CREATE TABLE knowledge_terms (
     PRIMARY KEY (account_id, term)
 ) STRICT, WITHOUT ROWID;
 
--- What a version answers from, by its last publication.
+-- What a version answers from, by its first publication.
 CREATE TABLE knowledge_pins (
     agent_id BLOB NOT NULL REFERENCES agents (id),
     version INTEGER NOT NULL,
