@@ -8,14 +8,13 @@ use futures_util::stream;
 use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_storage::{ConversationFilter, ConversationView, Moment, StoreError};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
+use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
 use crate::{Caller, Page, PageRequest, Recording, Shared};
 
 /// Turns that a conversation is read with at most (decision 6.4).
 const TRANSCRIPT_TURNS: i64 = 1_000;
-
-/// How often a follower asks the database: what happens on another node is seen this soon.
-const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 
 /// Moments that a follower reads at once.
 const FOLLOW_BATCH: i64 = 200;
@@ -134,6 +133,7 @@ impl Conversations {
             id,
             after,
             touched: self.0.feed.follow(id),
+            said_at: None,
             ready: Vec::new().into_iter(),
             ended: false,
         };
@@ -156,11 +156,33 @@ struct Follower {
     id: ConversationId,
     after: i32,
     touched: Arc<Notify>,
+    /// When other processes were told last that somebody follows.
+    said_at: Option<Instant>,
     ready: std::vec::IntoIter<Moment>,
     ended: bool,
 }
 
 impl Follower {
+    /// Tells the call's owner, elsewhere, that somebody follows.
+    fn say(&mut self) {
+        let is_due = self
+            .said_at
+            .is_none_or(|at| at.elapsed() >= FOLLOW_AGAIN_AFTER);
+        if is_due && !self.shared.registry.holds(self.id) {
+            self.shared.signals.say(Signal::Follow(self.id));
+            self.said_at = Some(Instant::now());
+        }
+    }
+
+    /// How long to wait for a touch.
+    fn pause(&self) -> Duration {
+        let looks = &self.shared.calls.looks;
+        match self.shared.signals.hears() {
+            true => looks.streams,
+            false => looks.deaf_streams,
+        }
+    }
+
     async fn next(&mut self) -> Option<Result<Moment, StoreError>> {
         loop {
             if let Some(moment) = self.ready.next() {
@@ -171,6 +193,7 @@ impl Follower {
                 return None;
             }
             // Registered before the look, so that a touch in between is not missed.
+            self.say();
             let touched = self.touched.clone();
             let touch = touched.notified();
             tokio::pin!(touch);
@@ -189,7 +212,7 @@ impl Follower {
                         }
                         tokio::select! {
                             () = touch => {}
-                            () = tokio::time::sleep(FOLLOW_EVERY) => {}
+                            () = tokio::time::sleep(self.pause()) => {}
                         }
                     }
                     self.ready = moments.into_iter();

@@ -27,6 +27,12 @@ impl Health {
         self.shared.stopping.load(Ordering::SeqCst)
     }
 
+    /// Whether what other processes on this PostgreSQL tell arrives here; until it does, everything is looked for often.
+    #[must_use]
+    pub fn hears_others(&self) -> bool {
+        self.shared.signals.hears()
+    }
+
     /// Whether requests should be sent here.
     ///
     /// # Errors

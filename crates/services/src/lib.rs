@@ -26,6 +26,7 @@ mod plan_changes;
 mod recordings;
 mod request_logs;
 mod retention;
+mod signals;
 mod team;
 mod toolkits;
 mod tools;
@@ -38,7 +39,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use offhook_documents::Extractor;
-use offhook_domain::{Clock, NodeId, Plans, Price};
+use offhook_domain::{AccountId, Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
@@ -52,7 +53,7 @@ pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
 pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
-pub use calls::{CallSettings, Calls, HangUpError, PlaceCall, PlaceCallError, PlacedReply};
+pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use clock::SystemClock;
 pub use conversations::Conversations;
@@ -127,6 +128,24 @@ pub struct Wakes {
     pub librarian: Arc<Notify>,
     /// A document waits to be embedded.
     pub embedder: Arc<Notify>,
+    /// Whom a change of an account's plan concerns.
+    on_plan_change: Arc<OnceLock<PlanObserver>>,
+}
+
+type PlanObserver = Box<dyn Fn(AccountId) + Send + Sync>;
+
+impl Wakes {
+    /// Has `observer` told of every account whose plan was changed, here or by another process. The first one given
+    /// stays.
+    pub fn on_plan_change(&self, observer: impl Fn(AccountId) + Send + Sync + 'static) {
+        let _ = self.on_plan_change.set(Box::new(observer));
+    }
+
+    pub(crate) fn plan_changed(&self, account: AccountId) {
+        if let Some(observer) = self.on_plan_change.get() {
+            observer(account);
+        }
+    }
 }
 
 pub(crate) struct Shared {
@@ -147,6 +166,7 @@ pub(crate) struct Shared {
     pub(crate) tool_client: GuardedClient,
     pub(crate) calls: CallSettings,
     pub(crate) feed: Feed,
+    pub(crate) signals: signals::Signals,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
     /// Search by meaning, where an embeddings endpoint is configured.
@@ -206,6 +226,7 @@ impl Services {
             tool_client: config.tool_client,
             calls: config.calls,
             feed: Feed::default(),
+            signals: signals::Signals::default(),
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
             meaning: OnceLock::new(),

@@ -14,6 +14,7 @@ use offhook_storage::{
 };
 use ring::rand::SystemRandom;
 
+use crate::signals::Signal;
 use crate::{Page, PageRequest, Shared, events};
 
 /// Endpoints of an account at most (decision 1.14).
@@ -196,6 +197,7 @@ impl Webhooks {
     /// change was made.
     fn count_change(&self) {
         self.0.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
+        self.0.signals.say(Signal::Endpoints);
     }
 
     /// Deletes an endpoint and cancels what is due.

@@ -25,6 +25,7 @@ mod store;
 #[doc(hidden)]
 pub use bench::{BenchDocument, BenchList};
 pub use error::StoreError;
+pub use postgres::Listener;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::documents::{DocumentChanged, FolderMade};

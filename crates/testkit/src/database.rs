@@ -131,10 +131,21 @@ impl TestDatabase {
             &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"),
         )
         .await;
+        self.end_sessions().await;
+    }
+
+    /// Ends every session; others may begin.
+    ///
+    /// # Panics
+    /// On SQLite, and if the server refuses.
+    pub async fn end_sessions(&self) {
+        let Place::Server { maintenance, name } = &*self.place else {
+            panic!("only a server has sessions");
+        };
         let end = format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         );
-        run(&client, &end).await;
+        run(&connect(maintenance).await, &end).await;
     }
 
     /// The directory that holds the SQLite file; `None` on PostgreSQL.

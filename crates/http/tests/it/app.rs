@@ -61,6 +61,8 @@ pub(crate) struct Setup {
     pub(crate) voice_libraries: Vec<Arc<dyn VoiceLibrary>>,
     /// A database of the test's own; without one, a new SQLite file.
     pub(crate) database: Option<TestDatabase>,
+    /// How calls are placed and kept.
+    pub(crate) calls: CallSettings,
     /// What asks the models that agents name by `llm.endpoint`.
     pub(crate) custom_models: Option<GuardedClient>,
 }
@@ -81,6 +83,7 @@ impl Default for Setup {
             models: Vec::new(),
             voice_libraries: Vec::new(),
             database: None,
+            calls: CallSettings::default(),
             custom_models: None,
         }
     }
@@ -118,7 +121,7 @@ impl TestApp {
             tool_client: must(GuardedClient::new(Policy {
                 allow_private: true,
             })),
-            calls: CallSettings::default(),
+            calls: setup.calls,
         }))
         .with_voice_libraries(setup.voice_libraries);
         let state = HttpState::new(

@@ -31,6 +31,7 @@ mod paging;
 mod raw;
 mod retention;
 mod shared_voices;
+mod signals;
 mod statements;
 mod stream;
 mod team;

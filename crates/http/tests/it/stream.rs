@@ -12,10 +12,10 @@ use crate::app::{CUSTOMER, Setup, TestApp, text};
 use crate::client::must;
 
 /// An event: its id, name and data.
-type Event = (i64, String, Value);
+pub(crate) type Event = (i64, String, Value);
 
 /// Reads events until the stream ends.
-async fn events(stream: TcpStream) -> Vec<Event> {
+pub(crate) async fn events(stream: TcpStream) -> Vec<Event> {
     let mut bytes = Vec::new();
     let mut reader = BufReader::new(stream);
     must(must(

@@ -13,6 +13,7 @@ use offhook_storage::{Conversation, StoreError};
 
 use crate::conversations::retained_since;
 use crate::dialer::unanswered;
+use crate::signals::Signal;
 use crate::{Caller, Shared};
 
 pub(crate) use hours::{Hours, opening};
@@ -33,6 +34,29 @@ pub struct CallSettings {
     pub queue_at_most: i64,
     /// Calls that this process holds at once.
     pub sessions_at_most: usize,
+    /// How often what other processes also tell is looked for.
+    pub looks: Looks,
+}
+
+/// How often what other processes also tell is looked for: the backstop for a lost word.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    /// Requests to hang up; they are obeyed within 500 ms.
+    pub hangups: Duration,
+    /// What happens in a call that a stream follows, while words of other processes arrive.
+    pub streams: Duration,
+    /// The same while they do not.
+    pub deaf_streams: Duration,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self {
+            hangups: Duration::from_millis(200),
+            streams: Duration::from_secs(2),
+            deaf_streams: Duration::from_millis(200),
+        }
+    }
 }
 
 impl Default for CallSettings {
@@ -43,6 +67,7 @@ impl Default for CallSettings {
             drain: Duration::from_secs(600),
             queue_at_most: 10_000,
             sessions_at_most: 5_000,
+            looks: Looks::default(),
         }
     }
 }
@@ -104,6 +129,9 @@ impl Calls {
                 CallState::Dialing | CallState::Live => {
                     if self.0.store.request_hangup(account, id).await? {
                         self.0.registry.end(id, EndRequest::ApiHangup);
+                        if !self.0.registry.holds(id) {
+                            self.0.signals.say(Signal::HangUp(id));
+                        }
                         return Ok(call.state.detail_status());
                     }
                 }
@@ -135,7 +163,7 @@ pub(crate) async fn end_queued(
         .await?
         .is_some();
     if ended {
-        shared.feed.touch(call.id);
+        shared.touch(call.id);
         shared.wakes.dispatcher.notify_one();
     }
     Ok(ended)

@@ -77,7 +77,7 @@ pub(crate) async fn close(
         }
     }
     failpoints::hit(failpoints::CLOSE_AFTER_CLOSING);
-    shared.feed.touch(call.id);
+    shared.touch(call.id);
     Ok(Some(duration_seconds))
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn settle(
     let key = (call.account_id, call.id, claim);
     let settled = insist(|| shared.store.settle_call(key, settlement.clone())).await?;
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
-    shared.feed.touch(call.id);
+    shared.touch(call.id);
     if settled.is_some() {
         tracing::info!(call = %call.id, outcome = %outcome.state(), duration_seconds, "call ended");
         shared.wakes.dispatcher.notify_one();

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
-use crate::{Agents, Keys, Retention, Shared, housekeeping};
+use crate::{Agents, Keys, Retention, Shared, housekeeping, signals};
 
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
@@ -36,9 +36,6 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// An owner not renewed for this long ends its calls.
 const RENEWED_WITHIN: Duration = Duration::from_secs(40);
-
-/// How often requests to hang up are looked for: they are obeyed within 500 ms.
-const HANGUPS_EVERY: Duration = Duration::from_millis(200);
 
 /// How often overdue calls and lost leases are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -75,6 +72,8 @@ impl Dialer {
         let keeping_house =
             housekeeping::keep(self.shared.clone(), self.keys.clone(), sweeping.clone());
         let housekeeper = tokio::spawn(keeping_house);
+        let signals = signals::exchange(self.shared.clone(), sweeping.clone());
+        let signals = tokio::spawn(signals);
         let in_step = crate::legacy::keep_in_step(self.shared.clone(), sweeping.clone());
         let in_step = tokio::spawn(in_step);
         let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
@@ -94,7 +93,15 @@ impl Dialer {
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
         sweeping.cancel();
-        let _ = tokio::join!(keeper, listener, housekeeper, in_step, scheduler, retainer);
+        let _ = tokio::join!(
+            keeper,
+            listener,
+            housekeeper,
+            in_step,
+            scheduler,
+            retainer,
+            signals
+        );
         if self
             .shared
             .store
@@ -169,7 +176,7 @@ impl Dialer {
             .await?;
         for call in claimed {
             let Some(claim) = call.claim_id else { continue };
-            shared.feed.touch(call.id);
+            shared.touch(call.id);
             let control = CallControl::new();
             shared.registry.insert(call.id, claim, control.clone());
             let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
@@ -239,7 +246,7 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
 
 /// Ends calls whose hang-up was asked for on whatever node.
 async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(HANGUPS_EVERY);
+    let mut tick = interval(shared.calls.looks.hangups);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

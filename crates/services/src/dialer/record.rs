@@ -80,7 +80,7 @@ impl Record {
                         Step::Turn(_) => failpoints::DIAL_AFTER_TURN,
                     });
                     kept.pop_front();
-                    self.shared.feed.touch(self.id);
+                    self.shared.touch(self.id);
                 }
                 Ok(Fenced::Lost) => return Err(ClaimLost),
                 Err(error) if passes(&error) => return Ok(false),

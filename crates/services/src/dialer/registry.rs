@@ -55,6 +55,10 @@ impl Registry {
         }
     }
 
+    pub(crate) fn holds(&self, id: ConversationId) -> bool {
+        self.lock().contains_key(&id)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }

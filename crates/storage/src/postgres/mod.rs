@@ -7,7 +7,9 @@ use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
 use diesel_async::pooled_connection::{
     AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
 };
-use diesel_async::{AnsiTransactionManager, AsyncPgConnection, TransactionManager};
+use diesel_async::{
+    AnsiTransactionManager, AsyncPgConnection, RunQueryDsl as _, TransactionManager,
+};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
@@ -15,7 +17,10 @@ use tokio::runtime::Handle;
 use crate::connect::Door;
 use crate::{StoreError, Verdict};
 
+pub use listener::Listener;
+
 pub(crate) mod dialect;
+mod listener;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 
@@ -36,6 +41,7 @@ const WAIT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool<AsyncPgConnection>,
+    door: Door,
     runtime: Handle,
 }
 
@@ -44,6 +50,7 @@ impl Postgres {
         let door = Door::of(url, SESSION)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
+        let listening = door.clone();
         manager.custom_setup = Box::new(move |_| {
             let door = door.clone();
             async move {
@@ -64,6 +71,7 @@ impl Postgres {
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         Ok(Self {
             pool,
+            door: listening,
             runtime: Handle::current(),
         })
     }
@@ -94,6 +102,27 @@ impl Postgres {
             transaction(&mut conn, work).await
         })
         .await
+    }
+
+    /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
+    /// holds a lock of the whole server through its commit.
+    pub(crate) async fn tell(&self, message: String) -> Result<(), StoreError> {
+        self.read(move |conn| {
+            Box::pin(async move {
+                diesel::sql_query("SELECT pg_notify($1, $2)")
+                    .bind::<diesel::sql_types::Text, _>(listener::CHANNEL)
+                    .bind::<diesel::sql_types::Text, _>(message)
+                    .execute(conn)
+                    .await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Opens a session of its own that listens.
+    pub(crate) async fn listen(&self) -> Result<Listener, StoreError> {
+        Listener::open(&self.door).await
     }
 
     async fn spawn<T: Send + 'static>(

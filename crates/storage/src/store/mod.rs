@@ -36,7 +36,7 @@ use offhook_domain::{
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::postgres::Postgres;
+use crate::postgres::{Listener, Postgres};
 use crate::sqlite::Sqlite;
 use crate::{MasterKey, StoreError, migrate};
 
@@ -241,6 +241,38 @@ impl Store {
     /// [`StoreError::Unavailable`] without one.
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, |conn| queries::nodes::ping(conn).await)
+    }
+
+    /// Tells every process that listens on this database, this one too. At most 7,999 bytes. On the embedded database
+    /// nobody else is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn tell(&self, message: String) -> Result<(), StoreError> {
+        match &self.inner {
+            Inner::Sqlite(_) => Ok(()),
+            Inner::Postgres(db) => db.tell(message).await,
+        }
+    }
+
+    /// Listens, by a session of its own, to what processes on this database tell each other; `None` on the embedded one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn listen(&self) -> Result<Option<Listener>, StoreError> {
+        match &self.inner {
+            Inner::Sqlite(_) => Ok(None),
+            Inner::Postgres(db) => Ok(Some(db.listen().await?)),
+        }
+    }
+
+    /// The time by the clock that processes on this database share: PostgreSQL's; on the embedded one it is `now`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| dialect::key_clock(conn, now, offset).await)
     }
 
     /// How durable a commit is.

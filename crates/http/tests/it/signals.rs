@@ -1,0 +1,159 @@
+//! Two processes on one PostgreSQL: what one of them does the other learns at once, however rarely it looks
+//! (platform.md W5).
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use offhook_domain::Plan;
+use offhook_services::{CallSettings, Looks};
+use offhook_testkit::TestDatabase;
+use serde_json::json;
+
+use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::client::must;
+use crate::stream::{Event, events};
+
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(600);
+
+/// Two processes, of which the first one dials, both with looks so rare that they do not count.
+async fn two(speed: f64) -> (TestApp, TestApp) {
+    let database = TestDatabase::postgres().await;
+    let looks = Looks {
+        hangups: NEVER,
+        streams: NEVER,
+        deaf_streams: NEVER,
+    };
+    let setup = |sessions_at_most| Setup {
+        database: Some(database.clone()),
+        speed,
+        calls: CallSettings {
+            looks,
+            sessions_at_most,
+            ..CallSettings::default()
+        },
+        ..Setup::default()
+    };
+    let (owner, other) = (
+        TestApp::with(setup(100)).await,
+        TestApp::with(setup(0)).await,
+    );
+    owner.dial();
+    other.dial();
+    for app in [&owner, &other] {
+        wait(|| async { app.services.health().hears_others() }).await;
+    }
+    (owner, other)
+}
+
+async fn wait<F: Future<Output = bool>>(mut condition: impl FnMut() -> F) {
+    let came = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(10), came).await);
+}
+
+/// The first one's account, spoken to through the second one.
+fn through(other: &TestApp, owner: &TestApp, method: &str, target: &str) -> crate::client::Request {
+    other.bare(method, target).key(&owner.token)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_call_is_hung_up_through_any_process_within_half_a_second() {
+    let (owner, other) = two(1.0).await;
+    let agent = owner.agent().await;
+    let calls = (0..5).map(|_| owner.call(&agent, CUSTOMER));
+    let handles: Vec<String> = join_all(calls)
+        .await
+        .iter()
+        .map(|c| text(&c["id"]))
+        .collect();
+    wait(|| async {
+        let me = owner.get("/v1/me").send().await.assert(200);
+        me["live_calls"] == 5
+    })
+    .await;
+    for handle in handles {
+        let target = format!("/v1/calls/{handle}/hangup");
+        let asked = Instant::now();
+        let answer = through(&other, &owner, "POST", &target).send().await;
+        assert_eq!(answer.assert(202)["status"], "initiated");
+        let target = format!("/v1/calls/{handle}");
+        wait(|| async {
+            let call = through(&other, &owner, "GET", &target).send().await;
+            call.assert(200)["status"] != "initiated"
+        })
+        .await;
+        let took = asked.elapsed();
+        assert!(took < Duration::from_millis(500), "{took:?}");
+    }
+    owner.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_stream_through_another_process_tells_everything_while_it_happens() {
+    let (owner, other) = two(60.0).await;
+    let agent = owner.agent().await;
+    let handle = text(&owner.call(&agent, CUSTOMER).await["id"]);
+    let target = format!("/v1/conversations/{}/events", &handle[5..]);
+    let stream = |app: &TestApp| {
+        let request = through(app, &owner, "GET", &target).header("Connection", "close");
+        async move { events(request.open().await).await }
+    };
+    let (here, there): (Vec<Event>, Vec<Event>) = tokio::join!(stream(&owner), stream(&other));
+    assert!(here.len() > 5, "{here:?}");
+    assert_eq!(here, there);
+    assert_eq!(there.last().unwrap().2["state"], json!("completed"));
+    owner.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn changes_of_endpoints_and_plans_are_told() {
+    let (owner, other) = two(1.0).await;
+    let seen = || {
+        let changes = &other.services.wakes().endpoint_changes;
+        changes.load(std::sync::atomic::Ordering::SeqCst)
+    };
+    let made = owner.post("/v1/webhooks", json!({"url": "https://example.com/hook"}));
+    let id = text(&made.send().await.assert(201)["id"]);
+    let before = seen();
+    let target = format!("/v1/webhooks/{id}");
+    owner.request("DELETE", &target).send().await.assert(200);
+    wait(|| async { seen() > before }).await;
+
+    let (sender, told) = std::sync::mpsc::channel();
+    other.services.wakes().on_plan_change(move |account| {
+        let _ = sender.send(account);
+    });
+    let changes = owner.services.plan_changes();
+    let change = must(changes.look(owner.account, Plan::Pro).await);
+    must(changes.make(change).await);
+    wait(|| async { told.try_recv() == Ok(owner.account) }).await;
+    owner.close().await;
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_process_listens_anew_when_its_session_was_ended() {
+    let database = TestDatabase::postgres().await;
+    let app = TestApp::with(Setup {
+        database: Some(database.clone()),
+        ..Setup::default()
+    })
+    .await;
+    app.dial();
+    let health = app.services.health();
+    wait(|| async { health.hears_others() }).await;
+    database.end_sessions().await;
+    wait(|| async { !health.hears_others() }).await;
+    wait(|| async { health.hears_others() }).await;
+    app.close().await;
+}
