@@ -1,6 +1,7 @@
 //! PostgreSQL: a pool of pure-Rust connections. Work is spawned on the runtime that opened them, so that a task which
 //! goes away cancels nothing and a transaction, once begun, reaches its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
@@ -41,7 +42,7 @@ const WAIT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool<AsyncPgConnection>,
-    door: Door,
+    door: Arc<Door>,
     runtime: Handle,
 }
 
@@ -71,7 +72,7 @@ impl Postgres {
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         Ok(Self {
             pool,
-            door: listening,
+            door: Arc::new(listening),
             runtime: Handle::current(),
         })
     }
