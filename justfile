@@ -43,6 +43,10 @@ deny:
 bench *ARGUMENTS:
     scripts/bench "$@"
 
+# Kills nodes while clients place calls, and looks whether every promise was kept; docs/RELIABILITY.md explains it.
+chaos *ARGUMENTS:
+    scripts/chaos "$@"
+
 # Attacks a running server with schemathesis, by its own OpenAPI document.
 fuzz:
     scripts/fuzz

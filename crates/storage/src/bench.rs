@@ -215,4 +215,29 @@ impl Store {
         })
         .await
     }
+
+    /// The rows of a query of one text column: how the harness of the crash tests looks into an SQLite file.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] if it fails, or if this is no SQLite file.
+    #[doc(hidden)]
+    pub async fn bench_rows(&self, sql: String) -> Result<Vec<String>, StoreError> {
+        let Inner::Sqlite(db) = &self.inner else {
+            return Err(StoreError::Internal("this is no SQLite file".to_owned()));
+        };
+        db.read(move |conn| {
+            Box::pin(async move {
+                let rows = diesel::sql_query(sql);
+                let rows: Vec<BenchRow> = diesel_async::RunQueryDsl::load(rows, conn).await?;
+                Ok(rows.into_iter().map(|row| row.line).collect())
+            })
+        })
+        .await
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct BenchRow {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    line: String,
 }

@@ -1,0 +1,217 @@
+//! What is known of a run when it is over: from the phone network, the clients, the receivers and the database.
+
+use std::time::Duration;
+
+/// A dial that the phone network wrote down before it answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Dial {
+    pub(crate) handle: String,
+    pub(crate) to: String,
+    /// The line of the log.
+    pub(crate) line: String,
+}
+
+/// What a client meant by a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// The call that the key is for.
+    Place,
+    /// The same call again, when it is long placed.
+    Again,
+    /// Another call under the same key.
+    Other,
+    /// A call that must be refused.
+    Refusal,
+    /// A batch, or the same batch again.
+    Batch,
+}
+
+/// A request with an Idempotency-Key, and what came of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) account: String,
+    pub(crate) key: String,
+    pub(crate) meant: Meant,
+    pub(crate) node: String,
+    /// Since the beginning of the run.
+    pub(crate) at: Duration,
+    /// `None`: no whole answer came.
+    pub(crate) status: Option<u16>,
+    pub(crate) code: String,
+    pub(crate) body: String,
+    pub(crate) replayed: bool,
+}
+
+impl std::fmt::Display for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (key, meant, node, at) = (&self.key, self.meant, &self.node, self.at);
+        write!(f, "`{key}` ({meant:?}) at {node} after {at:.3?}: ")?;
+        match self.status {
+            Some(status) => write!(f, "{status} {}", self.body),
+            None => f.write_str("no answer"),
+        }
+    }
+}
+
+/// A look at a call that its client had been told of.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub(crate) handle: String,
+    pub(crate) node: String,
+    pub(crate) status: u16,
+}
+
+impl std::fmt::Display for Look {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (handle, node, status) = (&self.handle, &self.node, self.status);
+        write!(f, "{node} answered {status} to a read of {handle}")
+    }
+}
+
+/// A delivery that came to a receiver.
+#[derive(Debug, Clone)]
+pub(crate) struct Receipt {
+    pub(crate) endpoint: String,
+    pub(crate) event: String,
+    /// `X-Service-Delivery`.
+    pub(crate) attempt: String,
+    /// In hexadecimal.
+    pub(crate) body: String,
+    pub(crate) is_signed: bool,
+    /// What the receiver answered; 0: it hung or reset the connection.
+    pub(crate) answered: u16,
+}
+
+/// A conversation, as the database has it. Ids are 32 hexadecimal digits.
+#[derive(Debug, Clone)]
+pub(crate) struct Conversation {
+    pub(crate) id: String,
+    pub(crate) account: String,
+    pub(crate) state: String,
+    pub(crate) to: String,
+    pub(crate) failure: String,
+    pub(crate) credits: i64,
+    /// `key` of its metadata: the Idempotency-Key it was placed with.
+    pub(crate) key: String,
+}
+
+impl Conversation {
+    /// As clients name it.
+    pub(crate) fn handle(&self) -> String {
+        let part = |range| self.id.get(range).unwrap_or_default();
+        format!(
+            "call_{}-{}-{}-{}-{}",
+            part(0..8),
+            part(8..12),
+            part(12..16),
+            part(16..20),
+            part(20..32)
+        )
+    }
+
+    /// Whether nothing can change any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state.as_str(), "completed" | "failed")
+    }
+}
+
+/// An event, as the database has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) id: String,
+    pub(crate) account: String,
+    pub(crate) conversation: String,
+    pub(crate) kind: String,
+    /// In hexadecimal.
+    pub(crate) body: String,
+}
+
+/// A delivery, as the database has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Delivery {
+    pub(crate) id: String,
+    pub(crate) event: String,
+    pub(crate) endpoint: String,
+    pub(crate) state: String,
+}
+
+/// A line of an account's ledger.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) account: String,
+    pub(crate) seq: i64,
+    pub(crate) kind: String,
+    pub(crate) amount: i64,
+    pub(crate) balance: i64,
+    pub(crate) conversation: String,
+}
+
+/// A wallet.
+#[derive(Debug, Clone)]
+pub(crate) struct Wallet {
+    pub(crate) account: String,
+    pub(crate) balance: i64,
+    pub(crate) reserved: i64,
+}
+
+/// A stored answer.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredKey {
+    pub(crate) account: String,
+    pub(crate) key: String,
+    /// In hexadecimal.
+    pub(crate) body: String,
+}
+
+/// A recipient of a batch.
+#[derive(Debug, Clone)]
+pub(crate) struct Recipient {
+    pub(crate) id: String,
+    pub(crate) to: String,
+    pub(crate) status: String,
+    /// How many calls were placed for it.
+    pub(crate) calls: i64,
+}
+
+impl std::fmt::Display for Recipient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (id, to, status, calls) = (&self.id, &self.to, &self.status, self.calls);
+        write!(f, "recipient {id} ({to}) is `{status}` with {calls} calls")
+    }
+}
+
+/// Everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    pub(crate) dials: Vec<Dial>,
+    pub(crate) asked: Vec<Asked>,
+    /// Clients that asked until the end and were never told.
+    pub(crate) untold: Vec<String>,
+    pub(crate) looks: Vec<Look>,
+    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) conversations: Vec<Conversation>,
+    /// Conversation and how many of its moments end it.
+    pub(crate) endings: Vec<(String, i64)>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) deliveries: Vec<Delivery>,
+    /// Endpoint and its account.
+    pub(crate) endpoints: Vec<(String, String)>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) wallets: Vec<Wallet>,
+    /// Conversations that hold a reservation.
+    pub(crate) reservations: Vec<String>,
+    pub(crate) keys: Vec<StoredKey>,
+    pub(crate) recipients: Vec<Recipient>,
+    /// What `offhook doctor` complains of.
+    pub(crate) doctor: Vec<String>,
+    /// Calls that go on in the phone network.
+    pub(crate) live: Vec<String>,
+    /// Work that was not done in time.
+    pub(crate) left: Vec<String>,
+    /// Ends of nodes that nobody asked for, panics, answers that may not be.
+    pub(crate) oddities: Vec<String>,
+    /// Kills, stops, restarts of servers and cuts.
+    pub(crate) disturbances: u64,
+    /// The most deliveries that were under way at once, as the receivers saw it.
+    pub(crate) in_flight: u64,
+}

@@ -1,0 +1,320 @@
+//! What goes wrong in a run, by a plan that its seed makes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex as Plain;
+use std::time::{Duration, Instant};
+
+use offhook_failpoints as failpoints;
+use tokio::task::JoinSet;
+
+use crate::chance::Chance;
+use crate::node::{Node, lock};
+use crate::proxy::Way;
+use crate::world::{Shared, World};
+
+/// How long a node that is asked to stop may take: its drain, and the end of what it has under way.
+const STOPS_WITHIN: Duration = Duration::from_secs(40);
+
+/// Longer than a lease (decision 8.7).
+const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
+
+/// How often a point is passed before it ends the process, at most.
+const PASSES: u64 = 30;
+
+/// What was done, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) oddities: Vec<String>,
+}
+
+impl Done {
+    /// Processes that ended without a word: by SIGKILL, or by themselves between two steps.
+    pub(crate) fn kills(&self) -> u64 {
+        let counts = self.counts.iter();
+        counts
+            .filter(|(what, _)| what.starts_with("SIGKILL") || what.starts_with("abort"))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// Everything after which a delivery may be made again.
+    pub(crate) fn disturbances(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
+/// Breaks things.
+#[derive(Clone)]
+pub(crate) struct Faults {
+    nodes: Vec<Shared<Node>>,
+    world: Arc<World>,
+    done: Arc<Plain<Done>>,
+}
+
+impl Faults {
+    /// Has broken nothing yet.
+    pub(crate) fn new(world: Arc<World>) -> Self {
+        Self {
+            nodes: world.nodes.clone(),
+            world,
+            done: Arc::default(),
+        }
+    }
+
+    /// What was done.
+    pub(crate) fn done(&self) -> std::sync::MutexGuard<'_, Done> {
+        lock(&self.done)
+    }
+
+    fn count(&self, what: &str) {
+        *self.done().counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    fn odd(&self, what: String) {
+        self.done().oddities.push(what);
+    }
+
+    /// Kills about so many times in `time`, with everything else in between; at most twice as long, if less is killed.
+    pub(crate) async fn run(&self, kills: u64, time: Duration, seed: u64) {
+        let mut chance = Chance::new(seed, 1);
+        let mut tasks = JoinSet::new();
+        let began = Instant::now();
+        let every = time / u32::try_from(kills.max(1)).unwrap_or(1);
+        let mut next = began + every;
+        let mut round = 0;
+        while self.done().kills() < kills && began.elapsed() < time * 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.watch(&mut tasks, &mut chance).await;
+            if Instant::now() < next {
+                continue;
+            }
+            next += every;
+            round += 1;
+            self.kill(&mut tasks, &mut chance).await;
+            self.something_else(round, &mut tasks, &mut chance);
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// Starts again what has ended by itself, and asks why it did.
+    async fn watch(&self, tasks: &mut JoinSet<()>, chance: &mut Chance) {
+        for shared in &self.nodes {
+            // Who holds it is doing something to it.
+            let Ok(mut node) = shared.clone().try_lock_owned() else {
+                continue;
+            };
+            let Some(status) = node.ended() else {
+                continue;
+            };
+            if node.is_abort(status) {
+                let point = node.armed.as_deref().unwrap_or_default();
+                self.count(&format!(
+                    "abort at {}",
+                    point.split(':').next().unwrap_or_default()
+                ));
+            } else {
+                self.odd(format!(
+                    "{} ended by itself: {status}\n{}",
+                    node.name,
+                    node.last_words()
+                ));
+            }
+            let (pause, point) = (chance.millis(0, 600), self.point(chance));
+            let faults = self.clone();
+            tasks.spawn(async move {
+                tokio::time::sleep(pause).await;
+                faults.start(&mut node, point).await;
+            });
+        }
+    }
+
+    async fn start(&self, node: &mut Node, point: Option<String>) {
+        if let Err(error) = node.start(point).await {
+            self.odd(error.to_string());
+        }
+    }
+
+    /// Half of all starts are to end at a point.
+    fn point(&self, chance: &mut Chance) -> Option<String> {
+        let points = [failpoints::ALL, failpoints::OF_BATCHES].concat();
+        let point = chance.pick(&points)?;
+        let times = 1 + chance.below(PASSES);
+        chance.percent(50).then(|| format!("{point}:{times}"))
+    }
+
+    async fn kill(&self, tasks: &mut JoinSet<()>, chance: &mut Chance) {
+        let victim = self.nodes[chance.index(self.nodes.len())].clone();
+        let (pause, point) = (chance.millis(0, 900), self.point(chance));
+        // One that is just being started lives on.
+        let Ok(mut node) = victim.try_lock_owned() else {
+            return;
+        };
+        if node.ended().is_some() {
+            return;
+        }
+        if let Err(error) = node.kill().await {
+            self.odd(format!("{}: {error}", node.name));
+        }
+        self.count("SIGKILL");
+        let faults = self.clone();
+        tasks.spawn(async move {
+            tokio::time::sleep(pause).await;
+            faults.start(&mut node, point).await;
+        });
+    }
+
+    fn something_else(&self, round: u64, tasks: &mut JoinSet<()>, chance: &mut Chance) {
+        // Each once for certain, then by chance.
+        let what = match round {
+            3 => 0,
+            6 => 10,
+            9 => 20,
+            12 => 30,
+            15 => 40,
+            18 => 50,
+            21 => 60,
+            _ => chance.below(160),
+        };
+        let faults = self.clone();
+        let mut chance = Chance::new(chance.below(u64::MAX), 3);
+        let index = chance.index(self.nodes.len());
+        match what {
+            0..10 => {
+                tasks.spawn(async move { faults.crash_postgres(&mut chance).await });
+            }
+            10..20 => {
+                tasks.spawn(async move { faults.cut_sessions().await });
+            }
+            20..40 => {
+                if let Some(proxy) = self.world.proxies.get(index) {
+                    proxy.cut();
+                    self.count("database connections of one node reset");
+                }
+            }
+            40..50 => {
+                tasks.spawn(async move { faults.stall(index, &mut chance).await });
+            }
+            50..60 => {
+                tasks.spawn(async move { faults.freeze(index, chance.millis(500, 4_000)).await });
+            }
+            60..70 => {
+                tasks.spawn(async move { faults.term(index, &mut chance).await });
+            }
+            70..80 => {
+                tasks.spawn(async move { faults.crash_redis(&mut chance).await });
+            }
+            _ => {}
+        }
+    }
+
+    async fn crash_postgres(&self, chance: &mut Chance) {
+        let Some(postgres) = &self.world.postgres else {
+            return;
+        };
+        self.count("PostgreSQL stopped at once");
+        if let Err(error) = postgres.lock().await.crash(chance.millis(100, 3_000)).await {
+            self.odd(error.to_string());
+        }
+    }
+
+    async fn crash_redis(&self, chance: &mut Chance) {
+        let Some(redis) = &self.world.redis else {
+            return;
+        };
+        self.count("Redis killed");
+        if let Err(error) = redis.lock().await.crash(chance.millis(100, 2_000)).await {
+            self.odd(error.to_string());
+        }
+    }
+
+    async fn cut_sessions(&self) {
+        let Some(postgres) = &self.world.postgres else {
+            return;
+        };
+        let cut = postgres.lock().await.cut().await;
+        if cut.is_ok() {
+            self.count("every database session ended");
+        }
+    }
+
+    async fn stall(&self, index: usize, chance: &mut Chance) {
+        let Some(proxy) = self.world.proxies.get(index) else {
+            return;
+        };
+        self.count("database of one node silent");
+        proxy.set(Way::Stalled);
+        tokio::time::sleep(chance.millis(500, 4_000)).await;
+        proxy.set(Way::Open);
+    }
+
+    /// Stops a process for a while in which it knows nothing.
+    async fn freeze(&self, index: usize, time: Duration) {
+        let Ok(node) = self.nodes[index].clone().try_lock_owned() else {
+            return;
+        };
+        self.count("SIGSTOP, later SIGCONT");
+        node.signal("STOP").await;
+        tokio::time::sleep(time).await;
+        node.signal("CONT").await;
+    }
+
+    async fn term(&self, index: usize, chance: &mut Chance) {
+        let Ok(mut node) = self.nodes[index].clone().try_lock_owned() else {
+            return;
+        };
+        if node.ended().is_some() {
+            return;
+        }
+        self.count("SIGTERM");
+        // One that was armed may end at its point meanwhile.
+        if let Err(error) = node.stop(STOPS_WITHIN).await
+            && node.armed.is_none()
+        {
+            self.odd(error.to_string());
+        }
+        let point = self.point(chance);
+        self.start(&mut node, point).await;
+    }
+
+    /// Ends the faults: every node runs without a point to end at, and everything is in reach. With `freeze` one node
+    /// is stopped meanwhile for longer than its lease, and goes on when others have taken over what it did.
+    pub(crate) async fn calm(&self, freeze: bool) {
+        for proxy in self.world.proxies.iter().chain(&self.world.redis_proxies) {
+            proxy.set(Way::Open);
+        }
+        for (index, shared) in self.nodes.iter().enumerate() {
+            let mut node = shared.lock().await;
+            if freeze && index == 0 && node.ended().is_none() && node.armed.is_none() {
+                continue;
+            }
+            if node.armed.is_some() || node.ended().is_some() {
+                let _ = node.kill().await;
+                self.count("SIGKILL");
+                self.start(&mut node, None).await;
+            }
+        }
+        if freeze {
+            self.freeze(0, LONGER_THAN_A_LEASE).await;
+        }
+    }
+
+    /// Whether every node still runs; says which one does not.
+    pub(crate) async fn all_run(&self) {
+        for shared in &self.nodes {
+            let mut node = shared.lock().await;
+            if let Some(status) = node.ended() {
+                self.odd(format!(
+                    "{} ended when all was calm: {status}\n{}",
+                    node.name,
+                    node.last_words()
+                ));
+            }
+            let log = node.log();
+            if let Some(line) = log.lines().find(|line| line.contains("panicked")) {
+                self.odd(format!("{} panicked: {line}", node.name));
+            }
+        }
+    }
+}

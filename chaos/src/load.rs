@@ -1,0 +1,398 @@
+//! Clients that place calls and want to know what became of them, as real ones do.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::chance::Chance;
+use crate::evidence::{Asked, Evidence, Look, Meant};
+use crate::http::{Ask, NoReply, Reply, ask};
+use crate::node::lock;
+use crate::world::{Account, World};
+
+/// How long a patient client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a client goes on asking.
+const ASKS_FOR: Duration = Duration::from_secs(120);
+
+/// The most that a client waits although it was told to wait longer.
+const WAITS_AT_MOST: u64 = 2;
+
+/// What clients saw.
+#[derive(Default)]
+pub(crate) struct Seen {
+    asked: Vec<Asked>,
+    looks: Vec<Look>,
+    untold: Vec<String>,
+    /// Keys of accepted calls, with their account's index, their body and their handle.
+    placed: Vec<(usize, String, String, String)>,
+    /// The node that left the last request with a key without an answer.
+    silent: HashMap<String, String>,
+    oddities: Vec<String>,
+    slowest: Duration,
+}
+
+/// The clients of a run.
+#[derive(Clone)]
+pub(crate) struct Load {
+    doors: Vec<(String, Arc<Mutex<std::net::SocketAddr>>)>,
+    accounts: Arc<Vec<Account>>,
+    seen: Arc<Mutex<Seen>>,
+    began: Instant,
+    /// Nobody begins anything new any more.
+    over: Arc<AtomicBool>,
+    under_way: Arc<AtomicU64>,
+}
+
+impl Load {
+    /// Clients of this world that have not begun.
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            doors: world.doors.clone(),
+            accounts: Arc::new(world.accounts.clone()),
+            seen: Arc::default(),
+            began: Instant::now(),
+            over: Arc::default(),
+            under_way: Arc::default(),
+        }
+    }
+
+    /// Places `calls` calls, evenly over `time`, with batches and repetitions between them; returns when every client
+    /// has its answer or has given up.
+    pub(crate) async fn run(&self, calls: u64, batches: u64, time: Duration, seed: u64) {
+        let mut clients = JoinSet::new();
+        let repeating = tokio::spawn(self.clone().repeat(Chance::new(seed, 5)));
+        let every = calls / batches.max(1);
+        for number in 0..calls {
+            let at = self.began + time.mul_f64(number as f64 / calls as f64);
+            tokio::time::sleep_until(at.into()).await;
+            let load = self.clone();
+            clients
+                .spawn(async move { load.client(number, Chance::new(seed, 1_000 + number)).await });
+            if batches > 0 && number % every == every / 2 {
+                let (load, batch) = (self.clone(), number / every);
+                let chance = Chance::new(seed, 900_000 + batch);
+                clients.spawn(async move { load.batch(batch, chance).await });
+            }
+            while clients.try_join_next().is_some() {}
+        }
+        while let Some(ended) = clients.join_next().await {
+            if let Err(error) = ended {
+                let odd = format!("a client broke: {error}");
+                lock(&self.seen).oddities.push(odd);
+            }
+        }
+        self.over.store(true, Ordering::SeqCst);
+        let _ = repeating.await;
+    }
+
+    /// How many clients still wait for an answer.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.under_way.load(Ordering::SeqCst)
+    }
+
+    /// The longest that an answer took.
+    pub(crate) fn slowest(&self) -> Duration {
+        lock(&self.seen).slowest
+    }
+
+    /// Adds what the clients saw.
+    pub(crate) fn tell(&self, evidence: &mut Evidence) {
+        let seen = lock(&self.seen);
+        evidence.asked.clone_from(&seen.asked);
+        evidence.looks.clone_from(&seen.looks);
+        evidence.untold.clone_from(&seen.untold);
+        evidence.oddities.extend(seen.oddities.iter().cloned());
+    }
+
+    async fn client(&self, number: u64, mut chance: Chance) {
+        let account = chance.index(self.accounts.len());
+        let key = format!("key {number}");
+        let person = format!("+5215500{number:06}");
+        let (agent, to, meant) = match chance.below(100) {
+            0..3 => ("nobody", person.as_str(), Meant::Refusal),
+            3..5 => (
+                self.accounts[account].agent.as_str(),
+                "12345",
+                Meant::Refusal,
+            ),
+            5..45 => (
+                self.accounts[account].agent.as_str(),
+                "+15005550001",
+                Meant::Place,
+            ),
+            45..55 => (
+                self.accounts[account].agent.as_str(),
+                "+15005550003",
+                Meant::Place,
+            ),
+            55..60 => (
+                self.accounts[account].agent.as_str(),
+                "+15005550006",
+                Meant::Place,
+            ),
+            60..64 => (
+                self.accounts[account].agent.as_str(),
+                "+15005550005",
+                Meant::Place,
+            ),
+            64..67 => (
+                self.accounts[account].agent.as_str(),
+                "+15005550007",
+                Meant::Place,
+            ),
+            67..70 => (
+                self.accounts[account].legacy.as_str(),
+                person.as_str(),
+                Meant::Place,
+            ),
+            _ => (
+                self.accounts[account].agent.as_str(),
+                person.as_str(),
+                Meant::Place,
+            ),
+        };
+        let body = json!({"agent_id": agent, "to": to, "metadata": {"key": key}}).to_string();
+        let gives_up = chance.percent(3);
+        let Some(reply) = self
+            .insist(
+                account,
+                &key,
+                meant,
+                "/v1/calls",
+                &body,
+                gives_up,
+                &mut chance,
+            )
+            .await
+        else {
+            return;
+        };
+        if reply.status != 201 {
+            return;
+        }
+        let handle = reply.json()["id"].as_str().unwrap_or_default().to_owned();
+        let placed = (account, key.clone(), body, handle.clone());
+        lock(&self.seen).placed.push(placed);
+        if chance.percent(20) {
+            self.look(account, &handle, &mut chance).await;
+        }
+        if chance.percent(6) {
+            tokio::time::sleep(chance.millis(0, 300)).await;
+            let path = format!("/v1/calls/{handle}/hangup");
+            let token = &self.accounts[account].token;
+            let request = Ask {
+                method: "POST",
+                path: &path,
+                token,
+                key: None,
+                body: Some("{}"),
+            };
+            let (node, address) = self.door(&mut chance);
+            if let Ok(reply) = ask(address, request, PATIENCE).await
+                && !matches!(reply.status, 202 | 409 | 503)
+            {
+                let odd = format!("{node} answered {path} {}: {}", reply.status, reply.body);
+                lock(&self.seen).oddities.push(odd);
+            }
+        }
+    }
+
+    async fn batch(&self, number: u64, mut chance: Chance) {
+        let account = chance.index(self.accounts.len());
+        let key = format!("batch {number}");
+        let recipients: Vec<_> = (0..20)
+            .map(|place| json!({"to": format!("+5215600{:06}", number * 100 + place)}))
+            .collect();
+        let agent = &self.accounts[account].legacy;
+        let body = json!({"name": key, "agent_id": agent, "recipients": recipients}).to_string();
+        self.insist(
+            account,
+            &key,
+            Meant::Batch,
+            "/v1/batch-calls",
+            &body,
+            false,
+            &mut chance,
+        )
+        .await;
+    }
+
+    /// Asks until there is an answer that says yes or no.
+    #[expect(clippy::too_many_arguments, reason = "a request and how it is asked")]
+    async fn insist(
+        &self,
+        account: usize,
+        key: &str,
+        meant: Meant,
+        path: &str,
+        body: &str,
+        gives_up: bool,
+        chance: &mut Chance,
+    ) -> Option<Reply> {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        let began = Instant::now();
+        let answer = loop {
+            if began.elapsed() > ASKS_FOR {
+                let told = format!("`{key}` was asked for {ASKS_FOR:?} without an answer");
+                lock(&self.seen).untold.push(told);
+                break None;
+            }
+            let patience = match chance.percent(8) {
+                true => chance.millis(5, 200),
+                false => PATIENCE,
+            };
+            let reply = self
+                .send(account, key, meant, path, body, patience, chance)
+                .await;
+            let wait = match reply {
+                Ok(reply) if is_final(&reply) => break Some(reply),
+                Ok(reply) => Duration::from_secs(reply.retry_after.unwrap_or(1).min(WAITS_AT_MOST)),
+                Err(_) => chance.millis(20, 250),
+            };
+            if gives_up {
+                break None;
+            }
+            tokio::time::sleep(wait).await;
+        };
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        answer
+    }
+
+    /// Sends a request with a key once, and notes what came of it.
+    #[expect(clippy::too_many_arguments, reason = "a request and how it is asked")]
+    async fn send(
+        &self,
+        account: usize,
+        key: &str,
+        meant: Meant,
+        path: &str,
+        body: &str,
+        patience: Duration,
+        chance: &mut Chance,
+    ) -> Result<Reply, NoReply> {
+        let (node, address) = self.another_door(key, chance);
+        let request = Ask {
+            method: "POST",
+            path,
+            token: &self.accounts[account].token,
+            key: Some(key),
+            body: Some(body),
+        };
+        let at = self.began.elapsed();
+        let reply = ask(address, request, patience).await;
+        let mut seen = lock(&self.seen);
+        if let Ok(reply) = &reply {
+            seen.slowest = seen.slowest.max(reply.took);
+        }
+        match &reply {
+            Ok(_) => seen.silent.remove(key),
+            Err(_) => seen.silent.insert(key.to_owned(), node.clone()),
+        };
+        let told = reply.as_ref().ok();
+        seen.asked.push(Asked {
+            account: self.accounts[account].id.clone(),
+            key: key.to_owned(),
+            meant,
+            node,
+            at,
+            status: told.map(|reply| reply.status),
+            code: told.map(Reply::code).unwrap_or_default(),
+            body: told.map(|reply| reply.body.clone()).unwrap_or_default(),
+            replayed: told.is_some_and(|reply| reply.replayed),
+        });
+        reply
+    }
+
+    async fn look(&self, account: usize, handle: &str, chance: &mut Chance) {
+        let path = format!("/v1/calls/{handle}");
+        let request = Ask {
+            method: "GET",
+            path: &path,
+            token: &self.accounts[account].token,
+            key: None,
+            body: None,
+        };
+        let (node, address) = self.door(chance);
+        if let Ok(reply) = ask(address, request, PATIENCE).await {
+            lock(&self.seen).looks.push(Look {
+                handle: handle.to_owned(),
+                node,
+                status: reply.status,
+            });
+        }
+    }
+
+    /// Repeats calls that were placed, reads them, and misuses their keys.
+    async fn repeat(self, mut chance: Chance) {
+        while !self.over.load(Ordering::SeqCst) {
+            tokio::time::sleep(chance.millis(20, 120)).await;
+            let old = {
+                let seen = lock(&self.seen);
+                let index = chance.index(seen.placed.len());
+                seen.placed.get(index).cloned()
+            };
+            if let Some(old) = old {
+                self.again(&old, &mut chance).await;
+            }
+        }
+    }
+
+    /// Repeats so many of the calls that were placed, when all is over.
+    pub(crate) async fn repeat_at_the_end(&self, most: usize, seed: u64) {
+        let mut chance = Chance::new(seed, 6);
+        let placed = lock(&self.seen).placed.clone();
+        let step = (placed.len() / most.max(1)).max(1);
+        for old in placed.iter().step_by(step) {
+            self.again(old, &mut chance).await;
+        }
+    }
+
+    async fn again(&self, old: &(usize, String, String, String), chance: &mut Chance) {
+        let (account, key, body, handle) = old;
+        let path = "/v1/calls";
+        match chance.below(4) {
+            0 => {
+                let other = body.replace("\"to\":\"+", "\"to\":\"+1");
+                let _ = self
+                    .send(*account, key, Meant::Other, path, &other, PATIENCE, chance)
+                    .await;
+            }
+            1 => self.look(*account, handle, chance).await,
+            _ => {
+                let _ = self
+                    .send(*account, key, Meant::Again, path, body, PATIENCE, chance)
+                    .await;
+            }
+        }
+    }
+
+    /// Another node than the one that left the last request with this key without an answer, where there is one.
+    fn another_door(&self, key: &str, chance: &mut Chance) -> (String, std::net::SocketAddr) {
+        let door = self.door(chance);
+        let avoided = lock(&self.seen).silent.get(key).cloned();
+        match avoided == Some(door.0.clone()) {
+            true => self.door(chance),
+            false => door,
+        }
+    }
+
+    fn door(&self, chance: &mut Chance) -> (String, std::net::SocketAddr) {
+        let (name, address) = &self.doors[chance.index(self.doors.len())];
+        (name.clone(), *lock(address))
+    }
+}
+
+/// Whether asking again would change nothing. A key in flight and a service that cannot now say when to ask again.
+fn is_final(reply: &Reply) -> bool {
+    match reply.status {
+        429 | 500.. => false,
+        409 => reply.code() != "conflict",
+        _ => true,
+    }
+}

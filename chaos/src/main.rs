@@ -1,0 +1,146 @@
+//! `just chaos`: kills, cuts and stops the service while clients use it, and holds every promise of the design against
+//! what the phone network, the clients, the receivers and the database know afterwards (docs/RELIABILITY.md).
+
+mod chance;
+mod evidence;
+mod faults;
+mod forged;
+mod http;
+mod ledger;
+mod load;
+mod look;
+mod node;
+mod proxy;
+mod receiver;
+mod report;
+mod run;
+mod servers;
+mod world;
+
+use std::path::PathBuf;
+
+use anyhow::{bail, ensure};
+use clap::{Parser, Subcommand};
+
+use world::{Database, Plan};
+
+/// Breaks the service and looks whether it keeps its promises.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The kill ledger: nodes are killed while clients place calls.
+    Ledger(LedgerArguments),
+    /// Feeds the ledger forged evidence, and expects each forgery to be named.
+    SelfTest,
+}
+
+#[derive(Debug, clap::Args)]
+struct LedgerArguments {
+    /// Processes to kill.
+    #[arg(long, default_value_t = 40)]
+    kills: u64,
+    /// Calls to place.
+    #[arg(long, default_value_t = 2_000)]
+    calls: u64,
+    /// Batches of twenty recipients to place beside them.
+    #[arg(long, default_value_t = 4)]
+    batches: u64,
+    /// How long calls are placed and processes killed.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// What the plan is made from; the same seed makes the same plan.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// On this database only.
+    #[arg(long)]
+    database: Option<Database>,
+    /// Nodes on PostgreSQL; an embedded database has one.
+    #[arg(long, default_value_t = 3)]
+    nodes: usize,
+    /// Without Redis: each node limits by itself.
+    #[arg(long)]
+    without_redis: bool,
+    /// A binary with the feature `failpoints`.
+    #[arg(long, env = "OFFHOOK_BIN")]
+    binary: PathBuf,
+    /// Where the nodes' logs are kept if a promise was broken.
+    #[arg(long, default_value = "target/chaos")]
+    logs: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    // Whatever ends this, the processes that it started end with what holds them.
+    tokio::select! {
+        done = act(arguments.what) => done,
+        interrupted = interrupted() => {
+            interrupted?;
+            bail!("interrupted")
+        }
+    }
+}
+
+async fn interrupted() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut term = signal(SignalKind::terminate())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result,
+        _ = term.recv() => Ok(()),
+    }
+}
+
+async fn act(what: What) -> anyhow::Result<()> {
+    match what {
+        What::SelfTest => self_test(),
+        What::Ledger(arguments) => ledger(arguments).await,
+    }
+}
+
+fn self_test() -> anyhow::Result<()> {
+    let faults = forged::faults();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    println!("{} forgeries, each found out", forged::count());
+    Ok(())
+}
+
+async fn ledger(arguments: LedgerArguments) -> anyhow::Result<()> {
+    self_test()?;
+    let mut broken = false;
+    for database in [Database::Sqlite, Database::Postgres] {
+        if arguments.database.is_some_and(|only| only != database) {
+            continue;
+        }
+        let shared = database == Database::Postgres;
+        let plan = Plan {
+            binary: std::path::absolute(&arguments.binary)?,
+            database,
+            nodes: if shared { arguments.nodes } else { 1 },
+            redis: shared && !arguments.without_redis,
+            accounts: 3,
+            seed: arguments.seed,
+            speed: 100,
+            settings: Vec::new(),
+        };
+        let size = run::Size {
+            kills: arguments.kills,
+            calls: arguments.calls,
+            batches: arguments.batches,
+            seconds: arguments.seconds,
+            freeze: true,
+        };
+        let report = run::run(&plan, size).await?;
+        report.print();
+        if !report.is_clean() {
+            broken = true;
+            report.keep(&arguments.logs)?;
+        }
+    }
+    ensure!(!broken, "promises were broken: see above");
+    Ok(())
+}
