@@ -35,9 +35,13 @@ layers:
     scripts/layers --self-test
     scripts/layers
 
-# Licences, advisories and banned crates of the dependencies (needs cargo-deny).
+# Licences, banned crates and sources of the dependencies; installs cargo-deny below target/tools.
 deny:
-    cargo deny check
+    scripts/deny
+
+# The dependencies' known vulnerabilities too. It fetches the advisory database, so it needs the internet, which CI has not.
+audit:
+    scripts/deny advisories
 
 # Measures speed and memory; docs/PERFORMANCE.md explains the figures.
 bench *ARGUMENTS:
@@ -50,6 +54,10 @@ chaos *ARGUMENTS:
 # Attacks a running server with schemathesis, by its own OpenAPI document.
 fuzz:
     scripts/fuzz
+
+# Fuzzes what reads bytes from outside, 10 s for each target (`--seconds 60 --keep`, target names).
+fuzz-parsers *ARGUMENTS:
+    scripts/fuzz-parsers "$@"
 
 # Generates a TypeScript and a Python client and uses them on a running server (needs Node.js and npm).
 clients:

@@ -1,6 +1,7 @@
 //! Batch calls of legacy agents (decision 6.7).
 
 mod read;
+mod recipients;
 mod scheduler;
 
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::keys::sha256;
 use crate::{Caller, Page, PageRequest, PlacedReply, Shared};
 
 pub use read::BatchBody;
-use read::{Request, Row};
+use read::Request;
+use recipients::Row;
 pub(crate) use scheduler::keep_calling;
 
 /// The operations that Idempotency-Keys belong to.

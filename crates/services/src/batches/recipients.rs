@@ -1,0 +1,238 @@
+//! The recipients of a batch, from JSON or a CSV file. Every bad row is named.
+
+use std::fmt::Write as _;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{E164, E164Error, Metadata};
+
+/// Recipients of a batch at most (decision 6.7).
+const RECIPIENTS_AT_MOST: usize = 10_000;
+
+/// Bad rows that an answer names.
+const NAMED_AT_MOST: usize = 100;
+
+/// The column, or the member, with the number.
+const TO: &str = "to";
+
+/// A recipient.
+pub(super) struct Row {
+    pub(super) to: E164,
+    pub(super) metadata: Metadata,
+}
+
+/// The rows read so far, and what is wrong with the others.
+#[derive(Default)]
+struct Rows {
+    good: Vec<Row>,
+    bad: usize,
+    named: String,
+}
+
+impl Rows {
+    fn add(&mut self, row: Result<Row, String>) {
+        match row {
+            Ok(row) => self.good.push(row),
+            Err(fault) => {
+                self.bad += 1;
+                if self.bad <= NAMED_AT_MOST {
+                    // Writing to a string does not fail.
+                    let _ = write!(self.named, "; {fault}");
+                }
+            }
+        }
+    }
+
+    fn finish(self, field: &str) -> Result<Vec<Row>, FieldError> {
+        let (named, more) = (self.named, self.bad.saturating_sub(NAMED_AT_MOST));
+        let rows = match self.bad {
+            0 if self.good.is_empty() => return Err(FieldError::new(field, "must not be empty")),
+            0 => return Ok(self.good),
+            1 => "1 bad row".to_owned(),
+            bad => format!("{bad} bad rows"),
+        };
+        let rest = match more {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        Err(FieldError::new(field, format!("{rows}{named}{rest}")))
+    }
+}
+
+pub(super) fn from_json(
+    fields: &mut Fields<'_>,
+    prefixes: &[String],
+) -> Result<Vec<Row>, FieldError> {
+    fields.required("recipients")?;
+    let items = fields.optional_array("recipients", 1..=RECIPIENTS_AT_MOST)?;
+    let mut rows = Rows::default();
+    for (at, item) in items.unwrap_or_default().iter().enumerate() {
+        let path = format!("recipients[{at}]");
+        rows.add(recipient(item, &path, prefixes).map_err(|fault| fault.to_string()));
+    }
+    rows.finish("recipients")
+}
+
+fn recipient(item: &Json, path: &str, prefixes: &[String]) -> Result<Row, FieldError> {
+    let mut fields = Fields::of(item, path)?;
+    let to = fields.required_string(TO, 1..=64)?;
+    let to = number(to, prefixes).map_err(|message| fields.fault(TO, message))?;
+    let metadata = match fields.present("metadata") {
+        Some(json) => Metadata::from_json(json, &fields.path_of("metadata"))?,
+        None => Metadata::empty(),
+    };
+    fields.finish()?;
+    Ok(Row { to, metadata })
+}
+
+fn number(text: &str, prefixes: &[String]) -> Result<E164, String> {
+    let to: E164 = text.parse().map_err(|error: E164Error| error.to_string())?;
+    if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
+        return Err(format!(
+            "this service calls only numbers that begin with {}",
+            prefixes.join(", ")
+        ));
+    }
+    Ok(to)
+}
+
+/// The field of the form that holds the CSV file.
+const FILE: &str = "file";
+
+pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, FieldError> {
+    let fault = |message: String| FieldError::new(FILE, message);
+    let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .has_headers(true)
+        .from_reader(file);
+    let columns = reader
+        .headers()
+        .map_err(|_| fault("the first row must name the columns, in UTF-8".to_owned()))?
+        .clone();
+    let to = columns
+        .iter()
+        .position(|column| column == TO)
+        .ok_or_else(|| fault("the first row must name the columns, one of them `to`".to_owned()))?;
+    for (at, column) in columns.iter().enumerate() {
+        if column.is_empty() || columns.iter().take(at).any(|other| other == column) {
+            return Err(fault(
+                "each column needs a name of its own in the first row".to_owned(),
+            ));
+        }
+    }
+    let mut rows = Rows::default();
+    for (at, record) in reader.records().enumerate() {
+        if at >= RECIPIENTS_AT_MOST {
+            return Err(fault(format!("more than {RECIPIENTS_AT_MOST} rows")));
+        }
+        // As spreadsheets count: the names are row 1.
+        let row = at + 2;
+        let read = match record {
+            Ok(record) => csv_row(&columns, &record, to, prefixes),
+            Err(_) => Err("is not UTF-8".to_owned()),
+        };
+        rows.add(read.map_err(|message| format!("row {row}: {message}")));
+    }
+    rows.finish(FILE)
+}
+
+fn csv_row(
+    columns: &csv::StringRecord,
+    record: &csv::StringRecord,
+    to: usize,
+    prefixes: &[String],
+) -> Result<Row, String> {
+    if record.len() != columns.len() {
+        return Err(format!(
+            "has {} cells in place of {}",
+            record.len(),
+            columns.len()
+        ));
+    }
+    if record.iter().any(|cell| cell.contains('\0')) {
+        return Err("must not contain U+0000".to_owned());
+    }
+    let cell = record.get(to).unwrap_or_default();
+    let number = number(cell.trim(), prefixes).map_err(|message| format!("`to`: {message}"))?;
+    let members = columns.iter().zip(record).enumerate();
+    let members = members
+        .filter(|(at, _)| *at != to)
+        .map(|(_, (name, value))| (name.to_owned(), Json::String(value.to_owned())));
+    let json = Json::Object(members.collect());
+    let metadata = Metadata::from_json(&json, "").map_err(|fault| fault.to_string())?;
+    Ok(Row {
+        to: number,
+        metadata,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csv(file: &str) -> Result<Vec<Row>, String> {
+        from_csv(file.as_bytes(), &[]).map_err(|fault| fault.to_string())
+    }
+
+    fn refused(file: &str) -> String {
+        csv(file).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_column_is_a_variable() {
+        let rows =
+            csv("\u{feff}name,to,note\n\"Ana, \"\"A\"\"\",+5215512345678,\nBea,+5215512345679,x\n");
+        let rows = rows.unwrap();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].to.as_str(), "+5215512345678");
+        assert_eq!(
+            rows[0].metadata.as_json_text(),
+            r#"{"name":"Ana, \"A\"","note":""}"#
+        );
+    }
+
+    #[test]
+    fn every_bad_row_is_named_and_beyond_a_hundred_they_are_counted() {
+        assert_eq!(
+            refused("to,name\n5215512345678,Ana\n+5215512345679,Bea\n+52155,Eva,x\n"),
+            "`file`: 2 bad rows; row 2: `to`: must begin with `+` and the country code, such as +5215512345678; row \
+             4: has 3 cells in place of 2"
+        );
+        let many = format!("to\n{}", "x\n".repeat(150));
+        let message = refused(&many);
+        assert!(
+            message.starts_with("`file`: 150 bad rows; row 2: "),
+            "{message}"
+        );
+        assert!(message.contains("; row 101: "), "{message}");
+        assert!(!message.contains("; row 102: "), "{message}");
+        assert!(message.ends_with("; and 50 more"), "{message}");
+    }
+
+    #[test]
+    fn a_file_without_recipients_or_names_is_refused() {
+        for (file, message) in [
+            (
+                "",
+                "`file`: the first row must name the columns, one of them `to`",
+            ),
+            (
+                "number\n+5215512345678\n",
+                "`file`: the first row must name the columns, one of them `to`",
+            ),
+            ("to\n", "`file`: must not be empty"),
+            (
+                "to,,x\n",
+                "`file`: each column needs a name of its own in the first row",
+            ),
+            (
+                "to,x,x\n",
+                "`file`: each column needs a name of its own in the first row",
+            ),
+        ] {
+            assert_eq!(refused(file), message);
+        }
+        let many = format!("to\n{}", "+5215512345678\n".repeat(10_001));
+        assert_eq!(refused(&many), "`file`: more than 10000 rows");
+    }
+}
