@@ -37,8 +37,8 @@ pub enum TargetUrlError {
     /// Longer than [`MAX_URL_CHARACTERS`].
     #[error("must be at most {MAX_URL_CHARACTERS} characters long: shorten the URL")]
     TooLong,
-    /// White space or a control character, which URL parsers drop silently.
-    #[error("must not contain spaces or control characters: percent-encode them")]
+    /// White space or a control character, which URL parsers drop silently, or a backslash, which some read as a slash.
+    #[error("must not contain spaces, backslashes or control characters: percent-encode them")]
     BadCharacter,
     /// No absolute URL.
     #[error("must be a whole URL, such as https://example.com/events")]
@@ -82,7 +82,8 @@ impl TargetUrl {
         if text.chars().count() > MAX_URL_CHARACTERS {
             return Err(TargetUrlError::TooLong);
         }
-        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        let bad = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+        if text.chars().any(bad) {
             return Err(TargetUrlError::BadCharacter);
         }
         let target = Self(Url::parse(text).map_err(|error| match error {

@@ -17,6 +17,7 @@ mod doctor;
 mod embeddings;
 mod faults;
 mod hang_up;
+mod hostile;
 mod idempotency;
 mod knowledge;
 mod legacy;

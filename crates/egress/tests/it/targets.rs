@@ -102,6 +102,7 @@ fn each_broken_rule_has_its_own_fault() {
         ("https://example.com/\n", Fault::BadCharacter),
         ("https://exa\tmple.com/", Fault::BadCharacter),
         ("https://example.com/\0", Fault::BadCharacter),
+        ("https://example.com\\@127.0.0.1/", Fault::BadCharacter),
         ("http://example.com/", Fault::Scheme),
         ("http://127.0.0.1/", Fault::Scheme),
         ("ftp://example.com/", Fault::Scheme),

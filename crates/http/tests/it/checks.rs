@@ -1,10 +1,13 @@
 //! Keys, scopes and the order of checks (decisions 1.5, 1.6, §3).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use offhook_domain::{Clock, Plan, Scope, Scopes};
+use offhook_testkit::TestDatabase;
 
 use crate::app::{Setup, TestApp};
+use crate::statements::Statements;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_or_bad_key_is_401_without_rate_headers() {
@@ -56,6 +59,46 @@ async fn a_revoked_or_expired_key_is_refused_at_once() {
         .send()
         .await
         .assert_error(401, "unauthorized");
+    app.close().await;
+}
+
+/// Decision 3.2: nobody learns from an answer, or from what it took, that a key once was good.
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_statements() {
+    let database = TestDatabase::sqlite();
+    let statements = Statements::of(&database);
+    let app = TestApp::with(Setup {
+        database: Some(database),
+        ..Setup::default()
+    })
+    .await;
+    let soon = app.clock.now().plus(Duration::from_secs(1));
+    let expired = app.key(app.account, Scopes::all(), false, Some(soon)).await;
+    let revoked = app.key(app.account, Scopes::all(), false, None).await;
+    app.revoke(&revoked).await;
+    app.clock.set(soon);
+    let unknown = format!("service_live_{}", "0".repeat(64));
+    app.rest();
+    statements.settle().await;
+    let mut seen = Vec::new();
+    for key in [&unknown, &expired, &revoked] {
+        let before = statements.sent();
+        let answer = app.bare("GET", "/v1/calls").key(key).send().await;
+        let sent = statements.sent() - before;
+        let mut body = answer.json();
+        body.as_object_mut().map(|body| body.remove("request_id"));
+        let names: BTreeSet<_> = answer
+            .headers()
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect();
+        seen.push((answer.status, body, names, sent));
+        statements.settle().await;
+    }
+    assert_eq!(seen[0].0, 401);
+    assert_eq!(seen[0].3, 1, "one look-up");
+    assert_eq!(seen[1], seen[0], "expired");
+    assert_eq!(seen[2], seen[0], "revoked");
     app.close().await;
 }
 
