@@ -94,8 +94,13 @@ impl Child {
         Ok(self.process.kill().await?)
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> anyhow::Result<u32> {
+        self.process.id().context("the process has ended")
+    }
+
     /// Seconds of processor time that it has used.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        process::cpu_seconds(self.process.id().context("the process has ended")?)
+        process::cpu_seconds(self.id()?)
     }
 }

@@ -1,10 +1,13 @@
 //! The figures (issue "Speed and memory").
 
 mod batch;
+mod crowd;
+mod dead;
 mod drain;
 mod knowledge;
 mod limits;
 mod lists;
+mod nodes;
 mod pages;
 mod paging;
 mod posts;
@@ -56,7 +59,7 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 12] = [
+const ALL: [&str; 16] = [
     "limits",
     "lists",
     "posts",
@@ -67,7 +70,11 @@ const ALL: [&str; 12] = [
     "usage",
     "batch",
     "webhooks",
+    "dead",
     "drain",
+    "backlog",
+    "nodes",
+    "crowd",
     "process",
 ];
 
@@ -108,7 +115,11 @@ async fn measure(
             "usage" => usage::run(bench, report).await?,
             "batch" => batch::run(bench, report).await?,
             "webhooks" => webhooks::run(bench, report, tasks).await?,
+            "dead" => dead::run(bench, report, tasks).await?,
             "drain" => drain::run(bench, report, tasks).await?,
+            "backlog" => drain::backlog(bench, report, tasks).await?,
+            "nodes" => nodes::run(bench, report).await?,
+            "crowd" => crowd::run(bench, report, tasks).await?,
             _ => process::run(bench, report).await?,
         }
     }

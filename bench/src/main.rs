@@ -14,6 +14,7 @@ mod receiver;
 mod report;
 mod seed;
 mod service;
+mod share;
 mod sql;
 
 use anyhow::Context as _;
@@ -24,8 +25,8 @@ use report::Report;
 /// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The figures to measure: limits, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, drain,
-    /// process. None: all of them.
+    /// The figures to measure: limits, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, dead,
+    /// drain, backlog, nodes, crowd, process. None: all of them.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]

@@ -39,6 +39,19 @@ impl Report {
         self.rows.push(row);
     }
 
+    /// Adds a figure that could not be measured here.
+    pub(crate) fn skip(&mut self, name: &str, target: Target, why: &str) {
+        let bound = match target {
+            Target::AtLeast(bound) => format!("≥ {bound}"),
+            Target::AtMost(bound) => format!("≤ {bound}"),
+            Target::Reported => "reported".to_owned(),
+        };
+        eprintln!("{name} | {bound} | not measured: {why}");
+        let why = format!("not measured: {why}");
+        self.rows
+            .push([name.to_owned(), bound, why, "**not measured**".to_owned()]);
+    }
+
     /// Prints the table on standard output.
     pub(crate) fn print(&self) {
         println!("| figure | target | measured | |\n|---|---|---|---|");

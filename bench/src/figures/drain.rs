@@ -41,6 +41,61 @@ pub(super) async fn run(
     Ok(())
 }
 
+/// Backlogs of which the first [`FIRST`] deliveries are timed.
+const SMALL: usize = 10_000;
+const LARGE: usize = 1_000_000;
+const FIRST: usize = 10_000;
+const BACKLOG_ROUNDS: usize = 3;
+
+/// The rate among few and among many queued deliveries, in turns.
+pub(super) async fn backlog(
+    bench: &Bench,
+    report: &mut Report,
+    tasks: &LocalSet,
+) -> anyhow::Result<()> {
+    for endpoints in [1, 100] {
+        let drain = Drain::new(bench, tasks, endpoints).await?;
+        let (mut ratios, mut large) = (Vec::new(), Vec::new());
+        for _ in 0..BACKLOG_ROUNDS {
+            let few = drain.first_of(SMALL).await?;
+            let many = drain.first_of(LARGE).await?;
+            ratios.push(many.rate / few.rate);
+            large.push(many);
+        }
+        let endpoints = named(endpoints);
+        let of = |value: fn(&Cost) -> f64| median(large.iter().map(value).collect());
+        let detail = format!(
+            "{} deliveries/s, {} s of processor time and {} statements per 1,000",
+            number(of(|cost| cost.rate)),
+            number(of(|cost| cost.cpu) / (FIRST as f64 / 1e3)),
+            number(of(|cost| cost.statements) / (FIRST as f64 / 1e3)),
+        );
+        report.add(
+            &format!("rate among 1,000,000 queued / among 10,000, {endpoints}, PostgreSQL"),
+            Target::AtLeast(0.8),
+            median(ratios),
+            "",
+            &detail,
+        );
+        report.add(
+            &format!("database statements per delivery, 1,000,000 queued, {endpoints}"),
+            Target::AtMost(2.5),
+            of(|cost| cost.statements) / FIRST as f64,
+            "",
+            "",
+        );
+        drain.database.remove().await?;
+    }
+    Ok(())
+}
+
+fn named(endpoints: usize) -> String {
+    match endpoints {
+        1 => "1 endpoint".to_owned(),
+        count => format!("{count} endpoints"),
+    }
+}
+
 struct Drain {
     database: Database,
     url: String,
@@ -97,10 +152,7 @@ impl Drain {
         )
         .await?;
         let limit = self.by_kept_connections().await?;
-        let endpoints = match self.endpoints.len() {
-            1 => "1 endpoint".to_owned(),
-            count => format!("{count} endpoints"),
-        };
+        let endpoints = named(self.endpoints.len());
         let (rate, bare) = (number(ratio.a), number(ratio.b));
         let detail = format!(
             "{rate} and {bare} deliveries/s, {} at once",
@@ -124,8 +176,8 @@ impl Drain {
         self.database.admin().context("a PostgreSQL database")
     }
 
-    async fn fill(&self) -> anyhow::Result<()> {
-        seed::backlog(&self.database, &self.endpoints, BACKLOG, SIZE).await?;
+    async fn fill(&self, count: usize) -> anyhow::Result<()> {
+        seed::backlog(&self.database, &self.endpoints, count, SIZE).await?;
         self.receiver.reset(false);
         let admin = self.admin()?;
         Ok(admin
@@ -143,13 +195,8 @@ impl Drain {
 
     async fn by_service(&self) -> anyhow::Result<f64> {
         // Filled first: what a look at the beginning finds is what a process finds that was away.
-        self.fill().await?;
-        let mut child = Child::start(&Role::Service(Options {
-            place: self.database.place.clone(),
-            dialer: false,
-            dispatcher: true,
-        }))?;
-        child.said::<Ports>().await?;
+        self.fill(BACKLOG).await?;
+        let child = self.dispatch().await?;
         let time = self.receiver.wait_for(BACKLOG, MOST).await?;
         let open = "SELECT count(*) FROM deliveries WHERE state <> 'delivered'";
         while self.admin()?.query_one(open, &[]).await?.get::<_, i64>(0) > 0 {
@@ -161,8 +208,35 @@ impl Drain {
         Ok(cost.rate)
     }
 
+    async fn dispatch(&self) -> anyhow::Result<Child> {
+        let mut child = Child::start(&Role::Service(Options {
+            place: self.database.place.clone(),
+            dialer: false,
+            dispatcher: true,
+        }))?;
+        child.said::<Ports>().await?;
+        Ok(child)
+    }
+
+    /// What the first deliveries of a backlog take.
+    async fn first_of(&self, queued: usize) -> anyhow::Result<Cost> {
+        self.fill(queued).await?;
+        let child = self.dispatch().await?;
+        let time = self.receiver.wait_for(FIRST, MOST).await?;
+        let came = self.receiver.count();
+        let (cpu, statements) = (child.cpu_seconds()?, self.statements().await?);
+        child.stop().await?;
+        // A few more than were waited for: what all took is shared out.
+        let share = FIRST as f64 / came as f64;
+        Ok(Cost {
+            rate: came as f64 / time.as_secs_f64(),
+            cpu: cpu * share,
+            statements: statements * share,
+        })
+    }
+
     async fn by_bare_loop(&self) -> anyhow::Result<f64> {
-        self.fill().await?;
+        self.fill(BACKLOG).await?;
         let mut child = Child::start(&Role::Deliver(deliver::Options {
             database: self.url.clone(),
             concurrency: self.concurrency,

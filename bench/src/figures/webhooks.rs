@@ -100,10 +100,10 @@ async fn on(
 
 /// Milliseconds to the first byte: from when the request was sent, and from when it was answered.
 #[derive(Debug, Default)]
-struct Times(Vec<(f64, f64)>);
+pub(super) struct Times(Vec<(f64, f64)>);
 
 impl Times {
-    fn sent(&self) -> Vec<f64> {
+    pub(super) fn sent(&self) -> Vec<f64> {
         sorted(self.0.iter().map(|times| times.0))
     }
 
@@ -111,7 +111,7 @@ impl Times {
         sorted(self.0.iter().map(|times| times.1))
     }
 
-    async fn measure(
+    pub(super) async fn measure(
         &mut self,
         ports: Ports,
         receiver: &Receiver,
