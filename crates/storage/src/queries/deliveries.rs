@@ -1,10 +1,9 @@
 //! Deliveries as customers read them, and the repetitions that they ask for.
 
-use std::cmp::Reverse;
-
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::{BigInt, Bool};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 
@@ -30,32 +29,35 @@ pub(crate) async fn page(
     limit: i64,
 ) -> Result<Vec<Delivery>, StoreError> {
     if filter.state.is_none() || filter.kind.is_some() {
-        return rows(conn, account, filter, filter.kind, after, limit).await;
+        return Ok(shown(account, filter, filter.kind, after)
+            .order((deliveries::created_at.desc(), deliveries::id.desc()))
+            .limit(limit + 1)
+            .select(Delivery::as_select())
+            .load(conn)
+            .await?);
     }
     // One index serves a state with a type and a state alone, a scan for each of the few types: every further index would
     // be written with every attempt.
-    let mut page = Vec::new();
-    for kind in EventType::ALL {
-        page.extend(rows(conn, account, filter, Some(*kind), after, limit).await?);
-    }
-    page.sort_by_key(|delivery| Reverse((delivery.created_at, delivery.id)));
-    page.truncate(usize::try_from(limit + 1).unwrap_or(usize::MAX));
-    Ok(page)
+    let scans = EventType::ALL.iter().map(|kind| {
+        let scan = shown(account, filter, Some(*kind), after);
+        scan.select(Delivery::as_select())
+    });
+    let merged = Merged {
+        scans: scans.collect(),
+        limit: limit + 1,
+    };
+    Ok(merged.load(conn).await?)
 }
 
-async fn rows(
-    conn: &mut Conn,
+/// What the filters show behind `after`, in no order.
+fn shown(
     account: AccountId,
     filter: &DeliveryFilter,
     kind: Option<EventType>,
     after: Option<PageKey<DeliveryId>>,
-    limit: i64,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> deliveries::BoxedQuery<'static, Db> {
     let mut query = deliveries::table
         .filter(deliveries::account_id.eq(V(account)))
-        .order((deliveries::created_at.desc(), deliveries::id.desc()))
-        .limit(limit + 1)
-        .select(Delivery::as_select())
         .into_boxed::<Db>();
     if let Some(state) = filter.state {
         query = query.filter(unlikely(deliveries::state.eq(V(state))));
@@ -73,7 +75,36 @@ async fn rows(
         let behind = deliveries::created_at.lt(V(at));
         query = query.filter(behind.or(deliveries::id.lt(V(id))));
     }
-    Ok(query.load(conn).await?)
+    query
+}
+
+/// Scans of an index that are each in the page's order, merged to the page's end: none is read further than it is shown,
+/// but for a row.
+struct Merged<Q> {
+    scans: Vec<Q>,
+    limit: i64,
+}
+
+impl<Q: QueryFragment<Db>> QueryFragment<Db> for Merged<Q> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        for (place, scan) in self.scans.iter().enumerate() {
+            if place > 0 {
+                out.push_sql(" UNION ALL ");
+            }
+            dialect::push_sorted(&mut out, scan, &self.limit)?;
+        }
+        out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
+        out.push_bind_param::<BigInt, _>(&self.limit)
+    }
+}
+
+impl<Q> QueryId for Merged<Q> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q: Query> Query for Merged<Q> {
+    type SqlType = Q::SqlType;
 }
 
 pub(crate) async fn story(

@@ -14,6 +14,8 @@ mod closing;
 #[cfg(test)]
 mod conversation_retention;
 #[cfg(test)]
+mod delivery_pages;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod embeddings;

@@ -456,7 +456,7 @@ mod only_postgres {
                 "Seq Scan on conversations",
                 "Seq Scan on deliveries",
                 "Seq Scan on request_logs",
-                "Sort",
+                "Sort  (",
             ] {
                 assert!(!plan.contains(step), "{plan}\n{sql}");
             }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use diesel::pg::Pg;
 use diesel::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
@@ -295,4 +297,19 @@ pub(crate) async fn old_deliveries(
         .skip_locked()
         .load(conn)
         .await?)
+}
+
+/// One of several scans of deliveries that are merged: PostgreSQL merges what is sorted already, and sorts what only could
+/// be.
+pub(crate) fn push_sorted<'b>(
+    out: &mut AstPass<'_, 'b, Pg>,
+    scan: &'b impl QueryFragment<Pg>,
+    limit: &'b i64,
+) -> QueryResult<()> {
+    out.push_sql("(");
+    scan.walk_ast(out.reborrow())?;
+    out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
+    out.push_bind_param::<BigInt, _>(limit)?;
+    out.push_sql(")");
+    Ok(())
 }

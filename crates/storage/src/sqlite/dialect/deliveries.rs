@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use diesel::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::BigInt;
+use diesel::sqlite::Sqlite;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
 
@@ -234,4 +236,14 @@ pub(crate) async fn old_deliveries(
         .select((deliveries::id, deliveries::event_id))
         .load(conn)
         .await?)
+}
+
+/// One of several scans of deliveries that are merged: SQLite has each in the order of the whole by itself, and no word for
+/// it.
+pub(crate) fn push_sorted<'b>(
+    out: &mut AstPass<'_, 'b, Sqlite>,
+    scan: &'b impl QueryFragment<Sqlite>,
+    _limit: &'b i64,
+) -> QueryResult<()> {
+    scan.walk_ast(out.reborrow())
 }

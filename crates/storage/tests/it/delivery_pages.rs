@@ -1,0 +1,103 @@
+//! Pages of deliveries: each filter shows what it names, newest first, whichever scans it is merged from.
+
+use std::cmp::Reverse;
+
+use offhook_domain::{DeliveryId, EventId, EventType, Timestamp};
+use offhook_storage::{DeliveryFilter, DeliveryState, mint};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after, new_endpoint};
+
+const STATES: [DeliveryState; 3] = [
+    DeliveryState::Delivered,
+    DeliveryState::Exhausted,
+    DeliveryState::Pending,
+];
+
+#[derive(Debug)]
+struct Row {
+    id: DeliveryId,
+    at: Timestamp,
+    state: DeliveryState,
+    kind: EventType,
+}
+
+async fn fill(raw: &mut Raw, shop: &Shop) -> Vec<Row> {
+    let endpoint = new_endpoint(shop.account, T0);
+    let to = raw.id(endpoint.id.uuid());
+    let made = shop.store.create_endpoint(endpoint, "whsec_x", "whsec_", 5);
+    assert!(made.await.unwrap());
+    let account = raw.id(shop.account.uuid());
+    let mut rows = Vec::new();
+    for number in 0..60_usize {
+        let at = after(u64::try_from(number / 5).unwrap());
+        let row = Row {
+            id: mint(at),
+            at,
+            // One type is rare, and one is gone in the middle.
+            kind: EventType::ALL[if number % 11 == 3 { 2 } else { number / 20 % 2 }],
+            state: STATES[number * 7 % 13 % 3],
+        };
+        let event: EventId = mint(at);
+        let (event, id, at) = (raw.id(event.uuid()), raw.id(row.id.uuid()), raw.at(at));
+        let body = match raw {
+            Raw::Sqlite(_) => "x'00'",
+            Raw::Postgres(_) => "'\\x00'",
+        };
+        let (kind, state) = (row.kind, row.state);
+        raw.run(&format!(
+            "INSERT INTO events (id, account_id, type, body, created_at) VALUES ({event}, {account}, '{kind}', {body}, {at}); \
+             INSERT INTO deliveries (id, account_id, endpoint_id, event_id, event_type, state, attempts_count, \
+               abandoned_count, created_at) VALUES ({id}, {account}, {to}, {event}, '{kind}', '{state}', 0, 0, {at})"
+        ))
+        .await;
+        rows.push(row);
+    }
+    rows.sort_by_key(|row| Reverse((row.at, row.id)));
+    rows
+}
+
+async fn pages(shop: &Shop, filter: &DeliveryFilter, limit: usize) -> Vec<DeliveryId> {
+    let (mut found, mut place) = (Vec::new(), None);
+    loop {
+        let most = i64::try_from(limit).unwrap();
+        let page = shop
+            .store
+            .deliveries(shop.account, filter.clone(), place, most);
+        let page = page.await.unwrap();
+        found.extend(page.iter().take(limit).map(|row| row.id));
+        if page.len() <= limit {
+            return found;
+        }
+        place = Some((page[limit - 1].created_at, page[limit - 1].id));
+    }
+}
+
+contract! {
+    async fn every_filter_of_deliveries_shows_what_it_names_newest_first(database: TestDatabase) {
+        let store = database.open().await;
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let mut raw = Raw::open(&database).await;
+        let rows = fill(&mut raw, &shop).await;
+        fill(&mut raw, &stranger).await;
+        for state in [None, Some(STATES[0]), Some(STATES[1]), Some(DeliveryState::Cancelled)] {
+            for kind in [None, Some(EventType::ALL[0]), Some(EventType::ALL[2])] {
+                for (since, until) in [(None, None), (Some(after(3)), None), (Some(after(2)), Some(after(9)))] {
+                    let expected: Vec<_> = rows
+                        .iter()
+                        .filter(|row| state.is_none_or(|state| row.state == state))
+                        .filter(|row| kind.is_none_or(|kind| row.kind == kind))
+                        .filter(|row| since.is_none_or(|since| row.at >= since))
+                        .filter(|row| until.is_none_or(|until| row.at <= until))
+                        .map(|row| row.id)
+                        .collect();
+                    let filter = DeliveryFilter { state, kind, since, until };
+                    for limit in [1, 4, 100] {
+                        assert_eq!(pages(&shop, &filter, limit).await, expected, "{filter:?}, {limit} a page");
+                    }
+                }
+            }
+        }
+    }
+}
