@@ -16,7 +16,7 @@ const PLUS_LOST: &str = "the `+` arrived as a space: write it as %2B in a URL";
 pub(crate) struct QueryReader {
     parameters: Vec<Parameter>,
     path: String,
-    /// What the filters were read from, in documented order: a cursor is good for these alone.
+    /// What the filters say, in documented order and however it was spelled: a cursor is good for these alone.
     filters: String,
 }
 
@@ -98,22 +98,22 @@ impl QueryReader {
         }
     }
 
+    /// A filter; `said` of its text and its value prints alike what means the same.
     fn filter<T>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, String>,
+        said: impl FnOnce(&str, &T) -> String,
     ) -> Result<Option<T>, FieldError> {
-        let Some(value) = self.take(name)? else {
+        let Some(text) = self.take(name)? else {
             return Ok(None);
         };
+        let value = read(&text).map_err(|message| FieldError::new(name, message))?;
         self.filters.push_str(name);
         self.filters.push('=');
-        self.filters.push_str(&value);
+        self.filters.push_str(&said(&text, &value));
         self.filters.push('\0');
-        match read(&value) {
-            Ok(value) => Ok(Some(value)),
-            Err(message) => Err(FieldError::new(name, message)),
-        }
+        Ok(Some(value))
     }
 
     /// A filter that is one of few words; `choices` lists them for the message.
@@ -122,9 +122,9 @@ impl QueryReader {
         name: &str,
         choices: impl FnOnce() -> String,
     ) -> Result<Option<T>, FieldError> {
-        self.filter(name, |text| {
-            text.parse().map_err(|_| format!("must be {}", choices()))
-        })
+        let read = |text: &str| text.parse().map_err(|_| format!("must be {}", choices()));
+        // Words are lower case; ids and languages, which some of them are, mean the same in upper case.
+        self.filter(name, read, |text, _| text.to_ascii_lowercase())
     }
 
     /// A filter that is one of these values, by what they print.
@@ -133,43 +133,46 @@ impl QueryReader {
         name: &str,
         values: &[T],
     ) -> Result<Option<T>, FieldError> {
-        self.filter(name, |text| {
+        let read = |text: &str| {
             let found = values.iter().find(|value| value.to_string() == text);
             found
                 .copied()
                 .ok_or_else(|| format!("must be {}", choices(values)))
-        })
+        };
+        self.filter(name, read, |_, value: &T| value.to_string())
     }
 
     /// A filter by an id.
-    pub(crate) fn id<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, FieldError> {
-        self.filter(name, |text| {
-            text.parse().map_err(|_| "must be a UUID".to_owned())
-        })
+    pub(crate) fn id<T: FromStr + Display>(&mut self, name: &str) -> Result<Option<T>, FieldError> {
+        let read = |text: &str| text.parse().map_err(|_| "must be a UUID".to_owned());
+        self.filter(name, read, |_, id: &T| id.to_string())
     }
 
     /// A filter by a phone number.
     pub(crate) fn phone(&mut self, name: &str) -> Result<Option<E164>, FieldError> {
-        self.filter(name, |text| {
+        let read = |text: &str| {
             text.parse()
                 .map_err(|error: offhook_domain::E164Error| error.to_string())
-        })
+        };
+        self.filter(name, read, |_, number: &E164| number.to_string())
     }
 
     /// A filter by text of at most so many characters.
     pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, FieldError> {
-        self.filter(name, |text| {
+        let read = |text: &str| {
             if text.chars().count() > most {
                 return Err(format!("longer than {most} characters"));
             }
             Ok(text.to_owned())
-        })
+        };
+        self.filter(name, read, |text, _| text.to_owned())
     }
 
     /// The filters `from` and `to` (decision 1.9).
     pub(crate) fn period(&mut self) -> Result<Period, FieldError> {
-        let from = self.filter("from", |text| instant(text, Timestamp::parse_from))?;
-        let to = self.filter("to", |text| instant(text, Timestamp::parse_to))?;
+        let said = |_: &str, at: &Timestamp| at.micros().to_string();
+        let from = self.filter("from", |text| instant(text, Timestamp::parse_from), said)?;
+        let to = self.filter("to", |text| instant(text, Timestamp::parse_to), said)?;
         if let (Some(from), Some(to)) = (from, to)
             && from > to
         {
@@ -364,5 +367,27 @@ mod tests {
         };
         assert_eq!(read("q=a&from=2026-04-30"), read("from=2026-04-30&q=a"));
         assert_ne!(read("q=a"), read("q=b"));
+    }
+
+    #[test]
+    fn filters_are_told_apart_by_what_they_say_and_not_by_how_it_is_spelled() {
+        let said = |query: &str| {
+            let mut query = reader(query);
+            query.id::<AgentId>("agent_id").unwrap();
+            query.text("q", 9).unwrap();
+            query.period().unwrap();
+            query.filters().to_owned()
+        };
+        let id = "0190163d-8694-739b-aea5-966c26f8ad91";
+        let plain = said(&format!("agent_id={id}&from=2026-04-30T16:00:00Z"));
+        let upper = id.to_uppercase();
+        assert_eq!(
+            said(&format!(
+                "from=2026-04-30T18:00:00%2B02:00&agent_id={upper}"
+            )),
+            plain
+        );
+        assert_ne!(said(&format!("agent_id={id}")), plain);
+        assert_ne!(said("q=a"), said("q=A"));
     }
 }
