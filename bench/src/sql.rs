@@ -96,6 +96,30 @@ impl Sql {
         }
     }
 
+    /// Inserts the pieces of the names of a table, as migration 24 does.
+    pub(crate) fn grams(self, into: &str, of: &str) -> String {
+        let first = match self.sqlite {
+            true => "unicode",
+            false => "ascii",
+        };
+        let code = |place: u8| format!("CAST({first}(substr(rest, {place})) AS bigint)");
+        let (one, two, three) = (code(1), code(2), code(3));
+        let one = format!("4398046511104 * {one}");
+        let two = format!("{one} + 2097152 * {two}");
+        let three = format!("{two} + {three}");
+        let pieces = [one, two, three].into_iter().zip(1..).map(|(gram, length)| {
+            format!("SELECT account_id, {gram}, created_at, id FROM rests WHERE length(rest) >= {length}")
+        });
+        let pieces = pieces.collect::<Vec<_>>().join(" UNION ALL ");
+        format!(
+            "INSERT INTO {into} (account_id, gram, created_at, id) \
+             WITH RECURSIVE rests (account_id, created_at, id, rest) AS ( \
+               SELECT account_id, created_at, id, name_folded FROM {of} \
+               UNION ALL SELECT account_id, created_at, id, substr(rest, 2) FROM rests WHERE length(rest) > 1) \
+             {pieces} ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;"
+        )
+    }
+
     /// Runs statements in one transaction. On PostgreSQL foreign keys are right by construction: checking them row by row
     /// would take most of the time.
     pub(crate) async fn fill(self, database: &Database, statements: &str) -> anyhow::Result<()> {

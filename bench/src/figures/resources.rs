@@ -92,6 +92,17 @@ struct Place {
 /// The page of a list with a value of this share, among these rows, behind a place.
 type Page = Box<dyn Fn(usize, Rows, Option<Place>) -> BenchList>;
 
+/// What a page is read along.
+#[derive(Debug, Clone, Copy)]
+enum Served {
+    /// An index that every filter is a column of.
+    Index,
+    /// The pieces of names.
+    Pieces,
+    /// What is rarest of a text's pieces and the filters, where no row has all of them.
+    Walk,
+}
+
 /// A filter.
 struct Case {
     name: String,
@@ -101,8 +112,7 @@ struct Case {
     deep: bool,
     /// Whether the first page has the lowest numbers.
     ascending: bool,
-    /// Whether no index can serve it: the text is looked for within names.
-    within_names: bool,
+    served: Served,
 }
 
 impl Case {
@@ -117,8 +127,13 @@ impl Case {
             page: Box::new(page),
             deep: share < 3,
             ascending: false,
-            within_names: false,
+            served: Served::Index,
         }
+    }
+
+    const fn served_by(mut self, served: Served) -> Self {
+        self.served = served;
+        self
     }
 
     /// A case for each share, with the name's `%` as the share.
@@ -231,6 +246,7 @@ fn ground(sql: Sql) -> String {
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     for kind in bench.databases() {
         let (mut served, mut within) = (Worst::default(), Worst::default());
+        let mut walked = Worst::default();
         for list in content::lists().into_iter().chain(account::lists()) {
             if bench.list.as_deref().is_some_and(|only| only != list.name) {
                 continue;
@@ -246,10 +262,10 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
                 let first = case.reading(&many, case.share, false);
                 for measured in compare(&name, &few, &first, deep.as_ref()).await? {
                     eprintln!("  {}: {}", kind.name(), measured.words());
-                    let worst = if case.within_names {
-                        &mut within
-                    } else {
-                        &mut served
+                    let worst = match case.served {
+                        Served::Index => &mut served,
+                        Served::Pieces => &mut within,
+                        Served::Walk => &mut walked,
                     };
                     worst.see(measured);
                 }
@@ -260,6 +276,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         }
         served.report(report, kind, "of any other list");
         within.report(report, kind, "with a text within names");
+        walked.report(report, kind, "with common pieces or filters and no row");
     }
     ensure!(bench.rows >= FEW, "fewer than {FEW} rows show nothing");
     Ok(())

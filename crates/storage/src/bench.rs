@@ -92,7 +92,7 @@ impl Store {
                         page.await?.len()
                     }
                     L::Agents(filter, after) => {
-                        let page = queries::agents::page(conn, account, filter, *after, limit);
+                        let page = queries::agent_pages::page(conn, account, filter, *after, limit);
                         page.await?.len()
                     }
                     L::Versions(id, before) => {

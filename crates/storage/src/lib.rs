@@ -12,6 +12,7 @@
 mod bench;
 mod connect;
 mod error;
+mod grams;
 mod migrate;
 mod postgres;
 mod records;

@@ -820,6 +820,30 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    agent_grams (account_id, gram, created_at, id) {
+        account_id -> sql::Uuid,
+        gram -> BigInt,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    document_grams (account_id, gram, created_at, id) {
+        account_id -> sql::Uuid,
+        gram -> BigInt,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+    }
+}
+
 joinable!(retention_windows -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
@@ -839,3 +863,5 @@ allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endp
 allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
 allow_tables_to_appear_in_same_query!(account_months, accounts);
 allow_tables_to_appear_in_same_query!(agents, agent_versions, phone_numbers);
+allow_tables_to_appear_in_same_query!(agents, agent_grams);
+allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);

@@ -6,7 +6,7 @@ use offhook_domain::{
 };
 use offhook_storage::{AgentFilter, BatchFilter, BenchList, DocumentFilter};
 
-use super::{Case, List, Place, Rows, SHARES};
+use super::{Case, List, Place, Rows, SHARES, Served};
 use crate::sql::{Of, pick, uuid};
 
 /// Texts that this share of the names holds, and of which none is the beginning of a name.
@@ -16,7 +16,7 @@ pub(super) fn lists() -> Vec<List> {
     vec![
         List {
             name: "agents",
-            tables: &["agents"],
+            tables: &["agents", "agent_grams"],
             fill: agents,
             cases: agent_cases,
         },
@@ -42,7 +42,7 @@ pub(super) fn lists() -> Vec<List> {
         },
         List {
             name: "documents",
-            tables: &["knowledge_documents"],
+            tables: &["knowledge_documents", "document_grams"],
             fill: documents,
             cases: document_cases,
         },
@@ -108,7 +108,7 @@ fn name() -> String {
 fn agents(rows: Rows) -> String {
     let into = "agents (id, account_id, runtime, name, name_folded, language, status, head_version, published_version, \
                 created_at, updated_at)";
-    rows.of(into, |sql, owner| {
+    let agents = rows.of(into, |sql, owner| {
         let at = &owner.at;
         let id = sql.id(Of::Row, "i");
         let account = sql.id(Of::Account, &owner.number);
@@ -116,7 +116,8 @@ fn agents(rows: Rows) -> String {
         let status = pick(13, 17, ["'active'", "'paused'", "'archived'"]);
         let name = name();
         format!("{id}, {account}, {runtime}, {name}, {name}, 'en-US', {status}, 1, 1, {at}, {at}")
-    })
+    });
+    agents + &rows.sql.grams("agent_grams", "agents")
 }
 
 fn agent_cases() -> Vec<Case> {
@@ -170,6 +171,49 @@ fn agent_cases() -> Vec<Case> {
         };
         page(filter, place)
     }));
+    cases.push(
+        Case::new("q 100 % + legacy", 1, |_, _, place| {
+            let filter = AgentFilter {
+                runtime: Some(Runtime::Legacy),
+                q: Some(TEXTS[0].to_owned()),
+                ..AgentFilter::default()
+            };
+            page(filter, place)
+        })
+        .served_by(Served::Pieces),
+    );
+    cases.push(
+        Case::new("q 1 % + engine", 1, |_, _, place| {
+            let filter = AgentFilter {
+                runtime: Some(Runtime::Engine),
+                q: Some(TEXTS[1].to_owned()),
+                ..AgentFilter::default()
+            };
+            page(filter, place)
+        })
+        .served_by(Served::Pieces),
+    );
+    cases.push(
+        Case::new("q 1 % + legacy, none", 3, |_, _, place| {
+            let filter = AgentFilter {
+                runtime: Some(Runtime::Legacy),
+                q: Some(TEXTS[1].to_owned()),
+                ..AgentFilter::default()
+            };
+            page(filter, place)
+        })
+        .served_by(Served::Walk),
+    );
+    cases.push(
+        Case::new("q of common pieces, none", 3, |_, _, place| {
+            let filter = AgentFilter {
+                q: Some("999999999".to_owned()),
+                ..AgentFilter::default()
+            };
+            page(filter, place)
+        })
+        .served_by(Served::Walk),
+    );
     cases
 }
 
@@ -178,6 +222,10 @@ fn within_names(page: fn(String, Option<Place>) -> BenchList) -> Vec<Case> {
     let mut cases = Case::shares("q", 0..=3, move |share, _, place| {
         page(TEXTS[share].to_owned(), place)
     });
+    // Its pieces are as rare as it is.
+    cases.extend(Case::shares("a longer q", 1..=3, move |share, _, place| {
+        page(format!("a {} row ", TEXTS[share]), place)
+    }));
     // Letters that names have, and a text of them that none has.
     cases.push(Case::new("q of common letters 0", 3, move |_, _, place| {
         page("ra wo".to_owned(), place)
@@ -185,10 +233,10 @@ fn within_names(page: fn(String, Option<Place>) -> BenchList) -> Vec<Case> {
     cases.push(Case::new("q of one letter 0", 3, move |_, _, place| {
         page("z".to_owned(), place)
     }));
-    for case in &mut cases {
-        case.within_names = true;
-    }
     cases
+        .into_iter()
+        .map(|case| case.served_by(Served::Pieces))
+        .collect()
 }
 
 fn versions(rows: Rows) -> String {
@@ -214,7 +262,7 @@ fn tools(rows: Rows) -> String {
 fn documents(rows: Rows) -> String {
     let into = "knowledge_documents (id, account_id, folder_id, name, name_folded, source, chunks_count, status, tries, \
                 created_at, updated_at)";
-    rows.of(into, |sql, owner| {
+    let documents = rows.of(into, |sql, owner| {
         let at = &owner.at;
         let id = sql.id(Of::Row, "i");
         let account = sql.id(Of::Account, &owner.number);
@@ -223,7 +271,8 @@ fn documents(rows: Rows) -> String {
         let status = pick(13, 17, ["'ready'", "'failed'", "'processing'"]);
         let name = name();
         format!("{id}, {account}, {folder}, {name}, {name}, 'text', 1, {status}, 1, {at}, {at}")
-    })
+    });
+    documents + &rows.sql.grams("document_grams", "knowledge_documents")
 }
 
 fn document_cases() -> Vec<Case> {

@@ -8,6 +8,7 @@ mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
+mod names;
 mod outbox;
 
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
+pub(crate) use names::*;
 pub(crate) use outbox::*;
 
 diesel::define_sql_function! {

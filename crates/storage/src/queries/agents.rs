@@ -5,24 +5,22 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Runtime, Timestamp};
 
 use super::super::{Conn, Db};
-use super::pages::behind;
-use super::tools;
+use super::{names, tools};
 use crate::schema::{agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
 use crate::{
-    Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, NewAgent, PageKey, Publication,
-    ServingAgent, StoreError,
+    Agent, AgentChange, AgentRef, AgentVersion, NewAgent, Publication, ServingAgent, StoreError,
 };
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
-    let agent = new.agent;
+    let (agent, folded) = (new.agent, new.name_folded);
     diesel::insert_into(agents::table)
         .values((
             agents::id.eq(V(agent.id)),
             agents::account_id.eq(V(agent.account_id)),
             agents::runtime.eq(V(agent.runtime)),
             agents::name.eq(agent.name),
-            agents::name_folded.eq(new.name_folded),
+            agents::name_folded.eq(folded.clone()),
             agents::language.eq(agent.language),
             agents::status.eq(V(agent.status)),
             agents::provider_agent_id.eq(agent.provider_agent_id),
@@ -34,6 +32,8 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreEr
         ))
         .execute(conn)
         .await?;
+    let named = (agent.account_id, agent.id, agent.created_at);
+    names::add(conn, names::OF_AGENTS, named, &folded).await?;
     if let Some(config) = new.config {
         insert_version(conn, agent.id, 1, config, agent.created_at).await?;
     }
@@ -125,45 +125,6 @@ pub(crate) async fn config(
         .optional()?)
 }
 
-pub(crate) async fn page(
-    conn: &mut Conn,
-    account: AccountId,
-    filter: &AgentFilter,
-    after: Option<PageKey<AgentId>>,
-    limit: i64,
-) -> Result<Vec<Agent>, StoreError> {
-    let mut query = agents::table
-        .filter(agents::account_id.eq(V(account)))
-        .order((agents::created_at.desc(), agents::id.desc()))
-        .limit(limit + 1)
-        .select(Agent::as_select())
-        .into_boxed::<Db>();
-    if let Some(runtime) = filter.runtime {
-        query = query.filter(agents::runtime.eq(V(runtime)));
-    }
-    if let Some(status) = filter.status {
-        query = query.filter(agents::status.eq(V(status)));
-    }
-    if let Some(q) = &filter.q {
-        query = query.filter(agents::name_folded.like(contains(q)).escape('\\'));
-    }
-    Ok(behind!(query, agents, after).load(conn).await?)
-}
-
-/// A LIKE pattern in which `%`, `_` and `\` are ordinary characters (decision 1.12).
-pub(super) fn contains(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len() + 2);
-    pattern.push('%');
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-    pattern.push('%');
-    pattern
-}
-
 /// Applies a change if head and status are still those that it was made on; `false` if not.
 pub(crate) async fn change(
     conn: &mut Conn,
@@ -180,10 +141,14 @@ pub(crate) async fn change(
         update = update.filter(agents::status.eq(V(seen)));
     }
     let (name, folded) = change.name.unzip();
+    let before = match &folded {
+        Some(_) => hold_name(conn, account, id).await?,
+        None => None,
+    };
     let changed = update
         .set((
             name.map(|name| agents::name.eq(name)),
-            folded.map(|folded| agents::name_folded.eq(folded)),
+            folded.clone().map(|folded| agents::name_folded.eq(folded)),
             change
                 .language
                 .map(|language| agents::language.eq(language)),
@@ -196,10 +161,30 @@ pub(crate) async fn change(
     if changed == 0 {
         return Ok(false);
     }
+    if let (Some((before, at)), Some(folded)) = (before, folded) {
+        let names = (before.as_str(), folded.as_str());
+        names::change(conn, names::OF_AGENTS, (account, id, at), names).await?;
+    }
     if let Some(config) = change.config {
         insert_version(conn, id, next, config, change.at).await?;
     }
     Ok(true)
+}
+
+/// The folded name of an agent, and when it was made; the row is this transaction's until its end.
+pub(super) async fn hold_name(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+) -> Result<Option<(String, Timestamp)>, StoreError> {
+    // A statement that changes nothing takes the row on both databases.
+    Ok(diesel::update(agents::table)
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .set(agents::head_version.eq(agents::head_version))
+        .returning((agents::name_folded, agents::created_at))
+        .get_result(conn)
+        .await
+        .optional()?)
 }
 
 /// Makes a version the one that serves calls; the first time makes a draft active, and pins the version's tools and

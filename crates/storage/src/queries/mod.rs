@@ -1,6 +1,7 @@
 //! Queries, written once. `Conn` and `Db` are the parent's: this folder is compiled for SQLite and for PostgreSQL.
 
 pub(crate) mod accounts;
+pub(crate) mod agent_pages;
 pub(crate) mod agents;
 pub(crate) mod batch_looks;
 pub(crate) mod batches;
@@ -26,6 +27,7 @@ pub(crate) mod ledger;
 pub(crate) mod legacy;
 pub(crate) mod logs;
 pub(crate) mod months;
+pub(crate) mod names;
 pub(crate) mod nodes;
 pub(crate) mod numbers;
 pub(crate) mod pages;

@@ -8,6 +8,7 @@ mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
+mod names;
 mod outbox;
 
 use std::sync::LazyLock;
@@ -29,6 +30,7 @@ pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
+pub(crate) use names::*;
 pub(crate) use outbox::*;
 
 diesel::define_sql_function! {

@@ -78,7 +78,7 @@ impl Store {
         after: Option<PageKey<AgentId>>,
         limit: i64,
     ) -> Result<Vec<Agent>, StoreError> {
-        read!(self, |conn| queries::agents::page(
+        read!(self, |conn| queries::agent_pages::page(
             conn, account, &filter, after, limit
         )
         .await)

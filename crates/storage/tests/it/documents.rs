@@ -13,7 +13,7 @@ use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after, new_agent, pass};
 
-fn new_document(account: AccountId, name: &str, at: Timestamp) -> NewDocument {
+pub(crate) fn new_document(account: AccountId, name: &str, at: Timestamp) -> NewDocument {
     NewDocument {
         document: Document {
             id: mint(at),

@@ -145,6 +145,11 @@ contract! {
         assert_eq!(back, Synced { listed: 2, added: 0, archived: 0 });
         let agents = legacy(&shop).await;
         assert_eq!((agents[0].name.as_str(), agents[1].status), ("Zoe", AgentStatus::Active));
+        for (q, found) in [("zoe", vec![ana.id]), ("ann", vec![]), ("bea", vec![bea.id])] {
+            let filter = AgentFilter { q: Some(q.to_owned()), ..AgentFilter::default() };
+            let named = store.agents(shop.account, filter, None, 10).await.unwrap();
+            assert_eq!(named.iter().map(|agent| agent.id).collect::<Vec<_>>(), found, "{q}");
+        }
         assert_eq!((agents[0].id, agents[1].id), (ana.id, bea.id));
     }
 

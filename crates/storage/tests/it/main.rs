@@ -34,6 +34,8 @@ mod legacy;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod numbers;
 #[cfg(test)]
 mod opening;

@@ -55,7 +55,9 @@ fn in_sqlite(statement: &str) -> String {
         .replace(
             "FLOOR(EXTRACT(EPOCH FROM started_at) / 86400)",
             "started_at / 86400000000",
-        );
+        )
+        // The code point of a text's first character.
+        .replace("ascii(", "unicode(");
     let is_table = plain.starts_with("CREATE TABLE");
     for word in plain.split(' ') {
         let bare = word.trim_end_matches(',');

@@ -1,0 +1,347 @@
+//! A text within names: pages show what a look at every name would, however names come, change and go.
+
+use std::cmp::Reverse;
+
+use offhook_domain::{AgentId, AgentStatus, DocumentId, Runtime, Timestamp};
+use offhook_storage::{
+    Agent, AgentChange, AgentFilter, Document, DocumentChange, DocumentFilter, NewDocument, Store,
+};
+use offhook_testkit::{TestDatabase, contract};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use crate::documents::new_document;
+use crate::raw::Raw;
+use crate::shop::{Shop, after, new_agent};
+
+/// Few characters, so that every piece of a text is common and the text is rare.
+const LETTERS: [char; 8] = ['a', 'a', 'a', 'b', 'b', '%', 'é', '😀'];
+
+fn text(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    let letters = prop::collection::vec(prop::sample::select(&LETTERS[..]), length);
+    letters.prop_map(String::from_iter)
+}
+
+/// One step in the life of a list.
+#[derive(Debug, Clone)]
+enum Step {
+    Make(String),
+    Rename(usize, String),
+    Delete(usize),
+}
+
+fn steps(count: usize, runner: &mut TestRunner) -> Vec<Step> {
+    let one = prop_oneof![
+        5 => text(1..9).prop_map(Step::Make),
+        2 => (0..200_usize, text(0..9)).prop_map(|(which, name)| Step::Rename(which, name)),
+        1 => (0..200_usize).prop_map(Step::Delete),
+    ];
+    let steps = prop::collection::vec(one, count).new_tree(runner);
+    steps.unwrap().current()
+}
+
+fn texts(count: usize, runner: &mut TestRunner) -> Vec<String> {
+    let texts = prop::collection::vec(text(0..6), count).new_tree(runner);
+    texts.unwrap().current()
+}
+
+async fn agents(shop: &Shop, filter: &AgentFilter, limit: usize) -> Vec<AgentId> {
+    let (mut found, mut place) = (Vec::new(), None);
+    loop {
+        let most = i64::try_from(limit).unwrap();
+        let page = shop.store.agents(shop.account, filter.clone(), place, most);
+        let page: Vec<Agent> = page.await.unwrap();
+        found.extend(page.iter().take(limit).map(|agent| agent.id));
+        if page.len() <= limit {
+            return found;
+        }
+        place = Some((page[limit - 1].created_at, page[limit - 1].id));
+    }
+}
+
+async fn documents(shop: &Shop, filter: &DocumentFilter, limit: usize) -> Vec<DocumentId> {
+    let (mut found, mut place) = (Vec::new(), None);
+    loop {
+        let most = i64::try_from(limit).unwrap();
+        let page = shop
+            .store
+            .documents(shop.account, filter.clone(), place, most);
+        let page: Vec<Document> = page.await.unwrap();
+        found.extend(page.iter().take(limit).map(|document| document.id));
+        if page.len() <= limit {
+            return found;
+        }
+        place = Some((page[limit - 1].created_at, page[limit - 1].id));
+    }
+}
+
+fn renamed(agent: &Agent, name: &str, at: Timestamp) -> AgentChange {
+    AgentChange {
+        head_version: agent.head_version,
+        name: Some((name.to_owned(), name.to_owned())),
+        language: None,
+        status: None,
+        config: None,
+        at,
+    }
+}
+
+/// Names of agents as the steps leave them, every third a legacy one.
+async fn live_agents(shop: &Shop, steps: Vec<Step>) -> Vec<Agent> {
+    let mut rows: Vec<Agent> = Vec::new();
+    for (step, at) in steps.into_iter().zip(0_u64..) {
+        match step {
+            Step::Make(name) => {
+                let mut new = new_agent(shop.account, &name);
+                new.agent.created_at = after(at / 4);
+                if rows.len().is_multiple_of(3) {
+                    new.agent.runtime = Runtime::Legacy;
+                }
+                if rows.len() % 16 == 7 {
+                    new.agent.status = AgentStatus::Paused;
+                }
+                rows.push(new.agent.clone());
+                shop.store.create_agent(new).await.unwrap();
+            }
+            Step::Rename(which, name) if !rows.is_empty() => {
+                let place = which % rows.len();
+                let row = &mut rows[place];
+                let change = renamed(row, &name, after(at));
+                let changed = shop.store.change_agent(row.account_id, row.id, change);
+                assert!(changed.await.unwrap().is_some());
+                row.name = name;
+            }
+            // An archived agent is still in the list.
+            Step::Delete(which) if !rows.is_empty() => {
+                let place = which % rows.len();
+                let row = &mut rows[place];
+                if row.runtime == Runtime::Engine {
+                    let archived = shop.store.archive_agent(shop.account, row.id, after(at));
+                    archived.await.unwrap().unwrap();
+                    row.status = AgentStatus::Archived;
+                }
+            }
+            Step::Rename(..) | Step::Delete(_) => {}
+        }
+    }
+    rows.sort_by_key(|row| Reverse((row.created_at, row.id)));
+    rows
+}
+
+/// Names of documents as the steps leave them.
+async fn live_documents(shop: &Shop, steps: Vec<Step>) -> Vec<Document> {
+    let mut rows: Vec<Document> = Vec::new();
+    for (step, at) in steps.into_iter().zip(0_u64..) {
+        match step {
+            Step::Make(name) => {
+                let new = NewDocument {
+                    name_folded: name.clone(),
+                    ..new_document(shop.account, &name, after(at / 4))
+                };
+                rows.push(new.document.clone());
+                assert!(shop.store.create_document(new).await.unwrap());
+            }
+            Step::Rename(which, name) if !rows.is_empty() => {
+                let place = which % rows.len();
+                let row = &mut rows[place];
+                let change = DocumentChange {
+                    name: Some((name.clone(), name.clone())),
+                    folder: None,
+                };
+                let changed = shop
+                    .store
+                    .change_document(shop.account, row.id, change, after(at));
+                changed.await.unwrap();
+                row.name = name;
+            }
+            Step::Delete(which) if !rows.is_empty() => {
+                let row = rows.swap_remove(which % rows.len());
+                let deleted = shop.store.delete_document(shop.account, row.id, after(at));
+                assert!(deleted.await.unwrap().is_some());
+            }
+            Step::Rename(..) | Step::Delete(_) => {}
+        }
+    }
+    rows.sort_by_key(|row| Reverse((row.created_at, row.id)));
+    rows
+}
+
+async fn dump(raw: &mut Raw, table: &str) -> Vec<String> {
+    let id = |column: &str| match raw {
+        Raw::Sqlite(_) => format!("lower(hex({column}))"),
+        Raw::Postgres(_) => format!("replace(CAST({column} AS TEXT), '-', '')"),
+    };
+    let sql = format!(
+        "SELECT {} || ' ' || CAST(gram AS TEXT) || ' ' || CAST(created_at AS TEXT) || ' ' || {} AS line FROM {table} \
+         ORDER BY account_id, gram, created_at, id",
+        id("account_id"),
+        id("id"),
+    );
+    raw.lines(&sql).await
+}
+
+contract! {
+    async fn a_page_of_agents_with_a_text_is_what_a_look_at_every_name_finds(store: Store) {
+        let mut runner = TestRunner::deterministic();
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        live_agents(&stranger, steps(40, &mut runner)).await;
+        let mut all = live_agents(&shop, steps(200, &mut runner)).await;
+        all.push(store.agent(shop.account, shop.agent).await.unwrap().unwrap());
+        all.sort_by_key(|row| Reverse((row.created_at, row.id)));
+        let mut shown = 0;
+        for q in texts(60, &mut runner) {
+            for (runtime, status) in [
+                (None, None),
+                (Some(Runtime::Legacy), None),
+                (None, Some(AgentStatus::Paused)),
+                (Some(Runtime::Engine), Some(AgentStatus::Archived)),
+                (None, Some(AgentStatus::Draft)),
+            ] {
+                let expected: Vec<_> = all
+                    .iter()
+                    .filter(|row| row.name.to_lowercase().contains(&q))
+                    .filter(|row| runtime.is_none_or(|runtime| row.runtime == runtime))
+                    .filter(|row| status.is_none_or(|status| row.status == status))
+                    .map(|row| row.id)
+                    .collect();
+                let filter = AgentFilter { runtime, status, q: Some(q.clone()) };
+                for limit in [1, 4, 200] {
+                    assert_eq!(agents(&shop, &filter, limit).await, expected, "{filter:?}, {limit} a page");
+                }
+                shown += expected.len();
+            }
+        }
+        assert!(shown > 500, "{shown}");
+    }
+
+    async fn a_page_of_documents_with_a_text_is_what_a_look_at_every_name_finds(database: TestDatabase) {
+        let store = database.open().await;
+        let mut runner = TestRunner::deterministic();
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        live_documents(&stranger, steps(40, &mut runner)).await;
+        let mut all = live_documents(&shop, steps(200, &mut runner)).await;
+        for q in texts(60, &mut runner) {
+            for folder in [None, Some(None), Some(Some(offhook_storage::mint(after(1))))] {
+                let is_there = !matches!(folder, Some(Some(_)));
+                let expected: Vec<_> = all
+                    .iter()
+                    .filter(|row| is_there && row.name.contains(&q))
+                    .map(|row| row.id)
+                    .collect();
+                let filter = DocumentFilter { folder, status: None, q: Some(q.clone()) };
+                for limit in [1, 4, 200] {
+                    assert_eq!(documents(&shop, &filter, limit).await, expected, "{filter:?}, {limit} a page");
+                }
+            }
+        }
+        for row in all.drain(..) {
+            store.delete_document(shop.account, row.id, after(9_000)).await.unwrap().unwrap();
+        }
+        let mut raw = Raw::open(&database).await;
+        let mine = raw.id(shop.account.uuid());
+        let left = format!("document_grams WHERE account_id = {mine}");
+        assert_eq!(raw.count(&left).await, 0, "a document's pieces go with it");
+        assert!(raw.count("document_grams").await > 0);
+    }
+
+    async fn names_that_are_there_already_are_taken_in_by_the_migration(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let mut runner = TestRunner::deterministic();
+        live_agents(&shop, steps(60, &mut runner)).await;
+        live_documents(&shop, steps(60, &mut runner)).await;
+        let mut raw = Raw::open(&database).await;
+        let before = (dump(&mut raw, "agent_grams").await, dump(&mut raw, "document_grams").await);
+        assert!(before.0.len() > 200 && before.1.len() > 200);
+        let (down, up) = if store.is_embedded() {
+            (
+                include_str!("../../../../migrations/sqlite/00000000000024_name_grams/down.sql"),
+                include_str!("../../../../migrations/sqlite/00000000000024_name_grams/up.sql"),
+            )
+        } else {
+            (
+                include_str!("../../../../migrations/postgres/00000000000024_name_grams/down.sql"),
+                include_str!("../../../../migrations/postgres/00000000000024_name_grams/up.sql"),
+            )
+        };
+        raw.run(down).await;
+        raw.run(up).await;
+        let after = (dump(&mut raw, "agent_grams").await, dump(&mut raw, "document_grams").await);
+        assert_eq!(after, before);
+    }
+}
+
+mod only_sqlite {
+    use diesel::prelude::*;
+
+    use super::*;
+    use crate::plans::Recorder;
+
+    #[derive(QueryableByName)]
+    struct Plan {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        detail: String,
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_name_is_looked_at_but_along_a_piece_or_another_filter() {
+        let database = TestDatabase::sqlite();
+        let recorder = Recorder::begin();
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        for number in 0..40 {
+            let name = format!("row {number}");
+            let agent = new_agent(shop.account, &name);
+            store.create_agent(agent).await.unwrap();
+            let document = new_document(shop.account, &name, after(number));
+            assert!(store.create_document(document).await.unwrap());
+        }
+        recorder.take();
+        for q in ["r", "row", "row 1", "none of them"] {
+            let q = Some(q.to_owned());
+            for status in [None, Some(AgentStatus::Draft)] {
+                for runtime in [None, Some(Runtime::Engine)] {
+                    let q = q.clone();
+                    agents(&shop, &AgentFilter { runtime, status, q }, 3).await;
+                }
+            }
+            for folder in [
+                None,
+                Some(None),
+                Some(Some(offhook_storage::mint(after(1)))),
+            ] {
+                let q = q.clone();
+                let status = None;
+                documents(&shop, &DocumentFilter { folder, status, q }, 3).await;
+            }
+        }
+        let statements = recorder.take();
+        let Raw::Sqlite(mut conn) = Raw::open(&database).await else {
+            panic!("SQLite's plans");
+        };
+        let (mut along_pieces, mut along_lists) = (0, 0);
+        for statement in statements {
+            let sql = statement.split(" -- binds").next().unwrap();
+            let plan: Vec<Plan> = diesel::sql_query(format!("EXPLAIN QUERY PLAN {sql}"))
+                .load(&mut conn)
+                .unwrap();
+            let steps: Vec<String> = plan.into_iter().map(|step| step.detail).collect();
+            for step in &steps {
+                let walks = step.starts_with("SCAN") && !step.contains("json_each");
+                assert!(!walks && !step.contains("TEMP B-TREE"), "{steps:?}\n{sql}");
+            }
+            let is_piece = |step: &String| step.contains("PRIMARY KEY (account_id=? AND gram=?");
+            if steps.iter().any(is_piece) {
+                along_pieces += 1;
+            } else {
+                assert!(steps[0].contains("(account_id=? AND "), "{steps:?}\n{sql}");
+                along_lists += 1;
+            }
+        }
+        assert!(
+            along_pieces > 30 && along_lists > 3,
+            "{along_pieces}, {along_lists}"
+        );
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE document_grams;
+DROP TABLE agent_grams;
