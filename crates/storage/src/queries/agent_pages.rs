@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, Timestamp};
 
+use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
 use super::names;
 use super::names::{Names, Stretch};
@@ -41,10 +42,10 @@ fn listed(account: AccountId, filter: &AgentFilter) -> agents::BoxedQuery<'stati
         .order((agents::created_at.desc(), agents::id.desc()))
         .into_boxed::<Db>();
     if let Some(runtime) = filter.runtime {
-        query = query.filter(agents::runtime.eq(V(runtime)));
+        query = query.filter(unlikely(agents::runtime.eq(V(runtime))));
     }
     if let Some(status) = filter.status {
-        query = query.filter(agents::status.eq(V(status)));
+        query = query.filter(unlikely(agents::status.eq(V(status))));
     }
     query
 }

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
+use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
 use super::agent_pages::contains;
 use super::names;
@@ -97,12 +98,12 @@ fn listed(account: AccountId, filter: &DocumentFilter) -> documents::BoxedQuery<
         .order((documents::created_at.desc(), documents::id.desc()))
         .into_boxed::<Db>();
     query = match filter.folder {
-        Some(Some(folder)) => query.filter(documents::folder_id.eq(V(folder))),
+        Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(V(folder)))),
         Some(None) => query.filter(documents::folder_id.is_null()),
         None => query,
     };
     if let Some(status) = filter.status {
-        query = query.filter(documents::status.eq(V(status)));
+        query = query.filter(unlikely(documents::status.eq(V(status))));
     }
     query
 }
