@@ -12,6 +12,7 @@ use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, SimulatedLegacy};
 use offhook_ratelimit::MAX_PER_MINUTE;
+use offhook_services::objects::Objects;
 use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, mint};
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,7 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
             node,
         )),
         carrier,
-        objects: std::env::temp_dir(),
+        objects: Objects::directory(&std::env::temp_dir(), false)?,
         node,
         has_redis: false,
         webhook_policy: Policy {

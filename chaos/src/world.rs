@@ -118,6 +118,9 @@ impl World {
             if let Some(postgres) = &postgres {
                 let proxy = Proxy::start(here, SocketAddr::from((here, postgres.port()))).await?;
                 options.database_url = Some(postgres.url_at(&proxy.address.to_string(), "offhook"));
+                // What one node takes in another one reads.
+                let files = scratch.path().join("objects").display().to_string();
+                options.settings.insert("storage.objects".to_owned(), files);
                 proxies.push(proxy);
             }
             if let Some(redis) = &redis {

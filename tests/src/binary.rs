@@ -48,7 +48,10 @@ pub(crate) fn command() -> Command {
     let mut command = Command::new(offhook());
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
-        if name_text.starts_with("OFFHOOK_") || name_text == "RUST_LOG" {
+        if name_text.starts_with("OFFHOOK_")
+            || name_text.starts_with("AWS_")
+            || name_text == "RUST_LOG"
+        {
             command.env_remove(&name);
         }
     }

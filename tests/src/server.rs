@@ -381,6 +381,12 @@ fn command(options: &Options, directory: &Path) -> std::process::Command {
     if let Some(url) = options.database.url() {
         command.args(["--database-url", &url]);
         command.env("OFFHOOK_MASTER_KEY_FILE", directory.join("key"));
+        // Several servers on one database share their files.
+        if let Database::Postgres(database) = &options.database
+            && let Some(files) = database.files()
+        {
+            command.env("OFFHOOK_STORAGE__OBJECTS", files);
+        }
     }
     for (key, value) in &options.settings {
         let name = format!("OFFHOOK_{}", key.replace('.', "__").to_uppercase());

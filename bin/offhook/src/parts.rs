@@ -11,6 +11,7 @@ use offhook_documents::ChildExtractor;
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
+use offhook_objects::Objects;
 use offhook_providers::{ModelRegistry, SimulatedLegacy, embeddings, voice_library};
 use offhook_services::{
     CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SystemClock,
@@ -18,7 +19,7 @@ use offhook_services::{
 use offhook_storage::{Store, StoreConfig, mint};
 
 use crate::data_dir;
-use crate::settings::Settings;
+use crate::settings::{ObjectsSettings, Settings};
 
 /// How long a request of a command to a service on this machine may take, streams aside.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -60,6 +61,22 @@ fn check_providers(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Where files are.
+///
+/// # Errors
+/// The directory cannot be made, or the bucket's settings are wrong.
+pub(crate) fn objects(settings: &Settings) -> anyhow::Result<Objects> {
+    Ok(match &settings.objects {
+        ObjectsSettings::Own => Objects::directory(&settings.data_dir.join("objects"), false)?,
+        ObjectsSettings::Directory(path) => {
+            Objects::directory(path, true).context("setting `storage.objects`")?
+        }
+        ObjectsSettings::Bucket(settings) => {
+            Objects::s3(settings).context("setting `storage.objects`")?
+        }
+    })
+}
+
 /// The use cases over `store`, for the process `node`.
 ///
 /// # Errors
@@ -85,7 +102,7 @@ pub(crate) fn services(
             node,
         )),
         carrier,
-        objects: settings.data_dir.join("objects"),
+        objects: objects(settings)?,
         node,
         has_redis: false,
         webhook_policy: webhook_policy(settings),

@@ -4,6 +4,7 @@
 //! ever part of such a sentence: it may be a secret.
 
 mod given;
+mod objects;
 mod read;
 
 #[cfg(test)]
@@ -21,6 +22,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
+
+pub(crate) use objects::ObjectsSettings;
 
 /// The name of the embedded database in the data directory.
 const DATABASE_FILE: &str = "offhook.db";
@@ -56,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) database_url: Option<Secret>,
     /// `master_key_file`: the key that seals secrets, as 64 hexadecimal digits.
     pub(crate) master_key_file: Option<PathBuf>,
+    /// `storage`: where files are kept.
+    pub(crate) objects: ObjectsSettings,
     /// `http`.
     pub(crate) http: HttpSettings,
     /// `limits`.

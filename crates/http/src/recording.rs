@@ -4,19 +4,12 @@ use actix_web::HttpResponse;
 use actix_web::body::SizedStream;
 use actix_web::dev::Payload;
 use actix_web::http::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
-use actix_web::web::Bytes;
-use futures_util::stream;
 use offhook_domain::ConversationId;
 use offhook_services::Recording;
-use tokio::fs::File;
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, SeekFrom};
 
 use crate::ApiError;
 use crate::body::FromBody;
 use crate::reply::Reply;
-
-/// Bytes that are read at once.
-const CHUNK: u64 = 64 * 1024;
 
 /// What the headers ask of the file; a GET has no body.
 #[derive(Debug, Default)]
@@ -37,9 +30,6 @@ impl FromBody for Wanted {
 
 /// Answers with the recording of a conversation.
 pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wanted) -> Reply {
-    let mut file = File::open(&recording.path)
-        .await
-        .map_err(ApiError::internal)?;
     let size = recording.bytes;
     // A recording never changes once it is there.
     let tag = format!("\"{id}-{size}\"");
@@ -49,10 +39,9 @@ pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wa
         Part::Nothing => return Err(ApiError::range_not_satisfiable(size)),
     };
     let (first, last) = range.unwrap_or((0, size.saturating_sub(1)));
-    file.seek(SeekFrom::Start(first))
-        .await
-        .map_err(ApiError::internal)?;
     let length = if size == 0 { 0 } else { last - first + 1 };
+    let part = recording.part(first, first + length).await?;
+    let content = part.ok_or_else(ApiError::not_found)?;
     let mut answer = match range {
         None => HttpResponse::Ok(),
         Some(_) => HttpResponse::PartialContent(),
@@ -63,18 +52,7 @@ pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wa
     if range.is_some() {
         answer.insert_header((CONTENT_RANGE, format!("bytes {first}-{last}/{size}")));
     }
-    let chunks = stream::unfold((file, length), |(mut file, left)| async move {
-        let next = usize::try_from(left.min(CHUNK)).unwrap_or(0);
-        if next == 0 {
-            return None;
-        }
-        let mut chunk = vec![0; next];
-        match file.read_exact(&mut chunk).await {
-            Ok(_) => Some((Ok(Bytes::from(chunk)), (file, left - next as u64))),
-            Err(error) => Some((Err(error), (file, 0))),
-        }
-    });
-    Ok(answer.body(SizedStream::new(length, chunks)))
+    Ok(answer.body(SizedStream::new(length, content)))
 }
 
 /// The part of a file that is asked for.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use futures_util::stream;
 use offhook_domain::{AccountId, ConversationId, Timestamp};
+use offhook_objects::ObjectError;
 use offhook_storage::{ConversationFilter, ConversationView, Moment, StoreError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -86,20 +87,25 @@ impl Conversations {
             .await
     }
 
-    /// The recording of a conversation, if there is one.
+    /// The recording of a conversation, if there is one. One whose row tells of it and that is not where recordings are
+    /// is none, and is logged.
     ///
     /// # Errors
-    /// [`StoreError`] if the store fails.
+    /// [`RecordingError`] if the rows or the recordings are out of reach.
     pub async fn recording(
         &self,
         caller: &Caller,
         id: ConversationId,
-    ) -> Result<Option<Recording>, StoreError> {
+    ) -> Result<Option<Recording>, RecordingError> {
         let view = self.get(caller, id, false).await?;
         if view.is_none_or(|view| !view.conversation.has_audio) {
             return Ok(None);
         }
-        Ok(self.0.recordings.find(id).await)
+        let found = self.0.recordings.find(caller.account.id, id).await?;
+        if found.is_none() {
+            tracing::error!(conversation = %id, "a recording is missing from the object store");
+        }
+        Ok(found)
     }
 
     /// A page of a conversation's turns, the first ones first, behind moment `after`.
@@ -141,6 +147,17 @@ impl Conversations {
             follower.next().await.map(|item| (item, follower))
         })
     }
+}
+
+/// Why a recording could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The rows are out of reach.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The recordings are out of reach.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
 }
 
 /// The oldest instant that the caller's plan still shows.

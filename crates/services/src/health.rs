@@ -36,7 +36,8 @@ impl Health {
     /// Whether requests should be sent here.
     ///
     /// # Errors
-    /// A sentence that says why not: stopping, the database out of reach, or a second process without Redis.
+    /// A sentence that says why not: stopping, the database out of reach, or a second process without Redis or without
+    /// files that all share.
     pub async fn ready(&self) -> Result<(), String> {
         if self.is_stopping() {
             return Err(
@@ -51,12 +52,19 @@ impl Health {
             return Ok(());
         }
         let now = self.shared.clock.now();
+        // What one process takes in another one reads, so they must share their files as they share their limits.
+        let shares = self.shared.has_redis && self.shared.files_are_shared;
         let second = store
-            .is_second_node_without_redis(self.shared.node, self.shared.has_redis, now)
+            .is_second_node_without_redis(self.shared.node, shares, now)
             .await;
         match second {
             Ok(Some(false)) => Ok(()),
             Ok(None) => Err("this process is not registered with the database yet".to_owned()),
+            Ok(Some(true)) if self.shared.has_redis && !self.shared.files_are_shared => Err(
+                "another process serves this database, and this one keeps its files where that one cannot see them: \
+                 set storage.objects to a bucket, or to a directory that is the same one on every node"
+                    .to_owned(),
+            ),
             Ok(Some(true)) => Err("another process serves this database, and without Redis (redis_url) the two would not \
                              share their rate limits"
                 .to_owned()),

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
+use offhook_failpoints as failpoints;
+use offhook_objects::ObjectError;
 use offhook_storage::{
     Document, DocumentChange, DocumentChanged, DocumentFilter, NewDocument, PinningAgent,
     StoreError, mint,
@@ -65,6 +67,9 @@ pub enum KnowledgeError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What was sent could not be kept; nothing is.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
 }
 
 /// A document that was deleted.
@@ -119,7 +124,8 @@ impl Knowledge {
     /// Takes a document in; its text is read afterwards.
     ///
     /// # Errors
-    /// [`KnowledgeError::Invalid`] for a bad body, or a folder that the account has not.
+    /// [`KnowledgeError::Invalid`] for a bad body, or a folder that the account has not; [`KnowledgeError::Objects`] if
+    /// what was sent cannot be kept.
     pub async fn add(
         &self,
         account: AccountId,
@@ -146,16 +152,24 @@ impl Knowledge {
             created_at: at,
             updated_at: at,
         };
+        let has_content = read.content.is_some();
+        // Before the row: what a crash in between leaves behind is collected.
+        if let Some(content) = read.content {
+            self.0.uploads.keep(account, document.id, content).await?;
+        }
+        failpoints::hit(failpoints::UPLOAD_AFTER_OBJECT);
         let made = self
             .0
             .store
             .create_document(NewDocument {
                 name_folded: fold(&document.name),
                 document: document.clone(),
-                content: read.content,
             })
             .await?;
         if !made {
+            if has_content {
+                self.0.uploads.remove(account, document.id).await;
+            }
             return Err(no_folder("folder_id").into());
         }
         self.0.wakes.librarian.notify_one();

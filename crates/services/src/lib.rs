@@ -30,10 +30,10 @@ mod signals;
 mod team;
 mod toolkits;
 mod tools;
+mod uploads;
 mod voices;
 mod webhooks;
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -46,6 +46,7 @@ use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::Embeddings;
 use offhook_engine::ports::VoiceLibrary;
 use offhook_engine::ports::{Carrier, Models};
+use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::Notify;
 
@@ -56,7 +57,7 @@ pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
 pub use clock::SystemClock;
-pub use conversations::Conversations;
+pub use conversations::{Conversations, RecordingError};
 pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
@@ -71,6 +72,7 @@ pub use knowledge::{
 pub use legacy::{Legacy, SyncError};
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_documents as documents;
+pub use offhook_objects as objects;
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
@@ -80,6 +82,7 @@ pub use retention::Retention;
 pub use team::{Invited, Seats, Team, TeamError};
 pub use toolkits::{Toolkit, Toolkits};
 pub use tools::{ToolError, ToolShelf, ToolView};
+pub use uploads::{CollectError, UploadCollector};
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
 
@@ -99,8 +102,8 @@ pub struct ServicesConfig {
     pub carrier: Arc<dyn Carrier>,
     /// The provider of the legacy agents.
     pub legacy: Arc<dyn LegacyProvider>,
-    /// The directory that files are kept in.
-    pub objects: PathBuf,
+    /// Where files are kept.
+    pub objects: Objects,
     /// This process.
     pub node: NodeId,
     /// Whether this process shares its limits through Redis.
@@ -160,6 +163,8 @@ pub(crate) struct Shared {
     pub(crate) legacy: Arc<dyn LegacyProvider>,
     pub(crate) legacy_price: Price,
     pub(crate) recordings: recordings::Recordings,
+    pub(crate) uploads: uploads::Uploads,
+    pub(crate) files_are_shared: bool,
     pub(crate) node: NodeId,
     pub(crate) has_redis: bool,
     pub(crate) webhook_policy: Policy,
@@ -219,7 +224,9 @@ impl Services {
             carrier: config.carrier,
             legacy: config.legacy,
             legacy_price: legacy::price()?,
-            recordings: recordings::Recordings::in_directory(&config.objects),
+            files_are_shared: config.objects.is_shared(),
+            recordings: recordings::Recordings::new(config.objects.clone()),
+            uploads: uploads::Uploads::new(config.objects),
             node: config.node,
             has_redis: config.has_redis,
             webhook_policy: config.webhook_policy,
@@ -396,6 +403,12 @@ impl Services {
     #[must_use]
     pub fn retention(&self) -> Retention {
         Retention::new(self.shared.clone())
+    }
+
+    /// What collects uploads that no document waits for.
+    #[must_use]
+    pub fn upload_collector(&self) -> UploadCollector {
+        UploadCollector::new(self.shared.clone())
     }
 
     /// The model catalog.

@@ -1,68 +1,90 @@
-//! Recordings, kept as files: `<objects>/recordings/<conversation id>.wav`.
+//! Recordings: objects under `recordings/<account id>/<conversation id>.wav`.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use offhook_domain::{AccountId, ConversationId};
+use offhook_objects::{Content, ObjectError, Objects};
 
-use offhook_domain::ConversationId;
-
-/// The extension of a recording that is being written.
-const PARTIAL: &str = "part";
+/// Recordings that are deleted at once.
+const DELETED_AT_ONCE: usize = 8;
 
 /// A recording that can be read.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The file.
-    pub path: PathBuf,
+    objects: Objects,
+    key: String,
     /// Its bytes.
     pub bytes: u64,
 }
 
+impl Recording {
+    /// The bytes from `first` to before `end`, as they arrive; `None` if the recording is gone meanwhile.
+    ///
+    /// # Errors
+    /// [`ObjectError`] if the object store is out of reach.
+    pub async fn part(&self, first: u64, end: u64) -> Result<Option<Content>, ObjectError> {
+        if first >= end {
+            return Ok(Some(stream::empty().boxed()));
+        }
+        self.objects.part(&self.key, first..end).await
+    }
+}
+
 /// Where recordings are.
-pub(crate) struct Recordings(PathBuf);
+pub(crate) struct Recordings(Objects);
 
 impl Recordings {
-    pub(crate) fn in_directory(objects: &Path) -> Self {
-        Self(objects.join("recordings"))
+    pub(crate) const fn new(objects: Objects) -> Self {
+        Self(objects)
     }
 
-    fn path(&self, id: ConversationId) -> PathBuf {
-        self.0.join(format!("{id}.wav"))
+    fn key(account: AccountId, id: ConversationId) -> String {
+        format!("recordings/{account}/{id}.wav")
     }
 
-    /// Keeps a recording, whole or not at all, also through a loss of power.
-    pub(crate) async fn keep(&self, id: ConversationId, bytes: Vec<u8>) -> std::io::Result<()> {
-        let (directory, path) = (self.0.clone(), self.path(id));
-        let write = move || {
-            std::fs::create_dir_all(&directory)?;
-            let partial = path.with_extension(PARTIAL);
-            let mut file = std::fs::File::create(&partial)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&partial, &path)?;
-            std::fs::File::open(&directory)?.sync_all()
-        };
-        tokio::task::spawn_blocking(write)
+    /// Keeps a recording, whole or not at all.
+    pub(crate) async fn keep(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+        content: Vec<u8>,
+    ) -> Result<(), ObjectError> {
+        self.0
+            .put(&Self::key(account, id), Bytes::from(content))
             .await
-            .map_err(std::io::Error::other)?
     }
 
-    /// Deletes what there is of a recording of a conversation, also what a process left behind that died before it
+    /// Deletes the recordings that there are of conversations, also what a process left behind that died before it
     /// could say so in the conversation's row.
-    pub(crate) async fn remove(&self, id: ConversationId) -> std::io::Result<()> {
-        let path = self.path(id);
-        for file in [path.with_extension(PARTIAL), path] {
-            match tokio::fs::remove_file(file).await {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+    pub(crate) async fn remove(
+        &self,
+        account: AccountId,
+        ids: &[ConversationId],
+    ) -> Result<(), ObjectError> {
+        let keys: Vec<String> = ids.iter().map(|id| Self::key(account, *id)).collect();
+        let objects = self.0.clone();
+        stream::iter(keys)
+            .map(move |key| {
+                let objects = objects.clone();
+                async move { objects.delete(&key).await }
+            })
+            .buffer_unordered(DELETED_AT_ONCE)
+            .try_collect()
+            .await
     }
 
-    /// The recording of a conversation, if this node can reach it.
-    pub(crate) async fn find(&self, id: ConversationId) -> Option<Recording> {
-        let path = self.path(id);
-        let bytes = tokio::fs::metadata(&path).await.ok()?.len();
-        Some(Recording { path, bytes })
+    /// The recording of a conversation, if there is one.
+    pub(crate) async fn find(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<Option<Recording>, ObjectError> {
+        let key = Self::key(account, id);
+        let bytes = self.0.size(&key).await?;
+        Ok(bytes.map(|bytes| Recording {
+            objects: self.0.clone(),
+            key,
+            bytes,
+        }))
     }
 }

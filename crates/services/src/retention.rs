@@ -127,7 +127,7 @@ impl Retention {
         Ok(())
     }
 
-    /// Deletes a batch of conversations, their recordings first: a file that could not be deleted keeps its row, which
+    /// Deletes a batch of conversations, their recordings first: one that could not be deleted keeps its row, which
     /// nobody sees any more, for the next time. Returns how many there were.
     async fn delete_conversations(
         &self,
@@ -138,10 +138,8 @@ impl Retention {
         let batch = store
             .ended_conversations_before(account.id, before, CONVERSATION_BATCH)
             .await?;
-        for id in &batch {
-            let removed = self.0.recordings.remove(*id).await;
-            removed.map_err(|error| Halt::Recording(error.to_string()))?;
-        }
+        let removed = self.0.recordings.remove(account.id, &batch).await;
+        removed.map_err(|error| Halt::Recording(error.to_string()))?;
         let count = batch.len();
         if count > 0 {
             store.delete_conversations(account.id, batch).await?;

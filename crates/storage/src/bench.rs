@@ -172,7 +172,6 @@ impl Store {
                 let new = NewDocument {
                     name_folded: document.name.clone(),
                     document,
-                    content: None,
                 };
                 queries::documents::insert(conn, new).await?;
                 dialect::insert_passages(conn, id, passages).await?;

@@ -30,6 +30,7 @@ pub use postgres::Listener;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::documents::{DocumentChanged, FolderMade};
+pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;

@@ -27,7 +27,11 @@ pub struct TestDatabase {
 #[derive(Debug)]
 enum Place {
     Directory(TempDir),
-    Server { maintenance: String, name: String },
+    Server {
+        maintenance: String,
+        name: String,
+        files: TempDir,
+    },
 }
 
 impl TestDatabase {
@@ -73,7 +77,11 @@ impl TestDatabase {
                 url: with_database(&maintenance, &name),
                 connections: 16,
             },
-            place: Arc::new(Place::Server { maintenance, name }),
+            place: Arc::new(Place::Server {
+                maintenance,
+                name,
+                files: must("a temporary directory", tempfile::tempdir()),
+            }),
         }
     }
 
@@ -122,7 +130,10 @@ impl TestDatabase {
     /// # Panics
     /// On SQLite, whose file is beside the service and does not go, and if the server refuses.
     pub async fn cut_off(&self) {
-        let Place::Server { maintenance, name } = &*self.place else {
+        let Place::Server {
+            maintenance, name, ..
+        } = &*self.place
+        else {
             panic!("only a server can be out of reach");
         };
         let client = connect(maintenance).await;
@@ -139,13 +150,25 @@ impl TestDatabase {
     /// # Panics
     /// On SQLite, and if the server refuses.
     pub async fn end_sessions(&self) {
-        let Place::Server { maintenance, name } = &*self.place else {
+        let Place::Server {
+            maintenance, name, ..
+        } = &*self.place
+        else {
             panic!("only a server has sessions");
         };
         let end = format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         );
         run(&connect(maintenance).await, &end).await;
+    }
+
+    /// A directory that all who use this PostgreSQL database share; `None` on SQLite.
+    #[must_use]
+    pub fn files(&self) -> Option<&Path> {
+        match &*self.place {
+            Place::Directory(_) => None,
+            Place::Server { files, .. } => Some(files.path()),
+        }
     }
 
     /// The directory that holds the SQLite file; `None` on PostgreSQL.
@@ -160,7 +183,10 @@ impl TestDatabase {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Self::Server { maintenance, name } = self else {
+        let Self::Server {
+            maintenance, name, ..
+        } = self
+        else {
             return;
         };
         let (maintenance, name) = (maintenance.clone(), name.clone());

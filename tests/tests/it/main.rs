@@ -24,6 +24,7 @@ mod legacy;
 mod limits;
 mod lists;
 mod logs;
+mod objects;
 mod outages;
 mod outcomes;
 mod plan_changes;

@@ -15,6 +15,9 @@ const PREFIX: &str = "OFFHOOK_";
 /// The variable that stands for `--config`.
 pub(super) const CONFIG_VARIABLE: &str = "OFFHOOK_CONFIG";
 
+/// What the variables of others begin with that stand in for settings.
+const OF_OTHERS: &str = "AWS_";
+
 /// Beginnings of variables that are no settings: Kubernetes injects the first two for a service called "offhook"
 /// (decision 10.3), tests the third.
 const IGNORED_PREFIXES: [&str; 3] = ["OFFHOOK_PORT", "OFFHOOK_SERVICE_", "OFFHOOK_TEST_"];
@@ -56,6 +59,7 @@ struct Entry {
 pub(super) struct Given {
     entries: BTreeMap<String, Entry>,
     known: Vec<String>,
+    of_others: BTreeMap<String, String>,
 }
 
 impl Given {
@@ -91,6 +95,12 @@ impl Given {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), SettingsError> {
         for (name, value) in variables {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+                && name.starts_with(OF_OTHERS)
+                && !value.is_empty()
+            {
+                self.of_others.insert(name.to_owned(), value.to_owned());
+            }
             let Some(name) = name.to_str().filter(|name| is_ours(name)) else {
                 continue;
             };
@@ -113,6 +123,11 @@ impl Given {
 
     fn put(&mut self, key: String, value: Value, origin: Origin) {
         self.entries.insert(key, Entry { value, origin });
+    }
+
+    /// The value of a variable that is not ours, and stands in for a setting.
+    pub(super) fn of_others(&self, name: &str) -> Option<&str> {
+        self.of_others.get(name).map(String::as_str)
     }
 
     /// The names in a section, such as the providers in `models`.

@@ -10,6 +10,7 @@ use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettin
 use url::{Position, Url};
 
 use super::given::{Given, Raw};
+use super::objects::objects;
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
     SimulatorSettings, TlsSettings, WebhookSettings,
@@ -40,7 +41,6 @@ const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
     given.unavailable("redis_url", "remove it, and serve from one process")?;
     given.unavailable("metrics.listen", "remove it")?;
-    given.unavailable("storage.objects", "remove it")?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
         data_dir: given
@@ -48,6 +48,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
             .unwrap_or_else(|| "data".into()),
         database_url: given.read("database_url", database_url)?,
         master_key_file: given.read("master_key_file", path)?,
+        objects: objects(given)?,
         http: http(given)?,
         limits: LimitSettings {
             ip_per_minute: per_minute(given, "limits.ip_per_minute", IP_PER_MINUTE)?,
@@ -376,7 +377,7 @@ fn duration(text: &str) -> Option<Duration> {
     (duration <= Duration::from_secs(30 * 86_400)).then_some(duration)
 }
 
-fn base_url(raw: Raw) -> Result<String, String> {
+pub(super) fn base_url(raw: Raw) -> Result<String, String> {
     let text = raw.text()?;
     let url = Url::parse(&text).ok();
     let is_good = url.is_some_and(|url| {

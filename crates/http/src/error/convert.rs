@@ -1,10 +1,11 @@
 //! What the use cases refuse, in the interface's codes. Every conversion is exhaustive.
 
 use offhook_domain::FieldError;
+use offhook_services::objects::ObjectError;
 use offhook_services::store::StoreError;
 use offhook_services::{
-    AgentError, BatchError, HangUpError, KnowledgeError, NumberError, PlaceCallError, ToolError,
-    WebhookError,
+    AgentError, BatchError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
+    RecordingError, ToolError, WebhookError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -75,6 +76,27 @@ impl From<WebhookError> for ApiError {
     }
 }
 
+/// Files are out of reach, whatever was to be done with them.
+impl From<ObjectError> for ApiError {
+    fn from(error: ObjectError) -> Self {
+        Self::new(
+            Code::ServiceUnavailable,
+            "The service cannot reach its files at the moment. Try again shortly.",
+        )
+        .retry_after(STORE_RETRY_AFTER_S)
+        .because(error)
+    }
+}
+
+impl From<RecordingError> for ApiError {
+    fn from(error: RecordingError) -> Self {
+        match error {
+            RecordingError::Store(error) => error.into(),
+            RecordingError::Objects(error) => error.into(),
+        }
+    }
+}
+
 impl From<BatchError> for ApiError {
     fn from(error: BatchError) -> Self {
         match error {
@@ -115,6 +137,7 @@ impl From<KnowledgeError> for ApiError {
             KnowledgeError::Invalid(fault) => fault.into(),
             KnowledgeError::Conflict(message) => conflict(message),
             KnowledgeError::Store(error) => error.into(),
+            KnowledgeError::Objects(error) => error.into(),
         }
     }
 }

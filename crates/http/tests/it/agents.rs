@@ -7,6 +7,7 @@ use offhook_carriers::Simulator;
 use offhook_domain::{Clock, Json, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
+use offhook_services::objects::Objects;
 use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
 use serde_json::json;
@@ -201,7 +202,7 @@ fn with_local_models(app: &TestApp) -> Services {
         models: Arc::new(must(models)),
         carrier: carrier.clone(),
         legacy: Arc::new(SimulatedLegacy::new(carrier, clock, node)),
-        objects: std::env::temp_dir(),
+        objects: must(Objects::directory(&std::env::temp_dir(), false)),
         node,
         has_redis: false,
         webhook_policy: Policy::default(),

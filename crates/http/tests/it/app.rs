@@ -13,6 +13,7 @@ use offhook_engine::ports::VoiceLibrary;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
 use offhook_services::documents::InProcess;
+use offhook_services::objects::Objects;
 use offhook_services::store::mint;
 use offhook_services::{CallSettings, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
@@ -41,6 +42,7 @@ pub(crate) struct TestApp {
     carrier: Arc<Simulator>,
     legacy: Arc<SimulatedLegacy>,
     objects: PathBuf,
+    files: Objects,
     server: ServerHandle,
     stop: CancellationToken,
     _database: TestDatabase,
@@ -55,6 +57,8 @@ pub(crate) struct Setup {
     pub(crate) credits: i64,
     /// How many times faster than people the simulated ones are.
     pub(crate) speed: f64,
+    /// Where files are kept; else in a directory.
+    pub(crate) files: Option<Objects>,
     /// The models' providers, besides `scripted`.
     pub(crate) models: Vec<(String, ProviderSettings)>,
     /// The voices' providers.
@@ -80,6 +84,7 @@ impl Default for Setup {
             plan: Plan::Scale,
             credits: 100_000,
             speed: SPEED,
+            files: None,
             models: Vec::new(),
             voice_libraries: Vec::new(),
             database: None,
@@ -101,6 +106,9 @@ impl TestApp {
         let node = mint(clock.now());
         let directory = must(tempfile::tempdir());
         let objects = directory.path().join("objects");
+        let files = setup
+            .files
+            .unwrap_or_else(|| must(Objects::directory(&objects, false)));
         let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
         let legacy = Arc::new(legacy);
         let mut models = must(ModelRegistry::new(setup.models));
@@ -114,7 +122,7 @@ impl TestApp {
             models: Arc::new(models),
             carrier: carrier.clone(),
             legacy: legacy.clone(),
-            objects: objects.clone(),
+            objects: files.clone(),
             node,
             has_redis: false,
             webhook_policy: Policy::default(),
@@ -147,6 +155,7 @@ impl TestApp {
             carrier,
             legacy,
             objects,
+            files,
             server: handle,
             stop: CancellationToken::new(),
             _database: database,
@@ -243,7 +252,7 @@ impl TestApp {
             models: Arc::new(must(ModelRegistry::new([]))),
             carrier: self.carrier.clone(),
             legacy: self.legacy.clone(),
-            objects: self.objects.clone(),
+            objects: self.files.clone(),
             node: mint(self.clock.now()),
             has_redis: false,
             webhook_policy: Policy::default(),
@@ -256,7 +265,14 @@ impl TestApp {
 
     /// Where recordings are kept.
     pub(crate) fn recordings(&self) -> PathBuf {
-        self.objects.join("recordings")
+        self.objects
+            .join("recordings")
+            .join(self.account.to_string())
+    }
+
+    /// Where files are kept.
+    pub(crate) fn objects(&self) -> &std::path::Path {
+        &self.objects
     }
 
     /// Begins to read documents, in this process.

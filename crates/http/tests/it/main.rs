@@ -16,6 +16,7 @@ mod docs;
 mod edge;
 mod errors;
 mod examples;
+mod files;
 mod forbidden_by_state;
 mod furnished;
 mod integrations;

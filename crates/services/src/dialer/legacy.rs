@@ -291,11 +291,15 @@ async fn keep_recording(shared: &Shared, call: &Conversation, claim: ClaimId, cr
             return;
         }
     };
-    if let Err(error) = shared.recordings.keep(call.id, bytes).await {
+    if let Err(error) = shared
+        .recordings
+        .keep(call.account_id, call.id, bytes)
+        .await
+    {
         tracing::error!(%error, call = %call.id, "a recording could not be kept");
         return;
     }
-    // The file is whole before the row tells of it.
+    // The recording is whole before the row tells of it.
     let told = insist(|| shared.store.call_recorded(call.id, claim)).await;
     if let Err(error) = told {
         tracing::error!(%error, call = %call.id, "a recording could not be told of");

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
-use crate::{Agents, Keys, Retention, Shared, housekeeping, signals};
+use crate::{Agents, Keys, Retention, Shared, UploadCollector, housekeeping, signals};
 
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
@@ -81,6 +81,8 @@ impl Dialer {
         let judge = tokio::spawn(self.agents.clone().keep_judging(stop.clone()));
         let retainer = Retention::new(self.shared.clone()).run(sweeping.clone());
         let retainer = tokio::spawn(retainer);
+        let collector = UploadCollector::new(self.shared.clone()).run(sweeping.clone());
+        let collector = tokio::spawn(collector);
         self.claim_until(&stop).await;
         let _ = judge.await;
         let _ = sweeper.await;
@@ -100,7 +102,8 @@ impl Dialer {
             in_step,
             scheduler,
             retainer,
-            signals
+            signals,
+            collector
         );
         if self
             .shared

@@ -7,7 +7,7 @@ use std::time::Duration;
 use offhook_documents::{ExtractError, Extractor, Format};
 use offhook_domain::DocumentId;
 use offhook_egress::GuardedClient;
-use offhook_storage::{ClaimedDocument, Fenced, ReadDocument, StoreError};
+use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, StoreError};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,8 @@ const TRIES: i32 = 3;
 const PASSAGES_AT_ONCE: usize = 64;
 const POSTINGS_AT_ONCE: usize = 4_000;
 const CLEARED_AT_ONCE: i64 = 1_000;
+
+const MISSING: &str = "The file is not in the object store any more: send it again.";
 
 const GIVEN_UP: &str =
     "Reading the file ended its reader three times: save it anew, or send its text.";
@@ -123,7 +125,7 @@ impl Librarian {
     async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
         let store = &self.shared.store;
         let Some(claimed) = store.claim_document(self.shared.clock.now()).await? else {
-            return store.clear_gone_documents(CLEARED_AT_ONCE).await;
+            return self.clear_gone().await;
         };
         let (id, claim) = (claimed.document.id, claimed.claim);
         let ended = tokio::select! {
@@ -137,8 +139,13 @@ impl Librarian {
             Ok(Ended::Read(ended)) => {
                 self.log(id, &ended);
                 let at = self.shared.clock.now();
-                insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
+                let finished =
+                    insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
                 self.shared.wakes.embedder.notify_one();
+                if finished == Fenced::Done && claimed.document.url.is_none() {
+                    let account = claimed.document.account_id;
+                    self.shared.uploads.remove(account, id).await;
+                }
             }
             Ok(Ended::Untried) => {
                 store.release_document(id, claim, true).await?;
@@ -152,6 +159,17 @@ impl Librarian {
             }
         }
         Ok(true)
+    }
+
+    /// Clears away some of a deleted document; `false` if there is none.
+    async fn clear_gone(&self) -> Result<bool, StoreError> {
+        let store = &self.shared.store;
+        let cleared = store.clear_gone_documents(CLEARED_AT_ONCE).await?;
+        if let Some((account, id)) = cleared.and_then(|cleared| cleared.whole) {
+            // It may have been deleted before it was read.
+            self.shared.uploads.remove(account, id).await;
+        }
+        Ok(cleared.is_some())
     }
 
     fn log(&self, document: DocumentId, ended: &Result<ReadDocument, String>) {
@@ -178,12 +196,14 @@ impl Librarian {
                 Err(sentence) => return Ok(failed(sentence)),
             },
             None => {
-                let content = insist(|| store.document_upload(document.id)).await?;
                 let format = document.mime_type.as_deref().and_then(Format::of_mime_type);
+                let content = match self.upload(document).await {
+                    Ok(content) => content,
+                    Err(ended) => return ended,
+                };
                 match content.zip(format) {
                     Some((content, format)) => (format, content, None),
-                    // Deleted since.
-                    None => return Ok(Ended::Lost),
+                    None => return self.missing(claimed).await,
                 }
             }
         };
@@ -219,6 +239,36 @@ impl Librarian {
             }
         };
         self.store(claimed, text, read).await
+    }
+
+    /// What was sent as a document, if it is there; or how the reading ends without.
+    async fn upload(
+        &self,
+        document: &Document,
+    ) -> Result<Option<Vec<u8>>, Result<Ended, StoreError>> {
+        let (account, id) = (document.account_id, document.id);
+        match self.shared.uploads.read(account, id).await {
+            Ok(Some(content)) => Ok(Some(content)),
+            // Documents from before uploads were objects.
+            Ok(None) => insist(|| self.shared.store.document_upload(id))
+                .await
+                .map_err(Err),
+            Err(error) => {
+                tracing::warn!(%error, document = %id, "a document waits for the object store");
+                Err(Ok(Ended::Untried))
+            }
+        }
+    }
+
+    /// What was sent is nowhere: the document was deleted, or the object store has lost it.
+    async fn missing(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
+        let id = claimed.document.id;
+        let store = &self.shared.store;
+        if insist(|| store.renew_document(id, claimed.claim)).await? == Fenced::Lost {
+            return Ok(Ended::Lost);
+        }
+        tracing::error!(document = %id, "an upload is missing from the object store");
+        Ok(failed(MISSING))
     }
 
     /// Removes what an earlier try has stored; `false` if the claim is gone.

@@ -2,6 +2,7 @@
 
 use offhook_domain::config::KnowledgeBase;
 use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
+use offhook_storage::StoreError;
 
 use super::KnowledgeError;
 use crate::Shared;
@@ -32,6 +33,7 @@ impl Shared {
         checked.await.map_err(|error| match error {
             KnowledgeError::Invalid(fault) => fault.into(),
             KnowledgeError::Store(error) => error.into(),
+            KnowledgeError::Objects(error) => StoreError::Unavailable(error.to_string()).into(),
             KnowledgeError::NotFound => AgentError::NotFound,
             KnowledgeError::Conflict(message) => AgentError::Conflict(message),
         })

@@ -41,15 +41,6 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewDocument) -> Result<(), Stor
         .await?;
     let named = (document.account_id, document.id, document.created_at);
     names::add(conn, names::OF_DOCUMENTS, named, &folded).await?;
-    if let Some(content) = new.content {
-        diesel::insert_into(uploads::table)
-            .values((
-                uploads::document_id.eq(V(document.id)),
-                uploads::content.eq(content),
-            ))
-            .execute(conn)
-            .await?;
-    }
     Ok(())
 }
 

@@ -181,6 +181,22 @@ pub(crate) async fn remove_postings(
     Ok(count)
 }
 
+/// Of these, the documents that have not been read.
+pub(crate) async fn waiting(
+    conn: &mut Conn,
+    ids: Vec<DocumentId>,
+) -> Result<Vec<DocumentId>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(documents::table
+        .filter(documents::id.eq_any(ids.into_iter().map(V)))
+        .filter(documents::status.eq(V(DocumentStatus::Processing)))
+        .select(documents::id)
+        .load(conn)
+        .await?)
+}
+
 /// Removes a document's passages.
 pub(crate) async fn remove_passages(
     conn: &mut Conn,

@@ -48,8 +48,6 @@ pub struct NewDocument {
     pub document: Document,
     /// The name as it is compared.
     pub name_folded: String,
-    /// What was sent, unless it is to be fetched.
-    pub content: Option<Vec<u8>>,
 }
 
 /// A change of a document.

@@ -7,6 +7,13 @@ use crate::{
     ClaimedDocument, Fenced, NewPassage, NewPosting, ReadDocument, Store, StoreError, Verdict,
 };
 
+/// Part of a deleted document that was cleared away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClearedDocument {
+    /// The document, if that was the last of it.
+    pub whole: Option<(AccountId, DocumentId)>,
+}
+
 impl Store {
     /// Claims the document that has waited longest, if one waits or has lost its reader.
     ///
@@ -75,7 +82,18 @@ impl Store {
         })
     }
 
-    /// What was sent as a document, until it is read.
+    /// Of these documents, those that wait to be read or are being read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn documents_waiting(
+        &self,
+        ids: Vec<DocumentId>,
+    ) -> Result<Vec<DocumentId>, StoreError> {
+        read!(self, |conn| queries::ingestion::waiting(conn, ids).await)
+    }
+
+    /// What was sent as a document, until it is read, if that was kept as a row: it is an object since.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -168,19 +186,24 @@ impl Store {
         })
     }
 
-    /// Removes up to `limit` words of a deleted document; `false` if there is none left.
+    /// Removes up to `limit` words of a deleted document; `None` if there is no deleted document left.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn clear_gone_documents(&self, limit: i64) -> Result<bool, StoreError> {
+    pub async fn clear_gone_documents(
+        &self,
+        limit: i64,
+    ) -> Result<Option<ClearedDocument>, StoreError> {
         write!(self, |conn| {
             let Some((id, account)) = dialect::gone_document(conn).await? else {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Verdict::Rollback(None));
             };
-            if queries::ingestion::remove_postings(conn, account, id, limit).await? == 0 {
+            let left = queries::ingestion::remove_postings(conn, account, id, limit).await? > 0;
+            if !left {
                 queries::ingestion::forget_gone(conn, id).await?;
             }
-            Ok(Verdict::Commit(true))
+            let whole = (!left).then_some((account, id));
+            Ok(Verdict::Commit(Some(ClearedDocument { whole })))
         })
     }
 }

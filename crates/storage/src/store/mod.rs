@@ -10,7 +10,7 @@ mod credentials;
 pub(crate) mod documents;
 mod embeddings;
 mod folders;
-mod ingestion;
+pub(crate) mod ingestion;
 mod integrations;
 mod jobs;
 mod legacy;

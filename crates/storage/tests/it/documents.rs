@@ -32,7 +32,6 @@ pub(crate) fn new_document(account: AccountId, name: &str, at: Timestamp) -> New
             updated_at: at,
         },
         name_folded: name.to_lowercase(),
-        content: Some(b"abc".to_vec()),
     }
 }
 
@@ -300,7 +299,7 @@ contract! {
         let first = claim(&store).await;
         assert_eq!((first.document.id, first.tries), (id, 1));
         assert!(store.claim_document(T0).await.unwrap().is_none());
-        assert_eq!(store.document_upload(id).await.unwrap().as_deref(), Some(&b"abc"[..]));
+        assert_eq!(store.documents_waiting(vec![id, mint(T0)]).await.unwrap(), [id]);
         pass(&store, 44);
         assert_eq!(store.renew_document(id, first.claim).await.unwrap(), Fenced::Done);
         pass(&store, 80);
@@ -325,7 +324,7 @@ contract! {
         let document = store.document(shop.account, id).await.unwrap().unwrap();
         assert_eq!((document.status, document.error.as_deref()), (DocumentStatus::Failed, Some("It is broken.")));
         assert_eq!(document.updated_at, after(5));
-        assert!(store.document_upload(id).await.unwrap().is_none(), "what was sent is forgotten");
+        assert_eq!(store.documents_waiting(vec![id]).await.unwrap(), [], "what was sent is wanted no more");
         assert!(store.claim_document(T0).await.unwrap().is_none());
     }
 
@@ -351,10 +350,14 @@ contract! {
         assert_eq!(store.document_text(first, 1, 9).await.unwrap(), [(0, "two".to_owned())]);
 
         store.delete_document(shop.account, second, T0).await.unwrap().unwrap();
-        while store.clear_gone_documents(1).await.unwrap() {}
+        let mut whole = None;
+        while let Some(cleared) = store.clear_gone_documents(1).await.unwrap() {
+            whole = cleared.whole;
+        }
+        assert_eq!(whole, Some((shop.account, second)));
         assert_eq!(counts(&store, shop.account).await, counted(&[("", 2), ("pool", 2), ("nine", 1)]));
         store.delete_document(shop.account, first, T0).await.unwrap().unwrap();
-        while store.clear_gone_documents(100).await.unwrap() {}
+        while store.clear_gone_documents(100).await.unwrap().is_some() {}
         assert_eq!(counts(&store, shop.account).await, counted(&[]));
         assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
     }

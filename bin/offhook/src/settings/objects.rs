@@ -1,0 +1,196 @@
+//! `storage`: where files are kept.
+
+use std::path::PathBuf;
+
+use offhook_objects::S3Settings;
+
+use super::SettingsError;
+use super::given::{Given, Raw};
+use super::read::base_url;
+
+/// `storage.objects`.
+#[derive(Debug, Clone)]
+pub(crate) enum ObjectsSettings {
+    /// The data directory's own.
+    Own,
+    /// A directory; with several nodes the same one on each, as on a network file system.
+    Directory(PathBuf),
+    /// A bucket of an S3-compatible store.
+    Bucket(S3Settings),
+}
+
+/// The settings of a bucket, each with the variables that AWS's own tools read, which stand in where it is not given.
+const OF_A_BUCKET: [(&str, &[&str]); 5] = [
+    (
+        "storage.s3.endpoint",
+        &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
+    ),
+    ("storage.s3.region", &["AWS_REGION", "AWS_DEFAULT_REGION"]),
+    ("storage.s3.access_key_id", &["AWS_ACCESS_KEY_ID"]),
+    ("storage.s3.secret_access_key", &["AWS_SECRET_ACCESS_KEY"]),
+    ("storage.s3.session_token", &["AWS_SESSION_TOKEN"]),
+];
+
+pub(super) fn objects(given: &mut Given) -> Result<ObjectsSettings, SettingsError> {
+    let place = given.read("storage.objects", place)?;
+    let mut texts = Vec::new();
+    for (key, _) in OF_A_BUCKET {
+        let text = match key {
+            "storage.s3.endpoint" => given.read(key, base_url)?,
+            _ => given.read(key, Raw::text)?,
+        };
+        texts.push(text);
+    }
+    let Some(Place::Bucket { bucket, prefix }) = place else {
+        if let Some((key, _)) = std::iter::zip(OF_A_BUCKET, &texts)
+            .find(|(_, text)| text.is_some())
+            .map(|(setting, _)| setting)
+        {
+            return Err(SettingsError(format!(
+                "setting `{key}` is without effect: it is for a bucket, and `storage.objects` names none; remove it, \
+                 or give `storage.objects` as s3://<bucket>/<prefix>"
+            )));
+        }
+        return Ok(match place {
+            Some(Place::Directory(path)) => ObjectsSettings::Directory(path),
+            _ => ObjectsSettings::Own,
+        });
+    };
+    let mut texts = std::iter::zip(OF_A_BUCKET, texts).map(|((_, variables), text)| {
+        text.or_else(|| {
+            variables
+                .iter()
+                .find_map(|name| given.of_others(name))
+                .map(str::to_owned)
+        })
+    });
+    let mut next = || texts.next().flatten();
+    let (endpoint, region) = (next(), next());
+    let (access_key_id, secret_access_key, session_token) = (next(), next(), next());
+    let missing = |key: &str, variable: &str| {
+        SettingsError(format!(
+            "setting `{key}` is missing: give it, or {variable} in the environment; credentials of the machine are \
+             not looked for"
+        ))
+    };
+    Ok(ObjectsSettings::Bucket(S3Settings {
+        bucket,
+        prefix,
+        endpoint,
+        region,
+        access_key_id: access_key_id
+            .ok_or_else(|| missing("storage.s3.access_key_id", "AWS_ACCESS_KEY_ID"))?,
+        secret_access_key: secret_access_key
+            .ok_or_else(|| missing("storage.s3.secret_access_key", "AWS_SECRET_ACCESS_KEY"))?,
+        session_token,
+    }))
+}
+
+enum Place {
+    Directory(PathBuf),
+    Bucket { bucket: String, prefix: String },
+}
+
+fn place(raw: Raw) -> Result<Place, String> {
+    let text = raw.text()?;
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Ok(Place::Directory(text.into()));
+    };
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    let prefix = prefix.trim_end_matches('/');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_good = scheme == "s3"
+        && (3..=63).contains(&bucket.len())
+        && bucket.chars().all(is_plain)
+        && (prefix.is_empty()
+            || prefix.split('/').all(|part| {
+                !part.is_empty() && part != "." && part != ".." && part.chars().all(is_plain)
+            }));
+    if !is_good {
+        return Err(
+            "must be a directory, or s3://<bucket>/<prefix> of letters, digits, `-`, `.` and `_`"
+                .to_owned(),
+        );
+    }
+    Ok(Place::Bucket {
+        bucket: bucket.to_owned(),
+        prefix: prefix.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Flags, Settings};
+
+    fn settings(variables: &[(&str, &str)]) -> Result<ObjectsSettings, String> {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        Settings::from_parts(Flags::default(), variables)
+            .map(|settings| settings.objects)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn files_are_in_the_data_directory_or_in_one_that_is_named() {
+        assert!(matches!(settings(&[]), Ok(ObjectsSettings::Own)));
+        let named = settings(&[
+            ("OFFHOOK_STORAGE__OBJECTS", "/mnt/files"),
+            ("AWS_ACCESS_KEY_ID", "unused"),
+        ]);
+        assert!(matches!(named, Ok(ObjectsSettings::Directory(path)) if path == *"/mnt/files"));
+    }
+
+    #[test]
+    fn a_bucket_takes_what_aws_tools_take_where_it_is_not_given() {
+        let bucket = settings(&[
+            ("OFFHOOK_STORAGE__OBJECTS", "s3://files/a/b/"),
+            ("OFFHOOK_STORAGE__S3__REGION", "eu-west-1"),
+            ("AWS_REGION", "us-east-2"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_ENDPOINT_URL", "http://minio:9000"),
+        ]);
+        let Ok(ObjectsSettings::Bucket(bucket)) = bucket else {
+            panic!("{bucket:?}");
+        };
+        assert_eq!(
+            (bucket.bucket.as_str(), bucket.prefix.as_str()),
+            ("files", "a/b")
+        );
+        assert_eq!(bucket.region.as_deref(), Some("eu-west-1"));
+        assert_eq!(bucket.endpoint.as_deref(), Some("http://minio:9000"));
+        assert_eq!(
+            format!("{bucket:?}"),
+            "s3://files/a/b",
+            "no secret is shown"
+        );
+    }
+
+    #[test]
+    fn a_bucket_without_credentials_or_with_a_strange_name_is_refused() {
+        let refused = settings(&[
+            ("OFFHOOK_STORAGE__OBJECTS", "s3://files"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+        ]);
+        let refused = refused.unwrap_err();
+        assert!(
+            refused.contains("`storage.s3.secret_access_key` is missing"),
+            "{refused}"
+        );
+        for wrong in [
+            "gs://files",
+            "s3://",
+            "s3://files/../x",
+            "s3://fi les",
+            "s3://files//x",
+        ] {
+            let refused = settings(&[("OFFHOOK_STORAGE__OBJECTS", wrong)]).unwrap_err();
+            assert!(
+                refused.contains("s3://<bucket>/<prefix>"),
+                "{wrong}: {refused}"
+            );
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What was sent as a document, until it has been read: objects under `uploads/<account id>/<document id>`.
+//!
+//! An object is written before the document's row, so no row waits for an object that never was. It goes when the
+//! document has been read or deleted. What a process that died left behind is collected: one process at a time looks
+//! through the uploads for those that no document waits for.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use offhook_domain::{AccountId, DocumentId};
+use offhook_objects::{Listed, ObjectError, Objects};
+use offhook_storage::StoreError;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::Shared;
+
+const FOLDER: &str = "uploads";
+
+/// The name under which processes take turns.
+const JOB: &str = "uploads";
+
+/// How often a process looks whether it is its turn.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often the uploads are looked through, by the clock of the database.
+const DUE_EVERY: Duration = Duration::from_secs(3_600);
+
+/// A younger object may be that of a document whose row is being written. The age is by two clocks, this process's and
+/// the object store's: what they may differ by is within it.
+const MIN_AGE: Duration = Duration::from_secs(86_400);
+
+/// Objects that are looked at together.
+const BATCH: usize = 500;
+
+/// Where uploads are.
+pub(crate) struct Uploads(Objects);
+
+/// Why a look ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The rows are out of reach.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The objects are out of reach.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
+}
+
+impl Uploads {
+    pub(crate) const fn new(objects: Objects) -> Self {
+        Self(objects)
+    }
+
+    fn key(account: AccountId, id: DocumentId) -> String {
+        format!("{FOLDER}/{account}/{id}")
+    }
+
+    pub(crate) async fn keep(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+        content: Vec<u8>,
+    ) -> Result<(), ObjectError> {
+        let key = Self::key(account, id);
+        self.0.put(&key, Bytes::from(content)).await
+    }
+
+    pub(crate) async fn read(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Option<Vec<u8>>, ObjectError> {
+        let content = self.0.get(&Self::key(account, id)).await?;
+        Ok(content.map(Vec::from))
+    }
+
+    /// Deletes an upload that nobody waits for any more. One that cannot be deleted now is collected later.
+    pub(crate) async fn remove(&self, account: AccountId, id: DocumentId) {
+        if let Err(error) = self.0.delete(&Self::key(account, id)).await {
+            tracing::warn!(%error, document = %id, "an upload could not be deleted: it is tried again within a day");
+        }
+    }
+}
+
+/// Collects what nobody waits for.
+#[derive(Clone)]
+pub struct UploadCollector(Arc<Shared>);
+
+impl UploadCollector {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Takes turns with other processes until `stop`.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut tick = interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            if let Err(error) = self.sweep(&stop).await {
+                tracing::warn!(%error, "uploads that nobody waits for could not be collected");
+            }
+        }
+    }
+
+    /// Looks through the uploads if that is due and no other process is at it; returns how many were collected.
+    ///
+    /// # Errors
+    /// [`CollectError`] if the rows or the objects are out of reach; the rest is collected the next time.
+    pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>, CollectError> {
+        let Shared {
+            store, clock, node, ..
+        } = &*self.0;
+        if !store.take_job(JOB, *node, clock.now()).await? {
+            return Ok(None);
+        }
+        let collected = self.collect(stop).await;
+        store.finish_job(JOB, *node, clock.now(), DUE_EVERY).await?;
+        collected.map(Some)
+    }
+
+    async fn collect(&self, stop: &CancellationToken) -> Result<usize, CollectError> {
+        let Shared {
+            store,
+            clock,
+            node,
+            uploads: Uploads(objects),
+            ..
+        } = &*self.0;
+        let now = u64::try_from(clock.now().micros()).unwrap_or(0);
+        let before = SystemTime::UNIX_EPOCH + Duration::from_micros(now) - MIN_AGE;
+        objects.clear_unfinished(before).await?;
+        let (mut collected, mut after) = (0, None::<String>);
+        loop {
+            let listed = objects.list(FOLDER, after.as_deref(), BATCH).await?;
+            let Some(last) = listed.last() else {
+                return Ok(collected);
+            };
+            after = Some(last.key.clone());
+            let old: Vec<(DocumentId, String)> = listed
+                .into_iter()
+                .filter(|listed| listed.modified < before)
+                .filter_map(named)
+                .collect();
+            let ids = old.iter().map(|(id, _)| *id).collect();
+            let waiting: HashSet<DocumentId> =
+                store.documents_waiting(ids).await?.into_iter().collect();
+            for (_, key) in old.iter().filter(|(id, _)| !waiting.contains(id)) {
+                objects.delete(key).await?;
+                collected += 1;
+            }
+            // A process that has lost its turn leaves the rest to the one that has it.
+            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.now()).await? {
+                return Ok(collected);
+            }
+        }
+    }
+}
+
+/// The document that an object is of. What is called otherwise is not ours.
+fn named(listed: Listed) -> Option<(DocumentId, String)> {
+    let id = listed.key.rsplit_once('/')?.1.parse().ok()?;
+    Some((id, listed.key))
+}

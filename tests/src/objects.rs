@@ -1,0 +1,138 @@
+//! An S3-compatible store that checks signatures, and fails as it is told.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::Options;
+use crate::wait::must;
+
+const BUCKET: &str = "files";
+const KEY_ID: &str = "AKIDTEST";
+const KEY: &str = "a secret of the test's own";
+
+const UP: u8 = 0;
+const DOWN: u8 = 1;
+const SILENT: u8 = 2;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The store; it ends with the test.
+#[derive(Debug)]
+pub struct ObjectServer {
+    address: SocketAddr,
+    mode: Arc<AtomicU8>,
+    directory: TempDir,
+}
+
+impl ObjectServer {
+    /// A store with one empty bucket.
+    pub async fn start() -> Self {
+        let directory = must("a directory", tempfile::tempdir());
+        must(
+            "a bucket",
+            std::fs::create_dir(directory.path().join(BUCKET)),
+        );
+        let files = match s3s_fs::FileSystem::new(directory.path()) {
+            Ok(files) => files,
+            Err(error) => panic!("a store of objects: {error:?}"),
+        };
+        let mut builder = S3ServiceBuilder::new(files);
+        builder.set_auth(SimpleAuth::from_single(KEY_ID, KEY));
+        let service = builder.build();
+        let listener = must("a port", TcpListener::bind("127.0.0.1:0").await);
+        let address = must("its address", listener.local_addr());
+        let mode = Arc::new(AtomicU8::new(UP));
+        tokio::spawn(serve(listener, service, mode.clone()));
+        Self {
+            address,
+            mode,
+            directory,
+        }
+    }
+
+    /// Settings with which a server keeps its files here, behind a prefix.
+    #[must_use]
+    pub fn used_by(&self, options: Options) -> Options {
+        options
+            .set("storage.objects", format!("s3://{BUCKET}/offhook/test"))
+            .set("storage.s3.endpoint", format!("http://{}", self.address))
+            .set("storage.s3.access_key_id", KEY_ID)
+            .set("storage.s3.secret_access_key", KEY)
+    }
+
+    /// Answers again.
+    pub fn recover(&self) {
+        self.mode.store(UP, Ordering::SeqCst);
+    }
+
+    /// Hangs up on every request from now on.
+    pub fn go_down(&self) {
+        self.mode.store(DOWN, Ordering::SeqCst);
+    }
+
+    /// Takes every request from now on and never answers.
+    pub fn fall_silent(&self) {
+        self.mode.store(SILENT, Ordering::SeqCst);
+    }
+
+    /// The keys in a folder, such as `uploads`.
+    #[must_use]
+    pub fn keys(&self, folder: &str) -> Vec<String> {
+        let root = self.directory.path().join(BUCKET).join("offhook/test");
+        let mut keys = Vec::new();
+        gather(&root.join(folder), &root, &mut keys);
+        keys.sort();
+        keys
+    }
+}
+
+fn gather(folder: &Path, root: &Path, keys: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.is_dir() {
+            gather(&path, root, keys);
+        } else if let Ok(key) = path.strip_prefix(root).map(PathBuf::from) {
+            keys.push(key.to_string_lossy().into_owned());
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, service: S3Service, mode: Arc<AtomicU8>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (service, mode) = (service.clone(), mode.clone());
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let (service, mode) = (service.clone(), mode.load(Ordering::SeqCst));
+            async move { answer(&service, mode, request).await }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+    }
+}
+
+async fn answer(
+    service: &S3Service,
+    mode: u8,
+    request: Request<Incoming>,
+) -> Result<Response<s3s::Body>, Failure> {
+    match mode {
+        DOWN => Err("the store is down".into()),
+        SILENT => std::future::pending().await,
+        _ => service
+            .call(request.map(s3s::Body::from))
+            .await
+            .map_err(|error| format!("{error:?}").into()),
+    }
+}
