@@ -247,7 +247,13 @@ impl Server {
 
     /// The output of another command with the same settings, such as `account list`.
     pub async fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(arguments, &[]).await
+    }
+
+    /// As [`Server::run`]; `variables` are added to the command's environment.
+    pub async fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         let mut command = Command::from(command(&self.options, self.directory.path()));
+        command.envs(variables.iter().copied());
         must("a command", command.args(arguments).output().await)
     }
 

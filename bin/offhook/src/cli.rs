@@ -9,6 +9,7 @@ mod key;
 mod knowledge;
 mod member;
 mod number;
+mod rekey;
 mod simulator;
 mod voices;
 mod wallet;
@@ -60,6 +61,8 @@ enum Command {
     Demo(DemoArgs),
     /// Bring the database to this version's schema.
     Migrate(JsonArgs),
+    /// Seal every secret with another master key.
+    Rekey(rekey::RekeyArgs),
     /// Make and list accounts.
     #[command(subcommand)]
     Account(account::AccountCommand),
@@ -147,6 +150,7 @@ impl Cli {
                 demo::run(start(flags, QUIET)?, args, keep_data).await
             }
             Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
+            Command::Rekey(args) => rekey::run(&start(flags, QUIET)?, args).await,
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
             Command::Knowledge(command) => command.run(&start(flags, QUIET)?).await,
@@ -225,6 +229,7 @@ mod tests {
             "offhook serve --listen 127.0.0.1:0 --data-dir d --database-url postgres://h/d --redis-url redis://h --config f",
             "offhook demo --exit",
             "offhook migrate --json",
+            "offhook rekey --while-serving --json",
             "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
             "offhook account create --name N --plan free",
             "offhook account list --json --config f",

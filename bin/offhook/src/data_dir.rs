@@ -99,7 +99,7 @@ pub(crate) fn remove_listen(dir: &Path) {
     let _ = std::fs::remove_file(dir.join(LISTEN_FILE));
 }
 
-/// The master key: that of `master_key_file`; else, with the embedded database, the data directory's own, made at the
+/// The master key, and behind it, each in a line of its own, earlier ones: that of `master_key_file`; else, with the embedded database, the data directory's own, made at the
 /// first start (decision 9).
 ///
 /// # Errors
@@ -115,14 +115,22 @@ pub(crate) fn master_key(settings: &Settings) -> anyhow::Result<MasterKey> {
     };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("the master key {} cannot be read", path.display()))?;
-    let mut bytes = [0; MASTER_KEY_LEN];
-    hex::decode_to_slice(text.trim(), &mut bytes).map_err(|_| {
-        anyhow::anyhow!(
-            "the master key {} must be 64 hexadecimal digits",
-            path.display()
-        )
-    })?;
-    Ok(MasterKey::from_bytes(&bytes)?)
+    let mut keys = text
+        .split_whitespace()
+        .map(|line| -> anyhow::Result<MasterKey> {
+            let mut bytes = [0; MASTER_KEY_LEN];
+            hex::decode_to_slice(line, &mut bytes).map_err(|_| {
+                anyhow::anyhow!(
+                    "the master key {} must be 64 hexadecimal digits, in a line of its own",
+                    path.display()
+                )
+            })?;
+            Ok(MasterKey::from_bytes(&bytes)?)
+        });
+    let first = keys
+        .next()
+        .with_context(|| format!("the master key {} is empty", path.display()))??;
+    keys.try_fold(first, |key, earlier| Ok(key.or_earlier(earlier?)))
 }
 
 /// Makes the directory's key if there is none. Of several processes that do so at once one wins, and all read its key.
@@ -227,9 +235,16 @@ mod tests {
         assert!(master_key(&shared).is_err());
         std::fs::write(&file, "not a key").unwrap();
         let refused = master_key(&shared).unwrap_err().to_string();
-        assert!(refused.ends_with("must be 64 hexadecimal digits"));
+        assert!(refused.ends_with("must be 64 hexadecimal digits, in a line of its own"));
         std::fs::write(&file, "07".repeat(32)).unwrap();
-        master_key(&shared).unwrap();
+        let old = master_key(&shared).unwrap();
+        std::fs::write(&file, format!("{}\n{}\n", "08".repeat(32), "07".repeat(32))).unwrap();
+        assert_ne!(
+            master_key(&shared).unwrap().fingerprint(),
+            old.fingerprint()
+        );
+        std::fs::write(&file, "\n").unwrap();
+        assert!(master_key(&shared).is_err());
     }
 
     #[test]

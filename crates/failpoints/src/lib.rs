@@ -64,6 +64,11 @@ pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 /// What was sent as a document is an object; there is no row of it.
 pub const UPLOAD_AFTER_OBJECT: &str = "upload.after_object";
 
+/// Some secrets are sealed with the next master key; others are not.
+pub const REKEY_AFTER_BATCH: &str = "rekey.after_batch";
+/// Every secret is sealed with the next master key; the database still has the one before.
+pub const REKEY_BEFORE_END: &str = "rekey.before_end";
+
 /// Passes the point `name`: nothing without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]

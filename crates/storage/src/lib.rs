@@ -32,6 +32,7 @@ pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
+pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
 pub use store::webhooks::{Recovered, Resent};

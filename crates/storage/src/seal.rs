@@ -16,6 +16,8 @@ pub const MASTER_KEY_LEN: usize = 32;
 pub struct MasterKey {
     key: LessSafeKey,
     fingerprint: String,
+    /// Keys that secrets may still be sealed with, each with its fingerprint.
+    previous: Vec<(LessSafeKey, String)>,
 }
 
 impl MasterKey {
@@ -35,7 +37,22 @@ impl MasterKey {
         Ok(Self {
             key: LessSafeKey::new(key),
             fingerprint,
+            previous: Vec::new(),
         })
+    }
+
+    /// The same, which also opens what an earlier key has sealed.
+    #[must_use]
+    pub fn or_earlier(mut self, earlier: Self) -> Self {
+        self.previous.push((earlier.key, earlier.fingerprint));
+        self.previous.extend(earlier.previous);
+        self
+    }
+
+    /// Whether this is the key with that fingerprint, or knows it as an earlier one.
+    pub(crate) fn knows(&self, fingerprint: &str) -> bool {
+        let earlier = self.previous.iter();
+        self.fingerprint == fingerprint || earlier.map(|(_, of)| of).any(|of| of == fingerprint)
     }
 
     /// Fresh random bytes for a new key.
@@ -72,16 +89,44 @@ impl MasterKey {
     }
 
     pub(crate) fn open(&self, sealed: &[u8], row: &uuid::Uuid) -> Result<String, StoreError> {
-        let failed = || StoreError::corrupt("a sealed secret does not open");
+        let earlier = self.previous.iter().map(|(key, _)| key);
+        let mut opened = std::iter::once(&self.key)
+            .chain(earlier)
+            .map(|key| Self::open_by(key, sealed, row));
+        let first = opened.next().unwrap_or_else(|| Err(not_opened()));
+        first.or_else(|_| {
+            opened
+                .find(Result::is_ok)
+                .unwrap_or_else(|| Err(not_opened()))
+        })
+    }
+
+    /// What is to be stored in place of `sealed`; `None` if this very key has sealed it, whatever earlier ones it knows.
+    pub(crate) fn reseal(
+        &self,
+        sealed: &[u8],
+        row: &uuid::Uuid,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        if Self::open_by(&self.key, sealed, row).is_ok() {
+            return Ok(None);
+        }
+        self.seal(&self.open(sealed, row)?, row).map(Some)
+    }
+
+    fn open_by(key: &LessSafeKey, sealed: &[u8], row: &uuid::Uuid) -> Result<String, StoreError> {
+        let failed = not_opened;
         let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(failed)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| failed())?;
         let mut buffer = ciphertext.to_vec();
-        let plain = self
-            .key
+        let plain = key
             .open_in_place(nonce, Aad::from(row.as_bytes()), &mut buffer)
             .map_err(|_| failed())?;
         String::from_utf8(plain.to_vec()).map_err(|_| failed())
     }
+}
+
+fn not_opened() -> StoreError {
+    StoreError::corrupt("a sealed secret does not open")
 }
 
 impl fmt::Debug for MasterKey {
@@ -106,5 +151,20 @@ mod tests {
         assert!(key.open(&sealed[..5], &row).is_err());
         assert_ne!(key.seal("whsec_x", &row).unwrap(), sealed, "nonces differ");
         assert_ne!(key.fingerprint(), other.fingerprint());
+    }
+
+    #[test]
+    fn a_key_with_earlier_ones_opens_theirs_and_seals_by_itself() {
+        let key = |byte| MasterKey::from_bytes(&[byte; 32]).unwrap();
+        let row = uuid::Uuid::from_u128(1);
+        let old = key(7).seal("whsec_x", &row).unwrap();
+        let both = key(8).or_earlier(key(7));
+        assert_eq!(both.open(&old, &row).unwrap(), "whsec_x");
+        let new = both.reseal(&old, &row).unwrap().unwrap();
+        assert_eq!(key(8).open(&new, &row).unwrap(), "whsec_x");
+        assert!(both.reseal(&new, &row).unwrap().is_none());
+        assert!(key(8).reseal(&old, &row).is_err());
+        assert!(both.knows(key(7).fingerprint()) && both.knows(key(8).fingerprint()));
+        assert!(!key(8).knows(key(7).fingerprint()));
     }
 }

@@ -30,6 +30,7 @@ mod outcomes;
 mod plan_changes;
 mod privacy;
 mod raw;
+mod rekey;
 mod retries;
 mod statuses;
 mod stopping;

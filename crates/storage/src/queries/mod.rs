@@ -35,6 +35,7 @@ pub(crate) mod passages;
 pub(crate) mod pins;
 pub(crate) mod rechecks;
 pub(crate) mod retention;
+pub(crate) mod sealed;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod turns;

@@ -70,6 +70,15 @@ pub(crate) async fn is_second_without_redis(
     ))
 }
 
+/// How many nodes have a lease.
+pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64, StoreError> {
+    Ok(nodes::table
+        .filter(nodes::lease_expires_at.gt(V(now)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
 pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<(), StoreError> {
     diesel::delete(nodes::table.find(V(node)))
         .execute(conn)

@@ -17,6 +17,7 @@ mod legacy;
 mod logs;
 pub(crate) mod numbers;
 mod passages;
+pub(crate) mod rekey;
 pub(crate) mod retention;
 pub(crate) mod team;
 mod tools;
@@ -200,23 +201,6 @@ impl Store {
             }
             StoreConfig::Postgres { url, .. } => migrate::postgres(url).await,
         }
-    }
-
-    async fn check_master_key(&self) -> Result<(), StoreError> {
-        let mine = self.master_key.fingerprint().to_owned();
-        let known = write!(self, |conn| {
-            let value =
-                queries::nodes::settle_setting(conn, "master_key_fingerprint", &mine).await?;
-            Ok(crate::Verdict::Commit(value))
-        })?;
-        if known == self.master_key.fingerprint() {
-            return Ok(());
-        }
-        Err(StoreError::Internal(format!(
-            "this database's secrets are sealed with another master key (fingerprint {known}, the given one has {}): \
-             give the key that the service was first started with",
-            self.master_key.fingerprint()
-        )))
     }
 
     /// Whether this is the embedded database, which one process owns.

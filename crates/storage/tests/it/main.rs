@@ -54,6 +54,8 @@ mod retention;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod sealed;
+#[cfg(test)]
 mod shop;
 #[cfg(test)]
 mod team;
