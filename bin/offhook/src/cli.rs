@@ -1,6 +1,7 @@
 //! The command line (decision 10).
 
 mod account;
+mod backup;
 mod credential;
 mod doctor;
 mod integration;
@@ -61,6 +62,10 @@ enum Command {
     Demo(DemoArgs),
     /// Bring the database to this version's schema.
     Migrate(JsonArgs),
+    /// Copy the embedded database into a file, while the service runs.
+    Backup(backup::BackupArgs),
+    /// Make a database fit to be served that was restored from a backup.
+    Restore(backup::RestoreArgs),
     /// Seal every secret with another master key.
     Rekey(rekey::RekeyArgs),
     /// Make and list accounts.
@@ -150,6 +155,8 @@ impl Cli {
                 demo::run(start(flags, QUIET)?, args, keep_data).await
             }
             Command::Migrate(JsonArgs { json }) => migrate(&start(flags, QUIET)?, json).await,
+            Command::Backup(args) => backup::backup(&start(flags, QUIET)?, args).await,
+            Command::Restore(args) => backup::restore(&start(flags, QUIET)?, args).await,
             Command::Rekey(args) => rekey::run(&start(flags, QUIET)?, args).await,
             Command::Account(command) => command.run(&start(flags, QUIET)?).await,
             Command::Key(command) => command.run(&start(flags, QUIET)?).await,
@@ -229,6 +236,9 @@ mod tests {
             "offhook serve --listen 127.0.0.1:0 --data-dir d --database-url postgres://h/d --redis-url redis://h --config f",
             "offhook demo --exit",
             "offhook migrate --json",
+            "offhook backup backup.db --json",
+            "offhook restore backup.db --json",
+            "offhook restore --database-url postgres://h/d",
             "offhook rekey --while-serving --json",
             "offhook account create --name N --plan pro --credits 10 --engine-module true --owner-email e@example.com --json",
             "offhook account create --name N --plan free",

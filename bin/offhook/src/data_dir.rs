@@ -133,6 +133,44 @@ pub(crate) fn master_key(settings: &Settings) -> anyhow::Result<MasterKey> {
     keys.try_fold(first, |key, earlier| Ok(key.or_earlier(earlier?)))
 }
 
+/// Where the master key is, if it is there.
+pub(crate) fn known_master_key(settings: &Settings) -> Option<PathBuf> {
+    let own = || settings.data_dir.join(MASTER_KEY_FILE);
+    let path = settings.master_key_file.clone().unwrap_or_else(own);
+    path.exists().then_some(path)
+}
+
+/// Puts a copy of a backup in place of the embedded database, which must not be there, whole or not at all.
+///
+/// # Errors
+/// There is a database, or the backup cannot be copied.
+pub(crate) fn place_database(backup: &Path, database: &Path) -> anyhow::Result<()> {
+    if database.exists() {
+        bail!(
+            "{} is there already: move it away, or give another --data-dir",
+            database.display()
+        );
+    }
+    let partial = database.with_extension("restoring");
+    let placed = copy_owned(backup, &partial)
+        .and_then(|()| std::fs::rename(&partial, database))
+        .and_then(|()| database.parent().map_or(Ok(()), sync_dir));
+    if placed.is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+    placed.with_context(|| format!("{} cannot be restored", backup.display()))
+}
+
+fn copy_owned(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut copy = options.open(to)?;
+    std::io::copy(&mut File::open(from)?, &mut copy)?;
+    copy.sync_all()
+}
+
 /// Makes the directory's key if there is none. Of several processes that do so at once one wins, and all read its key.
 fn own_key(dir: &Path) -> anyhow::Result<PathBuf> {
     let path = dir.join(MASTER_KEY_FILE);

@@ -25,6 +25,7 @@ mod page;
 mod plan_changes;
 mod recordings;
 mod request_logs;
+mod restored;
 mod retention;
 mod signals;
 mod team;
@@ -78,6 +79,7 @@ pub use page::{Page, PageRequest};
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use recordings::Recording;
 pub use request_logs::{Logged, RequestLogs};
+pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub use team::{Invited, Seats, Team, TeamError};
 pub use toolkits::{Toolkit, Toolkits};
@@ -403,6 +405,12 @@ impl Services {
     #[must_use]
     pub fn retention(&self) -> Retention {
         Retention::new(self.shared.clone())
+    }
+
+    /// A database that was restored from a backup.
+    #[must_use]
+    pub fn restored(&self) -> Restored {
+        Restored::new(self.shared.clone())
     }
 
     /// What collects uploads that no document waits for.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
 use diesel::result::Error::DatabaseError;
-use diesel::{Connection, SqliteConnection};
+use diesel::{Connection, RunQueryDsl as _, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
@@ -28,6 +28,39 @@ pub(crate) fn sqlite(file: &std::path::Path) -> Result<Vec<String>, StoreError> 
     write_ahead(&mut conn)?;
     // One transaction from the look at what is pending to its end, so that of two processes one migrates.
     conn.immediate_transaction(|conn| run(conn, SQLITE))
+}
+
+/// Copies the embedded database as of one moment; writers go on meanwhile.
+pub(crate) fn backup(file: &std::path::Path, into: &std::path::Path) -> Result<(), StoreError> {
+    let failed = |error: &dyn std::fmt::Display| {
+        StoreError::Unavailable(format!("{}: {error}", into.display()))
+    };
+    if !file.exists() {
+        return Err(StoreError::Unavailable(format!(
+            "{}: there is no such database",
+            file.display()
+        )));
+    }
+    // Made by us, so that it is its owner's alone before anything is in it.
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = options.open(into).map_err(|error| failed(&error))?;
+    let copied = (|| {
+        let mut conn = SqliteConnection::establish(&file.to_string_lossy())
+            .map_err(|error| StoreError::Unavailable(format!("{}: {error}", file.display())))?;
+        conn.batch_execute("PRAGMA busy_timeout = 10000")?;
+        // An empty file is taken for a new database.
+        diesel::sql_query("VACUUM INTO ?")
+            .bind::<diesel::sql_types::Text, _>(into.to_string_lossy().into_owned())
+            .execute(&mut conn)?;
+        made.sync_all().map_err(|error| failed(&error))
+    })();
+    if copied.is_err() {
+        let _ = std::fs::remove_file(into);
+    }
+    copied
 }
 
 /// Puts a new file into write-ahead mode. SQLite does not wait for another process that is at it, so this does.

@@ -4,6 +4,7 @@ mod administration;
 mod agent_faults;
 mod agents;
 mod auth;
+mod backups;
 mod billing;
 mod bodies;
 mod both_values;

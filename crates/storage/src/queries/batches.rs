@@ -170,6 +170,21 @@ pub(crate) async fn step(
     Ok(Some(changed))
 }
 
+/// Pauses every batch that would call somebody, now or by itself later, until its customer resumes it.
+pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize, StoreError> {
+    use BatchStatus::{Paused, Running, Scheduled};
+    let going_on = [Scheduled, Running, Paused].map(V);
+    Ok(diesel::update(batches::table)
+        .filter(batches::status.eq_any(going_on))
+        .set((
+            batches::status.eq(V(Paused)),
+            batches::paused_reason.eq(Some(PausedReason::Customer)),
+            batches::look_at.eq(V(NEVER)),
+        ))
+        .execute(conn)
+        .await?)
+}
+
 /// Ends a batch, which is held: nobody new is called; calls under way go on to their end and still count.
 pub(crate) async fn end(
     conn: &mut Conn,

@@ -79,6 +79,12 @@ pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64, Store
         .await?)
 }
 
+/// Forgets every node.
+pub(crate) async fn forget_all(conn: &mut Conn) -> Result<(), StoreError> {
+    diesel::delete(nodes::table).execute(conn).await?;
+    Ok(())
+}
+
 pub(crate) async fn leave(conn: &mut Conn, node: NodeId) -> Result<(), StoreError> {
     diesel::delete(nodes::table.find(V(node)))
         .execute(conn)

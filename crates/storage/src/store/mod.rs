@@ -18,6 +18,7 @@ mod logs;
 pub(crate) mod numbers;
 mod passages;
 pub(crate) mod rekey;
+mod restored;
 pub(crate) mod retention;
 pub(crate) mod team;
 mod tools;

@@ -1,0 +1,51 @@
+//! What becomes of a database that was restored from a backup: it is the past, and nobody is called twice for that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::FailureReason;
+use offhook_storage::StoreError;
+
+use crate::Shared;
+
+/// What was held in a restored database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Queued calls that ended as `expired`: they may have been dialed after the backup.
+    pub expired_calls: usize,
+    /// Batches that were paused: recipients that wait in them may have been called after the backup.
+    pub paused_batches: usize,
+}
+
+/// A database that was restored from a backup.
+#[derive(Clone)]
+pub struct Restored(Arc<Shared>);
+
+impl Restored {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Ends every queued call as `expired` and pauses every batch, before anything serves the database.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails; it can be done again.
+    pub async fn hold(&self) -> Result<Held, StoreError> {
+        let Shared { store, clock, .. } = &*self.0;
+        let paused_batches = store.hold_restored(clock.now()).await?;
+        let mut expired_calls = 0;
+        loop {
+            let queued = store.overdue_calls(Duration::ZERO, clock.now()).await?;
+            if queued.is_empty() {
+                return Ok(Held {
+                    expired_calls,
+                    paused_batches,
+                });
+            }
+            for call in queued {
+                crate::calls::end_queued(&self.0, &call, FailureReason::Expired).await?;
+                expired_calls += 1;
+            }
+        }
+    }
+}

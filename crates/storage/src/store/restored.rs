@@ -1,0 +1,43 @@
+//! A database that was restored from a backup: what would be done twice is held.
+
+use std::path::Path;
+
+use offhook_domain::{EventId, Timestamp};
+
+use super::{mint, write};
+use crate::{Store, StoreConfig, StoreError, Verdict, migrate};
+
+impl Store {
+    /// Copies the embedded database into a new file, whole and as of one moment, while it is in use.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] for PostgreSQL, which has tools of its own, [`StoreError::Unavailable`] if the file
+    /// cannot be written or is there already.
+    pub async fn backup(config: &StoreConfig, into: &Path) -> Result<(), StoreError> {
+        let StoreConfig::Sqlite { file, .. } = config else {
+            return Err(StoreError::Internal(
+                "PostgreSQL is backed up by pg_dump".to_owned(),
+            ));
+        };
+        let (file, into) = (file.clone(), into.to_owned());
+        tokio::task::spawn_blocking(move || migrate::backup(&file, &into))
+            .await
+            .map_err(|error| StoreError::Internal(error.to_string()))?
+    }
+
+    /// Pauses every batch that would call somebody, as its customer would, and forgets the processes that served when
+    /// the backup was made. Returns how many batches were paused.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn hold_restored(&self, at: Timestamp) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            queries::nodes::forget_all(conn).await?;
+            let paused = queries::batches::pause_all(conn).await?;
+            let id: EventId = mint(at);
+            let words = ("cli", "restore", "");
+            queries::accounts::audit(conn, id.uuid(), None, words, at).await?;
+            Ok(Verdict::Commit(paused))
+        })
+    }
+}
