@@ -2,6 +2,7 @@
 //! goes away cancels nothing and a transaction, once begun, reaches its end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
@@ -17,11 +18,13 @@ use tokio::runtime::Handle;
 
 use crate::connect::Door;
 use crate::{StoreError, Verdict};
+use pulse::Pulse;
 
 pub use listener::Listener;
 
 pub(crate) mod dialect;
 mod listener;
+mod pulse;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 
@@ -39,10 +42,14 @@ const SESSION: &str = "-c lock_timeout=2s -c statement_timeout=5s \
 /// How long a request waits for a connection.
 const WAIT: Duration = Duration::from_secs(2);
 
+/// What is said of a server that does not answer.
+const SILENT: &str = "the server does not answer";
+
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool<AsyncPgConnection>,
     door: Arc<Door>,
+    pulse: Pulse,
     runtime: Handle,
 }
 
@@ -70,10 +77,12 @@ impl Postgres {
             .runtime(deadpool::Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::Internal(error.to_string()))?;
+        let runtime = Handle::current();
         Ok(Self {
             pool,
+            pulse: Pulse::of(listening.clone(), &runtime),
             door: Arc::new(listening),
-            runtime: Handle::current(),
+            runtime,
         })
     }
 
@@ -83,11 +92,11 @@ impl Postgres {
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     {
         let pool = self.pool.clone();
-        self.spawn(async move {
+        let reading = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             work(&mut conn).await
-        })
-        .await
+        });
+        reading.await.unwrap_or_else(|| Err(silent()))
     }
 
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -98,11 +107,20 @@ impl Postgres {
             + 'static,
     {
         let pool = self.pool.clone();
-        self.spawn(async move {
+        let begun = Arc::new(AtomicBool::new(false));
+        let begins = begun.clone();
+        let writing = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
+            begins.store(true, Ordering::SeqCst);
             transaction(&mut conn, work).await
-        })
-        .await
+        });
+        // A transaction that has begun goes on without whoever asked for it, and may commit.
+        writing
+            .await
+            .unwrap_or_else(|| match AtomicBool::load(&begun, Ordering::SeqCst) {
+                true => Err(StoreError::UnknownCommit(SILENT.to_owned())),
+                false => Err(silent()),
+            })
     }
 
     /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
@@ -126,15 +144,27 @@ impl Postgres {
         Listener::open(&self.door).await
     }
 
+    /// `None` if the server fell silent before the work was done; it goes on all the same.
     async fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.runtime
-            .spawn(work)
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Internal("a unit of work panicked".into())))
+    ) -> Option<Result<T, StoreError>> {
+        if self.pulse.is_silent() {
+            return None;
+        }
+        let done = self.runtime.spawn(work);
+        tokio::select! {
+            biased;
+            done = done => Some(done.unwrap_or_else(|_| {
+                Err(StoreError::Internal("a unit of work panicked".into()))
+            })),
+            () = self.pulse.stops() => None,
+        }
     }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable(SILENT.to_owned())
 }
 
 async fn transaction<T, F>(conn: &mut Conn, work: F) -> Result<T, StoreError>
