@@ -51,6 +51,14 @@ bench *ARGUMENTS:
 chaos *ARGUMENTS:
     scripts/chaos "$@"
 
+# Cuts the links of nodes in network namespaces, and looks what clients are told (needs root).
+network *ARGUMENTS:
+    scripts/chaos network "$@"
+
+# Keeps a node under half of what it can do, and looks whether anything grows (`--minutes N`).
+soak *ARGUMENTS:
+    scripts/chaos soak "$@"
+
 # Attacks a running server with schemathesis, by its own OpenAPI document.
 fuzz:
     scripts/fuzz

@@ -205,6 +205,10 @@ impl Faults {
             70..80 => {
                 tasks.spawn(async move { faults.crash_redis(&mut chance).await });
             }
+            // Only in long runs, as it takes long.
+            80..82 if self.nodes.len() > 1 && round > 60 => {
+                tasks.spawn(async move { faults.freeze(index, LONGER_THAN_A_LEASE).await });
+            }
             _ => {}
         }
     }

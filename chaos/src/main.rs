@@ -9,12 +9,14 @@ mod http;
 mod ledger;
 mod load;
 mod look;
+mod network;
 mod node;
 mod proxy;
 mod receiver;
 mod report;
 mod run;
 mod servers;
+mod soak;
 mod world;
 
 use std::path::PathBuf;
@@ -35,8 +37,53 @@ struct Arguments {
 enum What {
     /// The kill ledger: nodes are killed while clients place calls.
     Ledger(LedgerArguments),
+    /// Nodes in network namespaces lose their links; needs root.
+    Network(OtherArguments),
+    /// A node under half of what it can do: does anything grow?
+    Soak {
+        /// How long.
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+        #[command(flatten)]
+        other: OtherArguments,
+    },
+    /// Forwards connections from an address of this network namespace.
+    #[command(hide = true)]
+    Forward {
+        /// The address to listen on.
+        #[arg(long)]
+        listen: std::net::IpAddr,
+        /// Where connections go.
+        #[arg(long)]
+        to: std::net::SocketAddr,
+    },
     /// Feeds the ledger forged evidence, and expects each forgery to be named.
     SelfTest,
+}
+
+#[derive(Debug, clap::Args)]
+struct OtherArguments {
+    /// Without Redis: each node limits by itself.
+    #[arg(long)]
+    without_redis: bool,
+    /// The service.
+    #[arg(long, env = "OFFHOOK_BIN")]
+    binary: PathBuf,
+}
+
+impl OtherArguments {
+    async fn plan(&self) -> anyhow::Result<Plan> {
+        Ok(Plan {
+            binary: std::path::absolute(&self.binary)?,
+            database: Database::Postgres,
+            nodes: 1,
+            redis: !self.without_redis && node::takes_redis(&self.binary).await?,
+            accounts: 1,
+            seed: 1,
+            speed: 100,
+            settings: Vec::new(),
+        })
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,6 +146,12 @@ async fn act(what: What) -> anyhow::Result<()> {
     match what {
         What::SelfTest => self_test(),
         What::Ledger(arguments) => ledger(arguments).await,
+        What::Network(arguments) => network::run(&arguments.plan().await?).await,
+        What::Soak { minutes, other } => {
+            let time = std::time::Duration::from_secs(minutes * 60);
+            soak::run(&other.plan().await?, time).await
+        }
+        What::Forward { listen, to } => network::forward(listen, to).await,
     }
 }
 
@@ -121,7 +174,9 @@ async fn ledger(arguments: LedgerArguments) -> anyhow::Result<()> {
             binary: std::path::absolute(&arguments.binary)?,
             database,
             nodes: if shared { arguments.nodes } else { 1 },
-            redis: shared && !arguments.without_redis,
+            redis: shared
+                && !arguments.without_redis
+                && node::takes_redis(&arguments.binary).await?,
             accounts: 3,
             seed: arguments.seed,
             speed: 100,

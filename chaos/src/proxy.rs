@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -13,6 +14,8 @@ use tokio::sync::watch;
 pub(crate) enum Way {
     /// They pass.
     Open,
+    /// They pass after this long.
+    Slow(Duration),
     /// They wait; connections stay.
     Stalled,
 }
@@ -85,6 +88,10 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::R
         }
         if way.wait_for(|way| *way != Way::Stalled).await.is_err() {
             return;
+        }
+        let now = *way.borrow();
+        if let Way::Slow(delay) = now {
+            tokio::time::sleep(delay).await;
         }
         if to.write_all(&bytes[..count]).await.is_err() {
             return;

@@ -121,9 +121,8 @@ impl Receiver {
     ) -> Result<Response<Full<Bytes>>, std::io::Error> {
         let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
-        let answer = self.take(request).await;
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
-        answer
+        let _under_way = UnderWay(self.under_way.clone());
+        self.take(request).await
     }
 
     async fn take(
@@ -190,6 +189,15 @@ impl Receiver {
             200 => Ok(reply(StatusCode::OK)),
             _ => Ok(reply(StatusCode::INTERNAL_SERVER_ERROR)),
         }
+    }
+}
+
+/// A delivery that is not answered yet; the sender may die before it is.
+struct UnderWay(Arc<AtomicU64>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
