@@ -117,6 +117,29 @@ impl Server {
         server
     }
 
+    /// Starts a server beside others on the same database and waits until it answers: whether it is ready is another
+    /// matter (decision 9). `variables` are added to its environment.
+    pub async fn join(options: Options, variables: &[(&str, &str)]) -> Self {
+        let directory = must("a directory", tempfile::tempdir());
+        let key = directory.path().join("key");
+        must("a master key", std::fs::write(key, "07".repeat(32)));
+        let child = spawn(&options, directory.path(), variables);
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
+        let mut server = Self {
+            options,
+            address: Address::new(nowhere),
+            child,
+            directory,
+        };
+        server.ready("/healthz").await;
+        server
+    }
+
+    /// Kills the server, as a machine that loses its power does.
+    pub async fn kill(&mut self) {
+        must("a kill", self.child.kill().await);
+    }
+
     /// What a server says that cannot start with these settings.
     ///
     /// # Panics
@@ -305,6 +328,15 @@ impl Server {
 }
 
 impl Account {
+    /// The same key, spoken to through another server.
+    #[must_use]
+    pub fn through(&self, server: &Server) -> Self {
+        Self {
+            client: server.client().with_key(&self.token),
+            ..self.clone()
+        }
+    }
+
     /// Drafts and publishes an agent that converses with the simulated people; returns its id.
     pub async fn agent(&self) -> String {
         self.agent_with(json!({

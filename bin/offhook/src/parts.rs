@@ -14,7 +14,7 @@ use offhook_engine::ports::Carrier;
 use offhook_objects::Objects;
 use offhook_providers::{ModelRegistry, SimulatedLegacy, embeddings, voice_library};
 use offhook_services::{
-    CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SystemClock,
+    CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SharedClock, SystemClock,
 };
 use offhook_storage::{Store, StoreConfig, mint};
 
@@ -80,27 +80,24 @@ pub(crate) fn objects(settings: &Settings) -> anyhow::Result<Objects> {
 /// The use cases over `store`, for the process `node`.
 ///
 /// # Errors
-/// The carrier, a model's provider or the catalog cannot be set up.
-pub(crate) fn services(
+/// The carrier, a model's provider or the catalog cannot be set up, or the database does not say what time it is.
+pub(crate) async fn services(
     settings: &Settings,
     store: Store,
     node: NodeId,
 ) -> anyhow::Result<Services> {
     check_providers(settings)?;
+    let clock = SharedClock::of(&store).await?;
     // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
     let carrier = carrier(settings)?;
     let config = ServicesConfig {
         store,
-        clock: Arc::new(SystemClock),
+        clock: clock.clone(),
         plans: settings.plans.clone(),
         models: Arc::new(models),
-        legacy: Arc::new(SimulatedLegacy::new(
-            carrier.clone(),
-            Arc::new(SystemClock),
-            node,
-        )),
+        legacy: Arc::new(SimulatedLegacy::new(carrier.clone(), clock, node)),
         carrier,
         objects: objects(settings)?,
         node,
@@ -133,7 +130,7 @@ pub(crate) fn services(
 /// As [`open_store`] and [`services`].
 pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
     let store = open_store(settings).await?;
-    services(settings, store, new_node())
+    services(settings, store, new_node()).await
 }
 
 /// What webhook URLs may point to.

@@ -94,7 +94,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     if let Some(gone) = data_dir::succeed(&settings.data_dir, node)? {
         store.leave_node(gone).await?;
     }
-    let services = parts::services(&settings, store, node)?;
+    let services = parts::services(&settings, store, node).await?;
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;

@@ -162,6 +162,7 @@ impl Batches {
                     location: location.clone(),
                     body: printed.clone(),
                 },
+                steady: self.0.clock.steady(),
             }),
         };
         self.written(new, (location, printed), &fingerprint).await
@@ -307,6 +308,7 @@ impl Batches {
                 location: location.clone(),
                 body: Vec::new(),
             },
+            steady: self.0.clock.steady(),
         });
         let at = self.0.clock.now();
         let store = &self.0.store;
@@ -340,10 +342,10 @@ impl Batches {
         key: Option<&String>,
     ) -> Result<Option<StoredAnswer>, StoreError> {
         let Some(key) = key else { return Ok(None) };
-        let at = self.0.clock.now();
+        let steady = self.0.clock.steady();
         let store = &self.0.store;
         store
-            .stored_answer(account, operation, key.clone(), at)
+            .stored_answer(account, operation, key.clone(), steady)
             .await
     }
 }

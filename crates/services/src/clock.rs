@@ -1,9 +1,23 @@
-//! The system's clock.
+//! What time it is: by the machine, by the database that processes share, and within one call.
 
-use std::sync::LazyLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use offhook_domain::{Clock, Timestamp};
+use offhook_storage::{Store, StoreError};
+
+/// How often the database is asked for the time.
+const ASK_EVERY: Duration = Duration::from_secs(10);
+
+/// An answer that took longer says too little.
+const ANSWER_WITHIN: Duration = Duration::from_millis(250);
+
+/// Less than this is not worth a jump: it is as much the way of the answer as it is the clock.
+const JUMP_MICROS: i64 = 100_000;
+
+/// A machine further off than this is worth a word.
+const FAR_MICROS: i64 = 2_000_000;
 
 /// The clock of the machine: the only place that reads it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,5 +41,139 @@ impl Clock for SystemClock {
         static BEGAN: LazyLock<(Timestamp, Instant)> =
             LazyLock::new(|| (SystemClock.now(), Instant::now()));
         BEGAN.0.plus(BEGAN.1.elapsed())
+    }
+}
+
+/// The clock of the processes that share a PostgreSQL: the database's. Each carries it on by a clock that nobody can
+/// turn, so that a machine whose own clock is wrong, or is stepped, reads the same time as all others: a batch begins, a
+/// month is entered and a signature is made at a time that the others agree with (decision 8.7).
+pub struct SharedClock {
+    /// How far the database's clock was ahead of [`SystemClock::steady`] at the start, and is now.
+    began_ahead: i64,
+    ahead: AtomicI64,
+}
+
+impl SharedClock {
+    /// The clock of those who share this store: the machine's where nobody does.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the database does not say what time it is.
+    pub async fn of(store: &Store) -> Result<Arc<dyn Clock>, StoreError> {
+        if store.is_embedded() {
+            return Ok(Arc::new(SystemClock));
+        }
+        let (ahead, _) = ahead(store).await?;
+        let by_the_machine = SystemClock.steady().micros() - SystemClock.now().micros();
+        warn_of(ahead + by_the_machine);
+        let clock = Arc::new(Self {
+            began_ahead: ahead,
+            ahead: AtomicI64::new(ahead),
+        });
+        tokio::spawn(keep(Arc::downgrade(&clock), store.clone()));
+        Ok(clock)
+    }
+}
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        let steady = SystemClock.steady().micros();
+        Timestamp::from_micros(steady.saturating_add(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    fn steady(&self) -> Timestamp {
+        Timestamp::from_micros(
+            SystemClock
+                .steady()
+                .micros()
+                .saturating_add(self.began_ahead),
+        )
+    }
+}
+
+/// How far the database's clock is ahead of [`SystemClock::steady`], and how long it took to say so.
+async fn ahead(store: &Store) -> Result<(i64, Duration), StoreError> {
+    let asked = SystemClock.steady();
+    let told = store.shared_time(asked).await?;
+    let took = SystemClock.steady().since(asked);
+    let halfway = asked.plus(took / 2);
+    Ok((told.micros() - halfway.micros(), took))
+}
+
+/// Follows the database's clock until nobody reads this one any more.
+async fn keep(clock: Weak<SharedClock>, store: Store) {
+    loop {
+        tokio::time::sleep(ASK_EVERY).await;
+        let Some(clock) = clock.upgrade() else { return };
+        // Without an answer this machine's oscillator is good enough.
+        let Ok((ahead, took)) = ahead(&store).await else {
+            continue;
+        };
+        let before = clock.ahead.load(Ordering::Relaxed);
+        if took <= ANSWER_WITHIN && (ahead - before).abs() >= JUMP_MICROS {
+            tracing::info!(
+                by_ms = (ahead - before) / 1_000,
+                "the database's clock is followed"
+            );
+            clock.ahead.store(ahead, Ordering::Relaxed);
+        }
+    }
+}
+
+fn warn_of(micros: i64) {
+    if micros.abs() >= FAR_MICROS {
+        tracing::warn!(
+            seconds = -micros / 1_000_000,
+            "this machine's clock is ahead of the database's by so much; the database's is used"
+        );
+    }
+}
+
+/// The clock of one call: it begins as another one and is not turned with it, so that a call has lasted as long as it
+/// did.
+pub(crate) struct CallClock {
+    clock: Arc<dyn Clock>,
+    began: Timestamp,
+    steady: Timestamp,
+}
+
+impl CallClock {
+    pub(crate) fn of(clock: Arc<dyn Clock>) -> Self {
+        let (began, steady) = (clock.now(), clock.steady());
+        Self {
+            clock,
+            began,
+            steady,
+        }
+    }
+}
+
+impl Clock for CallClock {
+    fn now(&self) -> Timestamp {
+        self.began.plus(self.clock.steady().since(self.steady))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Turned(AtomicI64);
+
+    impl Clock for Turned {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_micros(self.0.load(Ordering::Relaxed))
+        }
+
+        fn steady(&self) -> Timestamp {
+            Timestamp::from_micros(7_000_000)
+        }
+    }
+
+    #[test]
+    fn a_call_lasts_as_long_as_it_does_whatever_is_turned() {
+        let turned = Arc::new(Turned(AtomicI64::new(1_000_000)));
+        let call = CallClock::of(turned.clone());
+        turned.0.store(3_600_000_000, Ordering::Relaxed);
+        assert_eq!(call.now(), Timestamp::from_micros(1_000_000));
     }
 }

@@ -36,8 +36,8 @@ impl Health {
     /// Whether requests should be sent here.
     ///
     /// # Errors
-    /// A sentence that says why not: stopping, the database out of reach, or a second process without Redis or without
-    /// files that all share.
+    /// A sentence that says why not: stopping, the database out of reach or changed for newer versions, or a second
+    /// process without Redis or without files that all share.
     pub async fn ready(&self) -> Result<(), String> {
         if self.is_stopping() {
             return Err(
@@ -47,6 +47,11 @@ impl Health {
         let store = &self.shared.store;
         if store.ping().await.is_err() {
             return Err("the database is out of reach".to_owned());
+        }
+        match store.outgrown().await {
+            Ok(None) => {}
+            Ok(Some(sentence)) => return Err(sentence),
+            Err(_) => return Err("the database is out of reach".to_owned()),
         }
         if store.is_embedded() {
             return Ok(());
@@ -66,7 +71,7 @@ impl Health {
                     .to_owned(),
             ),
             Ok(Some(true)) => Err("another process serves this database, and without Redis (redis_url) the two would not \
-                             share their rate limits"
+                             share their rate limits: give every process the same one"
                 .to_owned()),
             Err(_) => Err("the database is out of reach".to_owned()),
         }

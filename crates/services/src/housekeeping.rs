@@ -34,7 +34,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
         if stopping {
             return;
         }
-        if let Err(error) = shared.store.purge_keys(shared.clock.now()).await {
+        if let Err(error) = shared.store.purge_keys(shared.clock.steady()).await {
             tracing::warn!(%error, "expired Idempotency-Keys could not be deleted");
         }
         if looked_at.is_none_or(|at| at.elapsed() >= RETENTION_EVERY) {

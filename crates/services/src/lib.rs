@@ -57,7 +57,7 @@ pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
-pub use clock::SystemClock;
+pub use clock::{SharedClock, SystemClock};
 pub use conversations::{Conversations, RecordingError};
 pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;

@@ -83,7 +83,7 @@ impl Retention {
         let Shared {
             store, clock, node, ..
         } = &*self.0;
-        if !store.take_job(JOB, *node, clock.now()).await? {
+        if !store.take_job(JOB, *node, clock.steady()).await? {
             return Ok(false);
         }
         let (done, pause) = match self.delete(stop).await {
@@ -96,7 +96,7 @@ impl Retention {
                 (Ok(false), DUE_EVERY)
             }
         };
-        store.finish_job(JOB, *node, clock.now(), pause).await?;
+        store.finish_job(JOB, *node, clock.steady(), pause).await?;
         done
     }
 
@@ -169,7 +169,7 @@ impl Retention {
         let mine = !stop.is_cancelled()
             && shared
                 .store
-                .take_job(JOB, shared.node, shared.clock.now())
+                .take_job(JOB, shared.node, shared.clock.steady())
                 .await?;
         if mine { Ok(()) } else { Err(Halt::Left) }
     }

@@ -94,6 +94,15 @@ pub(crate) async fn postgres(url: &str) -> Result<Vec<String>, StoreError> {
     .map_err(|error| StoreError::Internal(error.to_string()))?
 }
 
+/// The newest migration that this version knows, as the database has it: the same on both.
+pub(crate) fn newest() -> String {
+    use diesel::migration::{Migration, MigrationSource};
+    let known: Vec<Box<dyn Migration<diesel::pg::Pg>>> =
+        MigrationSource::<diesel::pg::Pg>::migrations(&POSTGRES).unwrap_or_default();
+    let versions = known.iter().map(|one| one.name().version().to_string());
+    versions.max().unwrap_or_default()
+}
+
 fn run<DB: diesel::backend::Backend>(
     harness: &mut impl MigrationHarness<DB>,
     migrations: EmbeddedMigrations,

@@ -25,6 +25,7 @@ mod legacy;
 mod limits;
 mod lists;
 mod logs;
+mod nodes;
 mod objects;
 mod outages;
 mod outcomes;

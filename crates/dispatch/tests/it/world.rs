@@ -172,6 +172,7 @@ impl World {
             price: Price::from_millicredits_per_minute(0),
             reserve: 0,
             at,
+            steady: at,
             event: Some(event(EventType::CallInitiated, at)),
             idempotency: None,
         };

@@ -9,6 +9,7 @@ mod bodies;
 mod calls;
 mod checks;
 mod client;
+mod clocks;
 mod config_effects;
 mod contract;
 mod conversations;

@@ -66,6 +66,7 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(),
     let at = shared.clock.now();
     let look = BatchLook {
         at,
+        steady: shared.clock.steady(),
         calls_at_most: share(live_calls),
         most: CALLS,
         price,

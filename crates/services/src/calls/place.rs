@@ -143,7 +143,7 @@ impl Calls {
             // Only a call that is refused looks for its stored answer: one that is not learns of it as it takes the key,
             // and most are new.
             Err(refused) => {
-                let stored = self.stored_answer(caller, idempotency_key, at).await?;
+                let stored = self.stored_answer(caller, idempotency_key).await?;
                 return stored.map_or(Err(refused), |answer| replay(answer, &fingerprint));
             }
         };
@@ -156,6 +156,7 @@ impl Calls {
                 location: reply.location.clone(),
                 body: reply.body.clone(),
             },
+            steady: call.steady,
         });
         let id = call.id;
         failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
@@ -186,11 +187,11 @@ impl Calls {
         &self,
         caller: &Caller,
         key: Option<String>,
-        at: Timestamp,
     ) -> Result<Option<StoredAnswer>, StoreError> {
         let Some(key) = key else { return Ok(None) };
         let (store, account) = (&self.0.store, caller.account.id);
-        store.stored_answer(account, OPERATION, key, at).await
+        let steady = self.0.clock.steady();
+        store.stored_answer(account, OPERATION, key, steady).await
     }
 
     /// The call as it is to be written and answered, if no rule refuses it.
@@ -238,6 +239,7 @@ impl Calls {
             price,
             reserve,
             at,
+            steady: self.0.clock.steady(),
             event: Some(event),
             idempotency: None,
             to: request.to,

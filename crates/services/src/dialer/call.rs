@@ -22,6 +22,7 @@ use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::Shared;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
+use crate::clock::CallClock;
 use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::tools::Toolbox;
 
@@ -83,7 +84,7 @@ async fn hold_fallibly(
         latencies: shared.latencies.clone(),
         tools,
         knowledge,
-        clock: shared.clock.clone(),
+        clock: Arc::new(CallClock::of(shared.clock.clone())),
     };
     let record = Record::new(shared.clone(), call.id, claim);
     let end = {

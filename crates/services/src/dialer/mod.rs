@@ -174,7 +174,7 @@ impl Dialer {
                 (live_calls, room.min(256)),
                 shared.calls.max_queue,
                 shared.node,
-                shared.clock.now(),
+                (shared.clock.now(), shared.clock.steady()),
             )
             .await?;
         for call in claimed {
@@ -271,7 +271,7 @@ async fn expire(shared: &Shared) -> Result<(), StoreError> {
     let patience = shared.calls.max_queue;
     let overdue = shared
         .store
-        .overdue_calls(patience, shared.clock.now())
+        .overdue_calls(patience, shared.clock.steady())
         .await?;
     for call in overdue {
         end_queued(shared, &call, FailureReason::Expired).await?;

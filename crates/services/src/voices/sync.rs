@@ -115,7 +115,7 @@ impl Voices {
 
     async fn run_if_due(&self) -> Result<(), StoreError> {
         let (store, node) = (&self.shared.store, self.shared.node);
-        let now = || self.shared.clock.now();
+        let now = || self.shared.clock.steady();
         if !store.take_job(JOB, node, now()).await? {
             return Ok(());
         }

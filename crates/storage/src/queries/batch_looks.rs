@@ -204,6 +204,7 @@ async fn place(
         price: look.price,
         reserve: look.reserve,
         at: look.at,
+        steady: look.steady,
         // `call.initiated` tells of POST /v1/calls alone (decision 6.4).
         event: None,
         idempotency: None,

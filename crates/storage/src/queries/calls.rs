@@ -50,7 +50,7 @@ pub(crate) fn row(call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + u
             calls::messages_count.eq(0),
             calls::last_seq.eq(0),
             calls::hangup_requested.eq(false),
-            dialect::queued_at(call.at).map(|at| calls::queued_at.eq(V(at))),
+            dialect::queued_at(call.steady).map(|at| calls::queued_at.eq(V(at))),
         ),
     ))
 }

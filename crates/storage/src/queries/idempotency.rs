@@ -66,14 +66,14 @@ impl KeyRow {
 }
 
 /// Takes the key for this transaction, from its expired owner if need be. The INSERT itself waits for a concurrent
-/// owner; if that one rolls back, it is tried again. `clock` is the process's, with what tests add to the database's.
+/// owner; if that one rolls back, it is tried again. `offset` is what tests add to the database's clock.
 pub(crate) async fn take(
     conn: &mut Conn,
     account: AccountId,
     claim: &IdempotencyClaim,
-    clock: (Timestamp, i64),
+    offset: i64,
 ) -> Result<Take, StoreError> {
-    let answer = &claim.answer;
+    let (answer, clock) = (&claim.answer, (claim.steady, offset));
     let began = Instant::now();
     for turn in 0..3 {
         if turn > 0 && !has_patience(conn, began).await? {

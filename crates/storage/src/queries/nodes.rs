@@ -38,7 +38,8 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Whether an older living node than this one has no shared limits to share; `None` while this one is not registered.
+/// Whether this node has no shared limits and others live that it would have to share them with: an older one, or one
+/// that has them. `None` while this one is not registered.
 pub(crate) async fn is_second_without_redis(
     conn: &mut Conn,
     node: NodeId,
@@ -54,20 +55,21 @@ pub(crate) async fn is_second_without_redis(
     let Some(started) = started else {
         return Ok(None);
     };
-    let older: Vec<bool> = nodes::table
+    if has_redis {
+        // Whoever has none gives way, so that one after the other can be started with it.
+        return Ok(Some(false));
+    }
+    let is_older = nodes::started_at
+        .lt(V(started))
+        .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
+    let others: i64 = nodes::table
         .filter(nodes::id.ne(V(node)))
         .filter(nodes::lease_expires_at.gt(V(now)))
-        .filter(
-            nodes::started_at
-                .lt(V(started))
-                .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node)))),
-        )
-        .select(nodes::has_redis)
-        .load(conn)
+        .filter(is_older.or(nodes::has_redis))
+        .count()
+        .get_result(conn)
         .await?;
-    Ok(Some(
-        !older.is_empty() && (!has_redis || older.contains(&false)),
-    ))
+    Ok(Some(others > 0))
 }
 
 /// How many nodes have a lease.
@@ -108,6 +110,16 @@ pub(crate) async fn settle_setting(
         .select(settings::value)
         .first(conn)
         .await?)
+}
+
+/// A setting of the whole service.
+pub(crate) async fn setting(conn: &mut Conn, name: &str) -> Result<Option<String>, StoreError> {
+    Ok(settings::table
+        .find(name)
+        .select(settings::value)
+        .first(conn)
+        .await
+        .optional()?)
 }
 
 /// A statement that does nothing but come back.

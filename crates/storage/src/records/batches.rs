@@ -135,6 +135,8 @@ pub enum BatchStep {
 pub struct BatchLook {
     /// The present.
     pub at: Timestamp,
+    /// The same by the process's steady clock: when the calls that are placed begin to wait.
+    pub steady: Timestamp,
     /// Calls of the account that batches may bring it up to.
     pub calls_at_most: i64,
     /// Calls placed at once.

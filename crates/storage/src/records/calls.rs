@@ -27,6 +27,9 @@ pub struct IdempotencyClaim {
     pub key: String,
     /// What it will answer from now on.
     pub answer: StoredAnswer,
+    /// The present by the process's steady clock ([`offhook_domain::Clock::steady`]), which the key's age is counted by on
+    /// the embedded database.
+    pub steady: Timestamp,
 }
 
 /// An event that is about to be committed with its cause.
@@ -71,6 +74,9 @@ pub struct NewCall {
     pub reserve: Credits,
     /// When it is accepted.
     pub at: Timestamp,
+    /// The same by the process's steady clock ([`offhook_domain::Clock::steady`]), which its wait is counted by on the
+    /// embedded database.
+    pub steady: Timestamp,
     /// `call.initiated`; none for a call that no client placed (decision 6.4).
     pub event: Option<NewEvent>,
     /// The Idempotency-Key, if one was sent.

@@ -26,8 +26,7 @@ impl Store {
             } = new;
             if let Some(claim) = &idempotency {
                 use queries::idempotency::Take;
-                let clock = (batch.created_at, offset);
-                match queries::idempotency::take(conn, batch.account_id, claim, clock).await? {
+                match queries::idempotency::take(conn, batch.account_id, claim, offset).await? {
                     Take::Owned => {}
                     Take::Used(answer) => {
                         return Ok(Verdict::Rollback(BatchWrite::KeyUsed(answer)));
@@ -143,7 +142,7 @@ impl Store {
                 if let Some(changed) = &changed {
                     claim.answer.body = answer(changed);
                 }
-                match queries::idempotency::take(conn, account, &claim, (at, offset)).await? {
+                match queries::idempotency::take(conn, account, &claim, offset).await? {
                     Take::Owned => {}
                     Take::Used(answer) => {
                         return Ok(Verdict::Rollback(BatchWrite::KeyUsed(answer)));

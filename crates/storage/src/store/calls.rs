@@ -24,11 +24,11 @@ impl Store {
         account: AccountId,
         operation: &'static str,
         key: String,
-        now: Timestamp,
+        steady: Timestamp,
     ) -> Result<Option<StoredAnswer>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            queries::idempotency::find(conn, account, operation, &key, (now, offset)).await
+            queries::idempotency::find(conn, account, operation, &key, (steady, offset)).await
         })
     }
 
@@ -43,8 +43,7 @@ impl Store {
             use queries::wallets::{Draw, Reserve};
 
             if let Some(claim) = &call.idempotency {
-                let clock = (call.at, offset);
-                match queries::idempotency::take(conn, call.account_id, claim, clock).await? {
+                match queries::idempotency::take(conn, call.account_id, claim, offset).await? {
                     Take::Owned => {}
                     Take::Used(answer) => return Ok(Verdict::Rollback(Placed::KeyUsed(answer))),
                     Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
@@ -102,11 +101,11 @@ impl Store {
         limits: (u32, usize),
         patience: Duration,
         node: NodeId,
-        now: Timestamp,
+        (now, steady): (Timestamp, Timestamp),
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let queue_now = dialect::key_clock(conn, now, offset).await?;
+            let queue_now = dialect::key_clock(conn, steady, offset).await?;
             let lease_now = dialect::lease_clock(conn, offset).await?;
             let times = (now, queue_now.minus(patience), lease_now.plus(LEASE));
             let claimed = queries::claims::claim(conn, account, limits, times, node).await?;
@@ -163,11 +162,11 @@ impl Store {
     pub async fn overdue_calls(
         &self,
         patience: Duration,
-        now: Timestamp,
+        steady: Timestamp,
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect::key_clock(conn, steady, offset).await?;
             queries::claims::overdue(conn, now.minus(patience)).await
         })
     }
@@ -416,10 +415,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn purge_keys(&self, now: Timestamp) -> Result<usize, StoreError> {
+    pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect::key_clock(conn, steady, offset).await?;
             let before = now.minus(Duration::from_secs(3600));
             Ok(Verdict::Commit(
                 queries::idempotency::purge(conn, before).await?,

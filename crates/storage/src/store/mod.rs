@@ -45,6 +45,9 @@ use crate::{MasterKey, StoreError, migrate};
 /// How long a claim lasts without renewal (decision 8.7).
 pub const LEASE: Duration = Duration::from_secs(45);
 
+/// The setting that names the oldest schema which the database still serves.
+const OLDEST_SCHEMA: &str = "oldest_schema";
+
 /// Where the data is.
 #[derive(Clone)]
 pub enum StoreConfig {
@@ -185,7 +188,30 @@ impl Store {
             clock_offset,
         };
         store.check_master_key().await?;
+        if let Some(sentence) = store.outgrown().await? {
+            return Err(StoreError::Internal(sentence));
+        }
         Ok(store)
+    }
+
+    /// A sentence if a newer version has changed the database in a way that this one cannot work with. What a newer
+    /// version has only added does this one no harm: it goes on, and may even be started.
+    ///
+    /// A migration that takes something away says so: it sets `oldest_schema` to the first migration whose version did
+    /// without.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn outgrown(&self) -> Result<Option<String>, StoreError> {
+        let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
+            .await)?;
+        let newest = migrate::newest();
+        Ok(oldest.filter(|oldest| *oldest > newest).map(|oldest| {
+            format!(
+                "this database was changed for versions that know migration {oldest}, and this one knows none after \
+                 {newest}: start a newer version of Offhook"
+            )
+        }))
     }
 
     /// Brings the database to this version's schema; returns the names of the migrations that were applied.
@@ -289,8 +315,8 @@ impl Store {
         })
     }
 
-    /// Whether another, older process lives that this one cannot share its limits with (decision 9); `None` while
-    /// this one is not registered.
+    /// Whether this process is without Redis beside another one that is older or has it, and so does not share its limits
+    /// (decision 9); `None` while it is not registered.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.

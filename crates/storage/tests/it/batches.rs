@@ -65,6 +65,7 @@ async fn made(shop: &Shop, total: i32, at: Timestamp) -> Batch {
 fn look(calls_at_most: i64, at: Timestamp) -> BatchLook {
     BatchLook {
         at,
+        steady: at,
         calls_at_most,
         most: 50,
         price: Price::from_millicredits_per_minute(1_000),
@@ -151,6 +152,7 @@ fn claim(key: &str, fingerprint: u8) -> IdempotencyClaim {
             location: "/x".to_owned(),
             body: b"{}".to_vec(),
         },
+        steady: after(4),
     }
 }
 

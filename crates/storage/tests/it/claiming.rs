@@ -41,9 +41,9 @@ contract! {
         for _ in 0..4 {
             shop.place(T0).await;
         }
-        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, node(), T0).await;
+        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, node(), (T0, T0)).await;
         assert_eq!(claimed.unwrap().len(), 3);
-        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, node(), T0).await;
+        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, node(), (T0, T0)).await;
         assert_eq!(claimed.unwrap().len(), 0);
     }
 
@@ -291,6 +291,18 @@ contract! {
         let now = pass(&store, 1);
         store.register_node(second, true, now).await.unwrap();
         assert!(!store.is_second_node_without_redis(second, true, now).await.unwrap().unwrap());
+    }
+
+    async fn a_node_without_shared_limits_gives_way_to_one_that_has_them(store: Store) {
+        let (first, second) = (node(), node());
+        let alone = |node, redis, now| store.is_second_node_without_redis(node, redis, now);
+        store.register_node(first, false, T0).await.unwrap();
+        let now = pass(&store, 1);
+        store.register_node(second, true, now).await.unwrap();
+        assert!(!alone(second, true, now).await.unwrap().unwrap());
+        assert!(alone(first, false, now).await.unwrap().unwrap());
+        store.leave_node(second).await.unwrap();
+        assert!(!alone(first, false, now).await.unwrap().unwrap());
     }
 }
 

@@ -56,6 +56,8 @@ mod schema;
 #[cfg(test)]
 mod sealed;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod shop;
 #[cfg(test)]
 mod team;

@@ -7,6 +7,7 @@ use offhook_storage::{Store, StoreConfig, StoreError};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
+use crate::shop::{Shop, T0};
 
 contract! {
     async fn a_commit_survives_power_loss(store: Store) {
@@ -34,6 +35,33 @@ contract! {
         assert!(!applied.is_empty());
         assert_eq!(applied.len(), once.len(), "{applied:?}");
         database.open().await.ping().await.unwrap();
+    }
+
+    async fn what_a_newer_version_added_does_an_older_one_no_harm(database: TestDatabase) {
+        let running = database.open().await;
+        let mut raw = Raw::open(&database).await;
+        raw.run(
+            "INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999'); \
+             CREATE TABLE newer (id INTEGER PRIMARY KEY); ALTER TABLE accounts ADD COLUMN newer INTEGER",
+        )
+        .await;
+        running.ping().await.unwrap();
+        let started = database.open().await;
+        assert_eq!(started.outgrown().await.unwrap(), None);
+        Shop::new(&started).await.place(T0).await;
+    }
+
+    async fn a_version_that_the_database_has_outgrown_does_not_start(database: TestDatabase) {
+        let running = database.open().await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("INSERT INTO service_settings (name, value) VALUES ('oldest_schema', '99999999999999')").await;
+        let sentence = running.outgrown().await.unwrap().unwrap();
+        let refused = Store::open(database.config(), TestDatabase::master_key()).await;
+        let StoreError::Internal(error) = refused.err().unwrap() else { panic!("not refused") };
+        assert_eq!(error, sentence);
+        assert!(sentence.contains("99999999999999"), "{sentence}");
+        raw.run("UPDATE service_settings SET value = '00000000000001'").await;
+        assert_eq!(running.outgrown().await.unwrap(), None);
     }
 }
 

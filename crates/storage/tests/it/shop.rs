@@ -101,6 +101,7 @@ impl Shop {
             price: Price::from_millicredits_per_minute(1_000),
             reserve: 10,
             at,
+            steady: at,
             event: Some(event(EventType::CallInitiated, at)),
             idempotency: None,
         }
@@ -112,6 +113,7 @@ impl Shop {
             operation: OPERATION,
             key: key.to_owned(),
             answer: answer(&call, fingerprint),
+            steady: at,
         });
         call
     }
@@ -132,7 +134,7 @@ impl Shop {
     ) -> Vec<Conversation> {
         let limits = (live, 100);
         self.store
-            .claim_calls(self.account, limits, 2 * MINUTE, node, now)
+            .claim_calls(self.account, limits, 2 * MINUTE, node, (now, now))
             .await
             .unwrap()
     }

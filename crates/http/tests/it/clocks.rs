@@ -1,0 +1,72 @@
+//! A machine whose clock is stepped by an hour, in the embedded service (decision 8.7).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::app::{CUSTOMER, Setup, TestApp, text};
+
+const HOUR: i64 = 3_600_000_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_the_clock_expires_no_queued_call() {
+    for step in [HOUR, -HOUR] {
+        let app = TestApp::start().await;
+        let agent = app.agent().await;
+        let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+        app.clock.step(step);
+        app.dial();
+        assert_eq!(app.ended(&handle).await["status"], "completed");
+        app.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_the_clock_ages_no_idempotency_key() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let place = || {
+        let body = json!({"agent_id": agent, "to": CUSTOMER});
+        app.post("/v1/calls", body).header("Idempotency-Key", "one")
+    };
+    let first = place().send().await.assert(201);
+    app.clock.step(25 * HOUR);
+    let again = place().send().await;
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.assert(201), first);
+    app.clock.advance(Duration::from_secs(24 * 3_600));
+    assert_ne!(place().send().await.assert(201), first);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_the_clock_lengthens_no_call() {
+    for step in [HOUR, -HOUR] {
+        let app = TestApp::with(Setup {
+            speed: 1.0,
+            ..Setup::default()
+        })
+        .await;
+        let agent = app.agent().await;
+        app.dial();
+        let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+        let target = format!("/v1/conversations/{}", &handle[5..]);
+        let turn = async {
+            while app.get(&target).send().await.assert(200)["transcript"] == json!([]) {
+                app.clock.advance(Duration::from_millis(50));
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), turn)
+            .await
+            .unwrap();
+        app.clock.step(step);
+        app.clock.advance(Duration::from_secs(10));
+        let target = format!("/v1/calls/{handle}/hangup");
+        app.post(&target, "{}").send().await.assert(202);
+        let call = app.ended(&handle).await;
+        let seconds = call["duration_seconds"].as_i64().unwrap();
+        assert!((10..120).contains(&seconds), "{call}");
+        app.close().await;
+    }
+}

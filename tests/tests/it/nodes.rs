@@ -1,0 +1,252 @@
+//! Several real processes on one PostgreSQL (issue 4; decisions 3.2, 6.4, 8.7, 9).
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use offhook_signing::verify;
+use offhook_tests::{
+    Account, Database, Options, Received, Receiver, Server, eventually, must, text, unix_seconds,
+};
+use serde_json::{Value, json};
+
+/// A person who talks.
+const PERSON: &str = "+5215512345678";
+
+/// Leases of a dead process, judged after as long of one's own renewals, with room for a busy machine.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(150);
+
+/// Where libfaketime is on Debian and Ubuntu.
+const LIBRARIES: &str = "/usr/lib";
+
+struct Nodes {
+    a: Server,
+    b: Server,
+    /// An account, spoken to through each.
+    on_a: Account,
+    on_b: Account,
+}
+
+impl Nodes {
+    async fn start(change: impl Fn(Options) -> Options) -> Self {
+        Self::start_with(change, &[]).await
+    }
+
+    /// `variables` are in the environment of the second one.
+    async fn start_with(change: impl Fn(Options) -> Options, variables: &[(&str, &str)]) -> Self {
+        let options = change(Options::on(Database::postgres().await));
+        let a = Server::start(options.clone()).await;
+        let b = Server::join(options, variables).await;
+        let on_a = a.account("scale").await;
+        let on_b = on_a.through(&b);
+        Self { a, b, on_a, on_b }
+    }
+}
+
+async fn talking(account: &Account, handle: &str) {
+    let target = format!("/v1/conversations/{}", &handle[5..]);
+    eventually("a turn", Duration::from_secs(20), || async {
+        account.read(&target).await["transcript"].get(0).cloned()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_call_is_read_and_hung_up_through_every_node() {
+    let nodes = Nodes::start(|options| options.set("simulator.speed", 4)).await;
+    let agent = nodes.on_a.agent().await;
+    for (here, there) in [(&nodes.on_a, &nodes.on_b), (&nodes.on_b, &nodes.on_a)] {
+        let handle = here.call(&agent, PERSON).await;
+        talking(there, &handle).await;
+        let asked = Instant::now();
+        let hang_up = there.post(&format!("/v1/calls/{handle}/hangup"), "{}");
+        let answer = hang_up.send().await.assert(202);
+        assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
+        let call = here.ended(&handle).await;
+        let took = asked.elapsed();
+        // Half a second to obey; the rest is for the summary and a busy machine.
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert_eq!(call["termination_reason"], "api_hangup");
+        assert_eq!(there.read(&format!("/v1/calls/{handle}")).await, call);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn every_node_streams_the_same_events() {
+    let nodes = Nodes::start(|options| options.set("simulator.speed", 20)).await;
+    let agent = nodes.on_a.agent().await;
+    let handle = nodes.on_a.call(&agent, PERSON).await;
+    let target = format!("/v1/conversations/{}/events", &handle[5..]);
+    let events = async |account: &Account| {
+        let mut stream = account.get(&target).stream().await;
+        let mut events = Vec::new();
+        while let Some(event) = stream.next().await {
+            events.push((event.id, event.event, event.data));
+        }
+        events
+    };
+    let (here, there) = tokio::join!(events(&nodes.on_a), events(&nodes.on_b));
+    assert!(here.len() > 5, "{here:?}");
+    assert_eq!(here, there);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_key_that_a_command_revokes_ends_on_every_node_at_once() {
+    let nodes = Nodes::start(|options| options).await;
+    for account in [&nodes.on_a, &nodes.on_b] {
+        account.get("/v1/me").send().await.assert(200);
+    }
+    nodes.b.cli(&["key", "revoke", &nodes.on_a.key_id]).await;
+    for account in [&nodes.on_a, &nodes.on_b] {
+        let answer = account.get("/v1/me").send().await;
+        answer.assert_error(401, "unauthorized");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_second_node_without_redis_is_not_ready_until_it_is_alone() {
+    let mut nodes = Nodes::start(|options| options).await;
+    let ready = async |server: &Server| {
+        let answer = server.client().get("/readyz").send().await;
+        (answer.status, answer.text())
+    };
+    let (status, why) = ready(&nodes.b).await;
+    assert_eq!(status, 503, "{why}");
+    assert!(why.contains("redis_url"), "{why}");
+    assert_eq!(ready(&nodes.a).await.0, 200);
+    // A node that stops signs off, and leaves its place.
+    assert!(nodes.a.stop().await.success());
+    eventually(
+        "the second node's turn",
+        Duration::from_secs(10),
+        || async { (ready(&nodes.b).await.0 == 200).then_some(()) },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
+    let receiver = Receiver::start().await;
+    let mut nodes = Nodes::start(|options| options.set("simulator.speed", 1)).await;
+    nodes.on_a.webhook(&receiver.url("/")).await;
+    let agent = nodes.on_a.agent().await;
+    let mut handles = Vec::new();
+    for _ in 0..6 {
+        handles.push(nodes.on_a.call(&agent, PERSON).await);
+    }
+    for handle in &handles {
+        talking(&nodes.on_b, handle).await;
+    }
+    nodes.a.kill().await;
+    let mut statuses = HashMap::new();
+    for handle in &handles {
+        let call = nodes.on_b.ended_within(handle, TAKEN_OVER_WITHIN).await;
+        *statuses.entry(call["failure_reason"].clone()).or_insert(0) += 1;
+    }
+    // The other one may have dialed some of them, and these go on.
+    let interrupted = statuses.get(&json!("interrupted")).copied();
+    assert!(interrupted.unwrap_or(0) > 0, "{statuses:?}");
+    let terminal = |call: &str, all: &[Received]| -> Vec<Value> {
+        let ends = all.iter().filter(|one| {
+            one.call() == call && matches!(one.kind().as_str(), "call.failed" | "call.completed")
+        });
+        let ids = ends.map(|one| one.json()["id"].clone());
+        ids.collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    let all = receiver
+        .wait_within("the end of every call", TAKEN_OVER_WITHIN, |all| {
+            handles.iter().all(|call| !terminal(call, all).is_empty())
+        })
+        .await;
+    for call in &handles {
+        assert_eq!(terminal(call, &all).len(), 1, "one end of {call}");
+    }
+}
+
+/// The library that turns the clock of a process, and of no monotonic one.
+fn faketime() -> String {
+    let machines = must("the libraries", std::fs::read_dir(LIBRARIES));
+    let found = machines
+        .filter_map(Result::ok)
+        .map(|machine| machine.path().join("faketime/libfaketime.so.1"))
+        .find(|library| library.exists());
+    let found: PathBuf = found.unwrap_or_else(|| panic!("libfaketime is missing: run `just test`"));
+    found.to_string_lossy().into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_node_stepped_by_an_hour_changes_no_call_delivery_or_key() {
+    let directory = must("a directory", tempfile::tempdir());
+    let step = directory.path().join("step");
+    let turn = |by: &str| must("a step", std::fs::write(&step, by));
+    turn("+0");
+    let receiver = Receiver::start().await;
+    let nodes = Nodes::start_with(
+        // What is queued waits for the stepped one too, and its keys are short of their end.
+        |options| options.set("simulator.speed", 8),
+        &[
+            ("LD_PRELOAD", &faketime()),
+            ("FAKETIME_TIMESTAMP_FILE", &step.to_string_lossy()),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+            ("NO_FAKE_STAT", "1"),
+        ],
+    )
+    .await;
+    let (_, secret) = nodes.on_a.webhook(&receiver.url("/")).await;
+    let agent = nodes.on_a.agent().await;
+    let place = async |account: &Account, key: &str| {
+        let body = json!({"agent_id": agent, "to": PERSON});
+        let placed = account.post("/v1/calls", body).idempotency_key(key);
+        text(&placed.send().await.assert(201)["id"]).to_owned()
+    };
+    for by in ["+3600", "-3600"] {
+        turn("+0");
+        let (mut handles, mut keys) = (Vec::new(), Vec::new());
+        for number in 0..3 {
+            let key = format!("{by} {number}");
+            handles.push(place(&nodes.on_b, &key).await);
+            keys.push(key);
+        }
+        for handle in &handles {
+            talking(&nodes.on_a, handle).await;
+        }
+        turn(by);
+        // The stepped node finds its keys as they were, and places and dials as if nothing had happened.
+        for (key, handle) in keys.iter().zip(&handles) {
+            assert_eq!(place(&nodes.on_b, key).await, *handle);
+        }
+        nodes.on_b.get("/v1/me").send().await.assert(200);
+        handles.push(place(&nodes.on_b, &format!("{by} later")).await);
+        for handle in &handles {
+            let call = nodes.on_a.ended(handle).await;
+            assert_eq!(call["status"], "completed", "{by}: {call}");
+            let seconds = call["duration_seconds"].as_i64();
+            assert!((1..300).contains(&seconds.unwrap_or(-1)), "{by}: {call}");
+        }
+        let all = receiver
+            .wait("the ends", |all| {
+                handles.iter().all(|handle| {
+                    let ends =
+                        |one: &&Received| one.call() == *handle && one.kind() == "call.completed";
+                    all.iter().find(ends).is_some()
+                })
+            })
+            .await;
+        // Whichever node signed, a receiver that refuses what is off by five minutes takes it.
+        let secret = must("a secret", secret.parse());
+        for one in all {
+            let signature = one.header("x-service-signature").unwrap_or_default();
+            let verified = verify(signature, &one.body, &secret, unix_seconds(), 300);
+            assert!(verified.is_ok(), "{by}: {signature}: {verified:?}");
+        }
+    }
+}
