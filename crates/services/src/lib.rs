@@ -40,7 +40,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use offhook_documents::Extractor;
-use offhook_domain::{AccountId, Clock, NodeId, Plans, Price};
+use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
@@ -133,24 +133,6 @@ pub struct Wakes {
     pub librarian: Arc<Notify>,
     /// A document waits to be embedded.
     pub embedder: Arc<Notify>,
-    /// Whom a change of an account's plan concerns.
-    on_plan_change: Arc<OnceLock<PlanObserver>>,
-}
-
-type PlanObserver = Box<dyn Fn(AccountId) + Send + Sync>;
-
-impl Wakes {
-    /// Has `observer` told of every account whose plan was changed, here or by another process. The first one given
-    /// stays.
-    pub fn on_plan_change(&self, observer: impl Fn(AccountId) + Send + Sync + 'static) {
-        let _ = self.on_plan_change.set(Box::new(observer));
-    }
-
-    pub(crate) fn plan_changed(&self, account: AccountId) {
-        if let Some(observer) = self.on_plan_change.get() {
-            observer(account);
-        }
-    }
 }
 
 pub(crate) struct Shared {

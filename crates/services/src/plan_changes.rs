@@ -7,7 +7,6 @@ use offhook_storage::{Account, RetentionWindow, StoreError};
 
 use crate::Shared;
 use crate::retention::{HELD, of_days, renewed};
-use crate::signals::Signal;
 
 /// Why an account was not moved.
 #[derive(Debug, thiserror::Error)]
@@ -127,8 +126,6 @@ impl PlanChanges {
         if !moved {
             return Err(PlanChangeError::Changed);
         }
-        self.0.wakes.plan_changed(account.id);
-        self.0.tell(Signal::Plan(account.id)).await;
         Ok(Account {
             plan: to,
             ..account

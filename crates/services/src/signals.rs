@@ -2,9 +2,9 @@
 //! Facts are rows, everybody also polls, and a word that is lost costs a moment.
 //!
 //! What is told: a hang-up that the call's owner is to obey, that a call is followed by an event stream elsewhere, that
-//! something happened in such a call, that a webhook endpoint has changed, that an account has another plan. What is
-//! not: queued calls, deliveries, batches and documents. The process that commits these wakes itself, and the others
-//! look for what it has no hands for several times a second.
+//! something happened in such a call, that a webhook endpoint has changed. What is not: queued calls, deliveries,
+//! batches and documents, as the process that commits these wakes itself, and the others look for what it has no hands
+//! for several times a second; and keys and plans, which every request reads.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use offhook_domain::{AccountId, ConversationId, NodeId};
+use offhook_domain::{ConversationId, NodeId};
 use offhook_engine::EndRequest;
 use offhook_storage::StoreError;
 use tokio::sync::mpsc;
@@ -52,8 +52,6 @@ pub(crate) enum Signal {
     Touched(ConversationId),
     /// A webhook endpoint was changed.
     Endpoints,
-    /// The account has another plan.
-    Plan(AccountId),
     /// Nothing but a sign that words arrive.
     Probe,
 }
@@ -65,7 +63,6 @@ impl fmt::Display for Signal {
             Self::Follow(id) => write!(f, "f{}", id.uuid()),
             Self::Touched(id) => write!(f, "t{}", id.uuid()),
             Self::Endpoints => f.write_str("e"),
-            Self::Plan(id) => write!(f, "p{}", id.uuid()),
             Self::Probe => f.write_str("?"),
         }
     }
@@ -82,7 +79,6 @@ impl FromStr for Signal {
             "f" => call().map(Self::Follow),
             "t" => call().map(Self::Touched),
             "e" if id.is_empty() => Ok(Self::Endpoints),
-            "p" => id.parse::<AccountId>().map(Self::Plan).map_err(drop),
             "?" if id.is_empty() => Ok(Self::Probe),
             _ => Err(()),
         }
@@ -160,13 +156,6 @@ impl Shared {
         self.feed.touch(id);
         if self.signals.is_followed(id) {
             self.signals.say(Signal::Touched(id));
-        }
-    }
-
-    /// Tells a signal before this returns: for commands, whose process ends then.
-    pub(crate) async fn tell(&self, signal: Signal) {
-        if let Err(error) = self.store.tell(message(self.node, &[signal])).await {
-            tracing::debug!(%error, "other processes could not be told: they find out by themselves");
         }
     }
 }
@@ -270,7 +259,6 @@ fn do_as_told(shared: &Shared, message: &str) -> bool {
             Signal::Endpoints => {
                 shared.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
             }
-            Signal::Plan(account) => shared.wakes.plan_changed(account),
             Signal::Probe => {}
         }
     }
@@ -294,7 +282,6 @@ mod tests {
             Signal::Follow(call),
             Signal::Touched(call),
             Signal::Endpoints,
-            Signal::Plan(AccountId::mint(AT, [3; 10])),
             Signal::Probe,
         ];
         let text = format!("{} z9 hnonsense é", message(node, &signals));
