@@ -1,6 +1,6 @@
 //! Several real processes on one PostgreSQL (issue 4; decisions 3.2, 6.4, 8.7, 9).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use offhook_signing::verify;
 use offhook_tests::{
     Account, Database, Options, Received, Receiver, Server, eventually, must, text, unix_seconds,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A person who talks.
 const PERSON: &str = "+5215512345678";
@@ -151,17 +151,14 @@ async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
     // The other one may have dialed some of them, and these go on.
     let interrupted = statuses.get(&json!("interrupted")).copied();
     assert!(interrupted.unwrap_or(0) > 0, "{statuses:?}");
-    let terminal = |call: &str, all: &[Received]| -> Vec<Value> {
+    let terminal = |call: &str, all: &[Received]| -> BTreeSet<String> {
         let ends = all.iter().filter(|one| {
             one.call() == call && matches!(one.kind().as_str(), "call.failed" | "call.completed")
         });
-        let ids = ends.map(|one| one.json()["id"].clone());
-        ids.collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .collect()
+        ends.map(|one| text(&one.json()["id"]).to_owned()).collect()
     };
     let all = receiver
-        .wait_within("the end of every call", TAKEN_OVER_WITHIN, |all| {
+        .wait_within(TAKEN_OVER_WITHIN, "the end of every call", |all| {
             handles.iter().all(|call| !terminal(call, all).is_empty())
         })
         .await;
