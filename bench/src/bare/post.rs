@@ -42,6 +42,7 @@ pub(crate) async fn place(
         price: Price::default(),
         reserve: 0,
         at,
+        steady: at,
         event: Some(NewEvent {
             id: mint(at),
             kind: EventType::CallInitiated,
