@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use offhook_domain::{Clock as _, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{AccountId, Clock as _, VoiceGender, VoiceProvider, VoiceSource};
 use offhook_services::{Services, SystemClock, VoiceFilter, VoicePlace};
-use offhook_storage::VoiceRow;
+use offhook_storage::{VoiceRow, mint};
 
 use super::Bench;
 use crate::database::{Database, Kind};
@@ -28,22 +28,29 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
     let database = Database::new(kind, &bench.postgres, "voices").await?;
     let services = seed::open(&database).await?;
     let at = SystemClock.now();
+    let account: AccountId = mint(at);
     for (number, provider) in PROVIDERS.into_iter().enumerate() {
         let rows = (0..VOICES).filter(|voice| voice % 3 == number);
         let rows = rows.map(|number| voice(number, provider)).collect();
         services.store().replace_voices(provider, rows, at).await?;
     }
     let none = VoiceFilter::default();
-    let all = services.voices().list(&none, None, u32::MAX).await?;
+    let all = services
+        .voices()
+        .list(account, &none, None, u32::MAX)
+        .await?;
     let deep = all.items.get(VOICES * 2 / 3).map(|listed| &listed.place);
     let mut worst: Option<(f64, String)> = None;
     for (name, filter) in filters() {
         for (page, after) in [("first", None), ("deep", deep)] {
-            let rows = services.voices().list(&filter, after, LIMIT).await?;
+            let rows = services
+                .voices()
+                .list(account, &filter, after, LIMIT)
+                .await?;
             let pair = compare(
                 bench.rounds,
-                async || pages(&services, &filter, after).await,
-                async || pages(&services, &none, None).await,
+                async || pages(&services, account, &filter, after).await,
+                async || pages(&services, account, &none, None).await,
             )
             .await?;
             let words = format!(
@@ -73,12 +80,16 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
 /// Microseconds that a page takes.
 async fn pages(
     services: &Services,
+    account: AccountId,
     filter: &VoiceFilter,
     after: Option<&VoicePlace>,
 ) -> anyhow::Result<f64> {
     let began = Instant::now();
     for _ in 0..TIMES {
-        services.voices().list(filter, after, LIMIT).await?;
+        services
+            .voices()
+            .list(account, filter, after, LIMIT)
+            .await?;
     }
     Ok(began.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES))
 }

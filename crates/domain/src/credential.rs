@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::VoiceProvider;
 use crate::agent::vocabulary;
 
 vocabulary! {
@@ -14,5 +15,21 @@ vocabulary! {
         Legacy => "legacy",
         /// The simulated phone network.
         Simulator => "simulator",
+        /// The first voice provider.
+        VoicesA => "provider_a",
+        /// The second voice provider; the third lists no voices of anybody's own.
+        VoicesB => "provider_b",
+    }
+}
+
+impl CredentialProvider {
+    /// Whose voices it opens, if it is a voice provider.
+    #[must_use]
+    pub const fn voices(self) -> Option<VoiceProvider> {
+        match self {
+            Self::VoicesA => Some(VoiceProvider::A),
+            Self::VoicesB => Some(VoiceProvider::B),
+            Self::Legacy | Self::Simulator => None,
+        }
     }
 }

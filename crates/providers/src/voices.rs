@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::VoiceProvider;
+use offhook_domain::{Voice, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -85,6 +85,8 @@ struct Source {
     client: reqwest::Client,
     base: Url,
     credential: (HeaderName, HeaderValue),
+    /// What stands before a key in the header.
+    scheme: &'static str,
 }
 
 impl Source {
@@ -92,15 +94,14 @@ impl Source {
         provider: VoiceProvider,
         settings: &VoiceLibrarySettings,
         header: HeaderName,
-        scheme: &str,
+        scheme: &'static str,
     ) -> Result<Self, SettingsError> {
         let base = Url::parse(&format!("{}/", settings.base_url.trim_end_matches('/')))
             .ok()
             .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
             .ok_or_else(|| SettingsError::BaseUrl(provider.to_string()))?;
-        let mut value = HeaderValue::from_str(&format!("{scheme}{}", settings.api_key))
-            .map_err(|_| SettingsError::ApiKey(provider.to_string()))?;
-        value.set_sensitive(true);
+        let value = credential(scheme, &settings.api_key)
+            .ok_or_else(|| SettingsError::ApiKey(provider.to_string()))?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
             .no_proxy()
@@ -113,6 +114,18 @@ impl Source {
             client,
             base,
             credential: (header, value),
+            scheme,
+        })
+    }
+
+    /// The same for the owner of another key.
+    fn with_key(&self, key: &str) -> Result<Self, VoiceLibraryError> {
+        let value = credential(self.scheme, key).ok_or(VoiceLibraryError::Credential)?;
+        Ok(Self {
+            client: self.client.clone(),
+            base: self.base.clone(),
+            credential: (self.credential.0.clone(), value),
+            scheme: self.scheme,
         })
     }
 
@@ -149,6 +162,25 @@ impl Source {
         let sent = request.header(header, value.clone()).send().await;
         sent.map_err(|_| VoiceLibraryError::Unreachable)
     }
+}
+
+/// A key as a header carries it, if one can.
+fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Those of a key's voices that are its owner's.
+fn owners(voices: Vec<Voice>) -> Vec<Voice> {
+    let own = voices
+        .into_iter()
+        .filter(|voice| voice.source == VoiceSource::Workspace);
+    own.map(|voice| Voice {
+        source: VoiceSource::Custom,
+        ..voice
+    })
+    .collect()
 }
 
 /// The whole of an answer's body, up to `most` bytes.

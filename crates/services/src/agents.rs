@@ -340,7 +340,7 @@ impl Agents {
                 Some(_) => Vec::new(),
             };
             // Behind all that may refuse: it can change the workspace at the provider.
-            self.ready_voice(&config).await?;
+            self.ready_voice(account, &config).await?;
             let publication = Publication {
                 version: wanted,
                 statuses,

@@ -1,10 +1,11 @@
-//! Voices that agents may speak with (decision 6.3): the list that ships with the product, and what the providers
-//! list, which is asked for once a day and kept in the database.
+//! Voices that agents may speak with (decision 6.3): the list that ships with the product, what the providers list,
+//! which is asked for once a day and kept in the database, and the private ones of single accounts.
 //!
 //! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
 //! request whether it is still the database's.
 
 mod adding;
+mod own;
 mod sets;
 mod shipped;
 mod snapshot;
@@ -12,7 +13,7 @@ mod sync;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use offhook_domain::{Voice, VoiceGender, VoiceProvider};
+use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::StoreError;
 use tokio::sync::Mutex;
@@ -83,12 +84,13 @@ impl Voices {
         }
     }
 
-    /// A page of voices behind `after`: hand-picked ones first, then by provider, then by folded name, then by id.
+    /// A page of the account's voices behind `after`: hand-picked ones first, then by provider, then by folded name, then by id.
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
     pub async fn list(
         &self,
+        account: AccountId,
         filter: &VoiceFilter,
         after: Option<&VoicePlace>,
         limit: u32,
@@ -102,7 +104,11 @@ impl Voices {
             recommended: filter.recommended,
         };
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let rows = snapshot.page(&search, after, most.saturating_add(1));
+        let most = most.saturating_add(1);
+        let rows = match self.own(&snapshot, account).await? {
+            None => snapshot.page(&search, after, most),
+            Some(own) => own::page(&snapshot, &own, (&search, after), most),
+        };
         Ok(Page::of(rows, limit))
     }
 
@@ -123,7 +129,10 @@ impl Voices {
         // What is written behind the look at the generation is read once more the next time.
         let generation = store.voices_generation().await?;
         let rows = store.voices().await?;
-        let fresh = Arc::new(Snapshot::of(generation, rows, &self.shipped));
+        let owners = store.accounts_with_voices().await?;
+        let mut fresh = Snapshot::of(generation, rows, &self.shipped);
+        fresh.owners = owners.into_iter().collect();
+        let fresh = Arc::new(fresh);
         *self
             .snapshot
             .write()

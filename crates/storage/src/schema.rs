@@ -766,6 +766,18 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    account_voices (account_id, provider, voice_id) {
+        account_id -> sql::Uuid,
+        provider -> sql::Word,
+        voice_id -> Text,
+        voice -> sql::Json,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     invoices (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,

@@ -18,7 +18,8 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy (the provider of the legacy agents) or simulator (the simulated phone network).
+        /// legacy (the provider of the legacy agents), simulator (the simulated phone network), provider_a or
+        /// provider_b (the account's own voices).
         #[arg(long)]
         provider: CredentialProvider,
         /// The secret; `-` reads it from standard input.
@@ -40,7 +41,7 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy or simulator.
+        /// legacy, simulator, provider_a or provider_b.
         #[arg(long)]
         provider: CredentialProvider,
         #[command(flatten)]

@@ -24,31 +24,38 @@ impl VoicesCommand {
             );
         }
         let services = parts::administration(settings).await?;
-        let outcomes = services.voices().sync().await;
+        let mut outcomes = services.voices().sync().await;
+        outcomes.extend(services.voices().sync_accounts().await?);
         let (mut rows, mut failed) = (Vec::new(), Vec::new());
         let mut words = Vec::new();
         for outcome in &outcomes {
             let provider = outcome.provider;
+            let who = match outcome.account {
+                None => provider.to_string(),
+                Some(account) => format!("{provider} for account {account}"),
+            };
             match &outcome.result {
                 Ok((voices, changes)) => {
                     rows.push(json!({
                         "provider": provider,
+                        "account_id": outcome.account,
                         "voices": voices,
                         "written": changes.written,
                         "deleted": changes.deleted,
                         "error": null,
                     }));
-                    words.push(format!("{provider}: {voices} voices"));
+                    words.push(format!("{who}: {voices} voices"));
                 }
                 Err(error) => {
                     rows.push(json!({
                         "provider": provider,
+                        "account_id": outcome.account,
                         "voices": null,
                         "written": 0,
                         "deleted": 0,
                         "error": error.to_string(),
                     }));
-                    failed.push(format!("{provider}: {error}"));
+                    failed.push(format!("{who}: {error}"));
                 }
             }
         }

@@ -15,6 +15,16 @@ pub trait VoiceLibrary: Send + Sync {
     /// [`VoiceLibraryError`] if any part of the list cannot be had.
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError>;
 
+    /// The voices that are nobody's but the owner's of this credential, which cost nothing extra; their source is
+    /// `custom`. A provider without private voices has none.
+    ///
+    /// # Errors
+    /// [`VoiceLibraryError`] if any part of the list cannot be had.
+    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+        let _ = credential;
+        Ok(Vec::new())
+    }
+
     /// Adds a voice of the provider's shared library to the workspace, where agents may speak with it. It is no error
     /// that it has been there already.
     ///
@@ -52,6 +62,9 @@ pub enum VoiceLibraryError {
     /// The provider's shared library has no such voice.
     #[error("the provider shares no such voice")]
     NotShared,
+    /// No HTTP header can carry the credential.
+    #[error("the credential holds characters that no HTTP header can carry")]
+    Credential,
     /// The workspace has as many voices as it may have.
     #[error("the workspace at the provider has no room for another voice")]
     Full,

@@ -80,6 +80,7 @@ impl CursorKey for VoicePlace {
 async fn list(ask: Ask<AgentsRead, (), Listing<VoiceFilter, VoicePlace>>) -> Reply {
     let listing = &ask.query;
     let voices = ask.services().voices();
-    let page = voices.list(&listing.filters, listing.after.as_ref(), listing.limit);
+    let (filters, after) = (&listing.filters, listing.after.as_ref());
+    let page = voices.list(ask.account(), filters, after, listing.limit);
     listing.answer(&page.await?, |voice| voice.place.clone(), VoiceBody::from)
 }

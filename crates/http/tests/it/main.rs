@@ -29,6 +29,7 @@ mod lists;
 mod logs;
 mod numbers;
 mod operations;
+mod own_voices;
 mod paging;
 mod raw;
 mod retention;

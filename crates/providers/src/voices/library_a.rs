@@ -6,7 +6,7 @@ use offhook_domain::{Voice, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, adding_a, language_of, said};
+use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, adding_a, language_of, owners, said};
 
 pub(super) struct Library(pub(super) Source);
 
@@ -102,6 +102,11 @@ impl VoiceLibrary for Library {
         let mut voices = self.workspace().await?;
         voices.extend(self.shared().await?);
         Ok(voices)
+    }
+
+    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+        let own = Self(self.0.with_key(credential)?);
+        Ok(owners(own.workspace().await?))
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {

@@ -6,7 +6,7 @@ use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, language_of, said};
+use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, language_of, owners, said};
 
 /// The version of the provider's interface that these shapes are of.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -46,6 +46,17 @@ impl VoiceLibrary for Library {
     }
 
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+        self.listed().await
+    }
+
+    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+        let own = Self(self.0.with_key(credential)?);
+        Ok(owners(own.listed().await?))
+    }
+}
+
+impl Library {
+    async fn listed(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
         let (mut voices, mut last) = (Vec::new(), None::<String>);
         for _ in 0..MAX_PAGES {
             let mut query = vec![("limit", PAGE_SIZE)];

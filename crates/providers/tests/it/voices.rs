@@ -227,6 +227,27 @@ async fn provider_a_lists_its_workspace_and_its_library_without_voices_that_cost
     );
 }
 
+#[tokio::test]
+async fn provider_a_lists_with_an_accounts_key_what_is_in_its_workspace_and_not_everyones() {
+    let (base, requests) = provider(answer_a).await;
+    let voices = library(VoiceProvider::A, base).own_voices("k-own").await;
+    let expected = [
+        Voice {
+            name: "Clone".to_owned(),
+            model_compat: texts(["model-1"]),
+            ..bare(VoiceProvider::A, "w3", VoiceSource::Custom)
+        },
+        bare(VoiceProvider::A, "w4", VoiceSource::Custom),
+    ];
+    assert_eq!(voices.unwrap(), expected);
+    let heads = requests.lock().unwrap();
+    assert_eq!(heads.len(), 2);
+    for head in heads.iter() {
+        assert!(head.contains("xi-api-key: k-own\r\n"), "{head}");
+        assert!(!head.contains("k-123"), "{head}");
+    }
+}
+
 fn answer_b(target: &str) -> (u16, Value) {
     let body = match target {
         "/base/voices?limit=100" => json!({
@@ -295,6 +316,27 @@ async fn provider_b_lists_one_page_behind_the_other_and_shows_no_preview() {
         assert!(head.contains("authorization: Bearer k-123\r\n"), "{head}");
         assert!(head.contains("-version: 2026-03-01\r\n"), "{head}");
     }
+}
+
+#[tokio::test]
+async fn provider_b_lists_with_an_accounts_key_what_its_owner_made() {
+    let (base, requests) = provider(answer_b).await;
+    let library = library(VoiceProvider::B, format!("{base}/base/"));
+    let expected = [Voice {
+        name: "Ours".to_owned(),
+        gender: Some(VoiceGender::Neutral),
+        ..bare(VoiceProvider::B, "b3", VoiceSource::Custom)
+    }];
+    assert_eq!(library.own_voices("k-own").await.unwrap(), expected);
+    let unfit = library.own_voices("k\n").await;
+    assert_eq!(unfit, Err(VoiceLibraryError::Credential));
+    let heads = requests.lock().unwrap();
+    assert_eq!(heads.len(), 2);
+    assert!(
+        heads
+            .iter()
+            .all(|head| head.contains("authorization: Bearer k-own\r\n"))
+    );
 }
 
 fn answer_c(target: &str) -> (u16, Value) {

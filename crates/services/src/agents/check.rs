@@ -2,7 +2,7 @@
 
 use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::FieldError;
-use offhook_domain::{AgentConfig, VoiceProvider};
+use offhook_domain::{AccountId, AgentConfig, VoiceProvider};
 use offhook_egress::{Policy, TargetUrl};
 
 use super::{AgentError, Agents, refused};
@@ -12,7 +12,11 @@ use crate::voices::UnreadyVoice;
 
 impl Agents {
     /// Makes sure that the agent can speak with the voice that is chosen, if there is one.
-    pub(super) async fn ready_voice(&self, config: &AgentConfig) -> Result<(), AgentError> {
+    pub(super) async fn ready_voice(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+    ) -> Result<(), AgentError> {
         let voice = &config.voice;
         let fault = match (&voice.provider, &voice.voice_id) {
             (None, None) => return Ok(()),
@@ -23,7 +27,7 @@ impl Agents {
             (None, Some(_)) => {
                 FieldError::new("config.voice.provider", "is required beside `voice_id`")
             }
-            (Some(provider), Some(id)) => match self.1.make_ready(provider, id).await {
+            (Some(provider), Some(id)) => match self.1.make_ready(account, provider, id).await {
                 Ok(()) => return Ok(()),
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {

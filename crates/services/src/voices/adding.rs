@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::{VoiceProvider, VoiceSource};
+use offhook_domain::{AccountId, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
 use offhook_storage::StoreError;
 use tokio::time::timeout;
@@ -56,20 +56,23 @@ impl Voices {
     /// [`UnreadyVoice`] says why they cannot.
     pub(crate) async fn make_ready(
         &self,
+        account: AccountId,
         provider: &str,
         voice_id: &str,
     ) -> Result<(), UnreadyVoice> {
         let not_listed = || UnreadyVoice::NotListed(provider.to_owned());
         let provider: VoiceProvider = provider.parse().map_err(|_| not_listed())?;
         let list = self.current().await?;
+        let own = self.own(&list, account).await?;
+        if own.is_some_and(|own| own.find(provider, voice_id).is_some()) {
+            return Ok(());
+        }
         let voice = list.find(provider, voice_id).ok_or_else(not_listed)?;
         if voice.source != VoiceSource::Shared {
             return Ok(());
         }
-        let mut libraries = self.libraries.iter();
-        let library = libraries
-            .find(|library| library.provider() == provider)
-            .ok_or(UnreadyVoice::NoWorkspace(provider))?;
+        let library = self.library(provider);
+        let library = library.ok_or(UnreadyVoice::NoWorkspace(provider))?;
         let shared = SharedVoice {
             owner_id: voice.owner_id.clone().ok_or(UnreadyVoice::OwnerUnknown)?,
             voice_id: voice.voice_id.clone(),

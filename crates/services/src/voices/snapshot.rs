@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
-use offhook_domain::{Voice, VoiceGender, VoiceProvider};
+use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use offhook_storage::VoiceRow;
 
 use super::ListedVoice;
@@ -40,6 +40,8 @@ pub(super) struct Snapshot {
     pub(super) generation: Option<String>,
     voices: Vec<ListedVoice>,
     sets: Sets,
+    /// The accounts that have voices of their own beside these.
+    pub(super) owners: HashSet<AccountId>,
 }
 
 impl Snapshot {
@@ -47,10 +49,19 @@ impl Snapshot {
     pub(super) fn of(generation: Option<String>, rows: Vec<VoiceRow>, shipped: &Shipped) -> Self {
         let synced: HashSet<VoiceProvider> = rows.iter().map(|row| row.provider).collect();
         let static_ones = shipped.voices.iter();
-        let mut voices: Vec<ListedVoice> = static_ones
+        let voices = static_ones
             .filter(|voice| !synced.contains(&voice.provider))
             .cloned()
-            .chain(rows.into_iter().map(voice))
+            .chain(rows.into_iter().map(voice));
+        Self {
+            generation,
+            ..Self::in_order(voices, shipped)
+        }
+    }
+
+    /// A list of these voices.
+    pub(super) fn in_order(voices: impl Iterator<Item = Voice>, shipped: &Shipped) -> Self {
+        let mut voices: Vec<ListedVoice> = voices
             .map(|voice| {
                 let recommended = shipped.recommends(voice.provider, &voice.voice_id);
                 let place = VoicePlace {
@@ -68,10 +79,16 @@ impl Snapshot {
             .collect();
         voices.sort_unstable_by(|a, b| a.place.cmp(&b.place));
         Self {
-            generation,
+            generation: None,
             sets: Sets::of(&voices),
             voices,
+            owners: HashSet::new(),
         }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.voices.len()
     }
 
     pub(super) fn find(&self, provider: VoiceProvider, voice_id: &str) -> Option<&Voice> {

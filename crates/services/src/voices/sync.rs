@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use offhook_domain::{Voice, VoiceProvider};
+use offhook_domain::{AccountId, Voice, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_storage::{StoreError, VoiceChanges};
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -19,10 +19,10 @@ const JOB: &str = "voices";
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// How often the providers are asked (decision 6.3).
-const DUE_EVERY: Duration = Duration::from_secs(86_400);
+pub(super) const DUE_EVERY: Duration = Duration::from_secs(86_400);
 
 /// How soon they are asked again when one of them failed.
-const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
 
 /// How often the turn is renewed while a provider answers.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -36,6 +36,9 @@ pub enum VoiceSyncError {
     /// It listed none at all, which says more about the key than about the provider.
     #[error("it lists no voice at all")]
     Empty,
+    /// The account's credential was removed or replaced meanwhile.
+    #[error("the credential was removed or replaced meanwhile")]
+    CredentialGone,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -44,6 +47,8 @@ pub enum VoiceSyncError {
 /// What came of asking one provider.
 #[derive(Debug)]
 pub struct SyncOutcome {
+    /// Whose voices were asked for, if they are an account's own.
+    pub account: Option<AccountId>,
     /// The provider.
     pub provider: VoiceProvider,
     /// How many voices it lists and what changed, or why nothing did.
@@ -69,7 +74,11 @@ impl Voices {
                     tracing::warn!(%provider, %error, "voices stay those of the last time");
                 }
             }
-            outcomes.push(SyncOutcome { provider, result });
+            outcomes.push(SyncOutcome {
+                account: None,
+                provider,
+                result,
+            });
         }
         outcomes
     }
@@ -106,11 +115,16 @@ impl Voices {
             }
             tokio::select! {
                 () = stop.cancelled() => return,
-                turn = self.run_if_due() => if let Err(error) = turn {
+                turn = self.run_due() => if let Err(error) = turn {
                     tracing::warn!(%error, "the providers' voices could not be asked for");
                 }
             }
         }
+    }
+
+    async fn run_due(&self) -> Result<(), StoreError> {
+        self.run_if_due().await?;
+        self.sync_due_accounts().await
     }
 
     async fn run_if_due(&self) -> Result<(), StoreError> {

@@ -1,5 +1,6 @@
 //! Queries, written once. `Conn` and `Db` are the parent's: this folder is compiled for SQLite and for PostgreSQL.
 
+pub(crate) mod account_voices;
 pub(crate) mod accounts;
 pub(crate) mod agent_pages;
 pub(crate) mod agents;

@@ -1,7 +1,7 @@
 //! Voices as their providers listed them.
 
 use diesel::prelude::*;
-use offhook_domain::{VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{AccountId, CredentialId, VoiceGender, VoiceProvider, VoiceSource};
 
 use crate::schema;
 
@@ -48,4 +48,27 @@ pub struct VoiceChanges {
     pub written: usize,
     /// Voices that the provider lists no more.
     pub deleted: usize,
+}
+
+/// A voice of an account's own.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::account_voices)]
+pub struct AccountVoice {
+    /// Where it is.
+    pub provider: VoiceProvider,
+    /// The provider's id of it.
+    pub voice_id: String,
+    /// The rest of it, as JSON text.
+    pub voice: String,
+}
+
+/// A credential that opens an account's own voices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VoiceCredential {
+    /// Its id: a credential in its place has another one.
+    pub id: CredentialId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// Where it opens them.
+    pub provider: VoiceProvider,
 }

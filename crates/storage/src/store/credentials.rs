@@ -43,7 +43,7 @@ impl Store {
         read!(self, |conn| queries::credentials::list(conn, account).await)
     }
 
-    /// Removes a credential; `None` if the account has none for this provider.
+    /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -54,9 +54,19 @@ impl Store {
         at: Timestamp,
     ) -> Result<Option<Credential>, StoreError> {
         write!(self, |conn| {
+            // So that nothing which it lists is written behind it.
+            dialect::lock_account(conn, account).await?;
             let removed = queries::credentials::remove(conn, account, provider).await?;
             if removed.is_none() {
                 return Ok(Verdict::Rollback(None));
+            }
+            if let Some(provider) = provider.voices()
+                && queries::account_voices::has(conn, account).await?
+            {
+                let of = (account, provider);
+                queries::account_voices::replace(conn, of, &[]).await?;
+                let generation: offhook_domain::EventId = mint(at);
+                queries::voices::renew_generation(conn, &generation.to_string()).await?;
             }
             let id: offhook_domain::EventId = mint(at);
             let words = ("cli", "account.credential.remove", provider.as_str());

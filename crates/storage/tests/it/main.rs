@@ -2,6 +2,7 @@
 
 // `cfg(test)` tells clippy that helpers of tests are tests.
 #[cfg(test)]
+mod account_voices;
 mod agents;
 #[cfg(test)]
 mod batches;

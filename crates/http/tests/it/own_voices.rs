@@ -1,0 +1,198 @@
+//! Voices of an account's own in `GET /v1/voices` and in agents (decision 6.3).
+
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use offhook_domain::{
+    AccountId, CredentialProvider, Plan, Scopes, Voice, VoiceProvider, VoiceSource,
+};
+use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_testkit::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::app::{Setup, TestApp, text};
+use crate::client::must;
+use crate::voices::voice;
+
+/// A provider that lists voices for everybody, and others by key.
+#[derive(Clone)]
+struct Keyed(Vec<Voice>, Arc<Mutex<HashMap<String, Vec<Voice>>>>);
+
+#[async_trait]
+impl VoiceLibrary for Keyed {
+    fn provider(&self) -> VoiceProvider {
+        VoiceProvider::A
+    }
+
+    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+        Ok(self.0.clone())
+    }
+
+    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+        let own = self.1.lock().unwrap().get(credential).cloned();
+        own.ok_or(VoiceLibraryError::Refused(401))
+    }
+}
+
+fn public(id: &str, name: &str) -> Voice {
+    voice(VoiceProvider::A, id, name)
+}
+
+fn own(id: &str, name: &str) -> Voice {
+    Voice {
+        source: VoiceSource::Custom,
+        ..public(id, name)
+    }
+}
+
+/// Somebody with a key of the interface.
+struct Client<'a>(&'a TestApp, String);
+
+impl Client<'_> {
+    /// Every voice of the provider, one to a page: its name and source.
+    async fn voices(&self, query: &str) -> Vec<String> {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let target = format!("/v1/voices?provider=provider_a&limit=1{query}{cursor}");
+            let page = self.0.bare("GET", &target).key(&self.1).send().await;
+            let page = page.assert(200);
+            let data = page["data"].as_array().cloned().unwrap_or_default();
+            seen.extend(
+                data.iter()
+                    .map(|v| format!("{} {}", text(&v["name"]), text(&v["source"]))),
+            );
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return seen,
+            }
+        }
+    }
+
+    /// Publishes a new agent with a voice.
+    async fn publish(&self, voice_id: &str, status: u16) -> Value {
+        let config = json!({
+            "system_prompt": "You are brief.",
+            "llm": {"provider": "scripted", "model": "scripted"},
+            "voice": {"provider": "provider_a", "voice_id": voice_id},
+        });
+        let body = json!({"name": "Sofía", "language": "es", "config": config});
+        let post = |target: &str| self.0.bare("POST", target).key(&self.1);
+        let drafted = post("/v1/agents").json(body).send().await.assert(201);
+        let target = format!("/v1/agents/{}/publish", text(&drafted["id"]));
+        post(&target).json(json!({})).send().await.assert(status)
+    }
+}
+
+async fn store(app: &TestApp, account: AccountId, secret: &str) {
+    let credentials = app.services.credentials();
+    must(
+        credentials
+            .set(account, CredentialProvider::VoicesA, secret)
+            .await,
+    );
+}
+
+async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
+    let everyone = vec![
+        public("p1", "Bea"),
+        public("p2", "Dora"),
+        public("p3", "Fe"),
+    ];
+    let keys = Arc::new(Mutex::new(HashMap::new()));
+    let provider = Keyed(everyone, keys.clone());
+    let list = |key: &str, voices: Vec<Voice>| keys.lock().unwrap().insert(key.to_owned(), voices);
+    let app = TestApp::with(Setup {
+        voice_libraries: vec![Arc::new(provider)],
+        database: Some(database),
+        ..Setup::default()
+    })
+    .await;
+    let accounts = app.services.accounts();
+    let other = accounts.create("Other", Plan::Scale, Some(1_000), None, None);
+    let other = must(other.await).id;
+    let mine = Client(&app, app.token.clone());
+    let theirs = Client(&app, app.key(other, Scopes::all(), false, None).await);
+    let voices = app.services.voices();
+    voices.sync().await;
+    let all = ["Bea public", "Dora public", "Fe public"];
+    assert_eq!(mine.voices("").await, all);
+    assert!(must(voices.sync_accounts().await).is_empty());
+
+    // The second is everybody's as well: here it is the account's own.
+    list(
+        "k-mine",
+        vec![
+            own("c1", "ana"),
+            own("p2", "Émile"),
+            own("c3", "Zoe"),
+            own("c1", "ana"),
+        ],
+    );
+    list("k-theirs", vec![own("t1", "Carla")]);
+    store(&app, app.account, "k-mine").await;
+    store(&app, other, "k-theirs").await;
+    let outcomes = must(voices.sync_accounts().await);
+    assert_eq!(outcomes.len(), 2);
+    assert!(outcomes.iter().all(|outcome| outcome.result.is_ok()));
+    let merged = [
+        "ana custom",
+        "Bea public",
+        "Fe public",
+        "Zoe custom",
+        "Émile custom",
+    ];
+    assert_eq!(mine.voices("").await, merged);
+    let merged = ["Bea public", "Carla custom", "Dora public", "Fe public"];
+    assert_eq!(theirs.voices("").await, merged);
+    assert_eq!(mine.voices("&q=an").await, ["ana custom"]);
+    assert_eq!(mine.voices("&q=dora").await, [""; 0]);
+    assert_eq!(
+        mine.voices("&language=es&gender=female&q=e").await,
+        ["Bea public", "Fe public", "Zoe custom", "Émile custom"]
+    );
+    assert_eq!(mine.voices("&recommended=true").await, [""; 0]);
+    assert_eq!(theirs.voices("&q=an").await, [""; 0]);
+
+    mine.publish("c1", 200).await;
+    theirs.publish("c1", 409).await;
+    theirs.publish("t1", 200).await;
+
+    // A failed synchronisation leaves the last good list; an empty one is one.
+    keys.lock().unwrap().remove("k-mine");
+    list("k-theirs", Vec::new());
+    let outcomes = must(voices.sync_accounts().await);
+    let failed = outcomes.iter().filter(|outcome| outcome.result.is_err());
+    let failed: Vec<_> = failed.map(|outcome| outcome.account).collect();
+    assert_eq!(failed, [Some(app.account)]);
+    assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
+    assert_eq!(theirs.voices("").await, all);
+    theirs.publish("t1", 409).await;
+
+    let removed = app
+        .services
+        .credentials()
+        .remove(app.account, CredentialProvider::VoicesA);
+    must(removed.await);
+    assert_eq!(mine.voices("").await, all);
+    mine.publish("c1", 409).await;
+    assert!(
+        must(voices.sync_accounts().await)
+            .iter()
+            .all(|outcome| outcome.account == Some(other))
+    );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accounts_own_voices_are_shown_to_it_alone_on_sqlite() {
+    an_accounts_own_voices_are_shown_to_it_alone(TestDatabase::sqlite()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn an_accounts_own_voices_are_shown_to_it_alone_on_postgres() {
+    an_accounts_own_voices_are_shown_to_it_alone(TestDatabase::postgres().await).await;
+}

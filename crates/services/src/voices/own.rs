@@ -1,0 +1,200 @@
+//! Private voices of single accounts: asked for with the account's own credential, shown to that account alone
+//! (decision 6.3). Few accounts have any; theirs are read with each request.
+
+use std::collections::HashSet;
+
+use offhook_domain::{AccountId, Voice, VoiceProvider, VoiceSource};
+use offhook_engine::ports::VoiceLibrary;
+use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::snapshot::{Search, Snapshot};
+use super::sync::{AGAIN_AFTER, DUE_EVERY};
+use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
+
+/// Credentials of a provider that are taken at once.
+const BATCH: i64 = 8;
+
+/// A voice as it is kept, beside its provider and id.
+#[derive(Deserialize)]
+struct Kept {
+    name: String,
+    gender: Option<String>,
+    age: Option<String>,
+    accent: Option<String>,
+    language: Option<String>,
+    languages: Vec<String>,
+    locales: Vec<String>,
+    description: Option<String>,
+    use_case: Option<String>,
+    preview_url: Option<String>,
+    model_compat: Vec<String>,
+}
+
+impl Voices {
+    /// The account's own voices, if it has any.
+    pub(super) async fn own(
+        &self,
+        list: &Snapshot,
+        account: AccountId,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        if !list.owners.contains(&account) {
+            return Ok(None);
+        }
+        let rows = self.shared.store.account_voices(account).await?;
+        let voices: Result<Vec<Voice>, StoreError> = rows.into_iter().map(voice).collect();
+        Ok(Some(Snapshot::in_order(voices?.into_iter(), &self.shipped)))
+    }
+
+    /// Asks with every account's own credentials, whether they are due or not.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>, StoreError> {
+        let mut outcomes = Vec::new();
+        for credential in self.shared.store.voice_credentials().await? {
+            // Without its URL a provider cannot be asked at all.
+            if let Some(library) = self.library(credential.provider) {
+                outcomes.push(self.sync_account(library, credential).await);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Asks with the credentials that are due, one after the other. Processes share them: each is taken by one.
+    pub(super) async fn sync_due_accounts(&self) -> Result<(), StoreError> {
+        loop {
+            let (store, now) = (&self.shared.store, self.shared.clock.now());
+            let due = store.take_due_voice_credentials(BATCH, AGAIN_AFTER, now);
+            let due = due.await?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            for credential in due {
+                if let Some(library) = self.library(credential.provider) {
+                    self.sync_account(library, credential).await;
+                }
+            }
+        }
+    }
+
+    pub(super) fn library(&self, provider: VoiceProvider) -> Option<&dyn VoiceLibrary> {
+        let mut libraries = self.libraries.iter();
+        let library = libraries.find(|library| library.provider() == provider)?;
+        Some(library.as_ref())
+    }
+
+    async fn sync_account(
+        &self,
+        library: &dyn VoiceLibrary,
+        credential: VoiceCredential,
+    ) -> SyncOutcome {
+        let VoiceCredential {
+            account, provider, ..
+        } = credential;
+        let result = self.ask_account(library, credential).await;
+        match &result {
+            Ok((voices, changes)) => tracing::info!(
+                %account,
+                %provider,
+                voices,
+                written = changes.written,
+                deleted = changes.deleted,
+                "an account's own voices synchronised"
+            ),
+            Err(error) => {
+                tracing::warn!(%account, %provider, %error, "an account's own voices stay those of the last time");
+            }
+        }
+        SyncOutcome {
+            account: Some(account),
+            provider,
+            result,
+        }
+    }
+
+    async fn ask_account(
+        &self,
+        library: &dyn VoiceLibrary,
+        credential: VoiceCredential,
+    ) -> Result<(usize, VoiceChanges), VoiceSyncError> {
+        let store = &self.shared.store;
+        let opened = store.voice_credential_secret(credential.id).await?;
+        let secret = opened.ok_or(VoiceSyncError::CredentialGone)?;
+        let mut voices = library.own_voices(&secret).await?;
+        // A page may repeat what the list moved on while it was read.
+        let mut known = HashSet::new();
+        voices.retain(|voice: &Voice| known.insert(voice.voice_id.clone()));
+        let count = voices.len();
+        let rows = voices.into_iter().map(row).collect();
+        let at = self.shared.clock.now();
+        let changes = store.replace_account_voices(credential, rows, (at, at.plus(DUE_EVERY)));
+        let changes = changes.await?.ok_or(VoiceSyncError::CredentialGone)?;
+        Ok((count, changes))
+    }
+}
+
+/// Up to `most` voices of both lists, in order. A voice that both have is the account's own.
+pub(super) fn page(
+    list: &Snapshot,
+    own: &Snapshot,
+    (search, after): (&Search, Option<&VoicePlace>),
+    most: usize,
+) -> Vec<ListedVoice> {
+    let more = most.saturating_add(own.len());
+    let all = list.page(search, after, more).into_iter();
+    let mut rows: Vec<ListedVoice> = all
+        .filter(|listed| {
+            own.find(listed.voice.provider, &listed.voice.voice_id)
+                .is_none()
+        })
+        .collect();
+    rows.extend(own.page(search, after, most));
+    rows.sort_unstable_by(|a, b| a.place.cmp(&b.place));
+    rows.truncate(most);
+    rows
+}
+
+fn row(voice: Voice) -> AccountVoice {
+    let kept = json!({
+        "name": voice.name,
+        "gender": voice.gender,
+        "age": voice.age,
+        "accent": voice.accent,
+        "language": voice.language,
+        "languages": voice.languages,
+        "locales": voice.locales,
+        "description": voice.description,
+        "use_case": voice.use_case,
+        "preview_url": voice.preview_url,
+        "model_compat": voice.model_compat,
+    });
+    AccountVoice {
+        provider: voice.provider,
+        voice_id: voice.voice_id,
+        voice: kept.to_string(),
+    }
+}
+
+fn voice(row: AccountVoice) -> Result<Voice, StoreError> {
+    let kept: Kept = serde_json::from_str(&row.voice)
+        .map_err(|error| StoreError::Corrupt(format!("an account's voice: {error}")))?;
+    Ok(Voice {
+        provider: row.provider,
+        voice_id: row.voice_id,
+        name: kept.name,
+        gender: kept.gender.and_then(|gender| gender.parse().ok()),
+        age: kept.age,
+        accent: kept.accent,
+        language: kept.language,
+        languages: kept.languages,
+        locales: kept.locales,
+        description: kept.description,
+        use_case: kept.use_case,
+        preview_url: kept.preview_url,
+        model_compat: kept.model_compat,
+        source: VoiceSource::Custom,
+        owner_id: None,
+    })
+}

@@ -1,0 +1,197 @@
+//! Voices of accounts' own, and the credentials that list them.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp, VoiceProvider};
+
+use super::super::Conn;
+use crate::schema::{account_voices as voices, provider_credentials as credentials};
+use crate::sql::V;
+use crate::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
+
+/// An account's voices.
+pub(crate) async fn of(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<AccountVoice>, StoreError> {
+    Ok(voices::table
+        .filter(voices::account_id.eq(V(account)))
+        .order((voices::provider, voices::voice_id))
+        .select(AccountVoice::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// The accounts that have any.
+pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
+    Ok(voices::table
+        .select(voices::account_id)
+        .distinct()
+        .load(conn)
+        .await?)
+}
+
+/// Whether an account has any.
+pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool, StoreError> {
+    let first: Option<String> = voices::table
+        .filter(voices::account_id.eq(V(account)))
+        .select(voices::voice_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(first.is_some())
+}
+
+/// Makes the account's voices of a provider `rows`; what stays as it is, is not written.
+pub(crate) async fn replace(
+    conn: &mut Conn,
+    (account, provider): (AccountId, VoiceProvider),
+    rows: &[AccountVoice],
+) -> Result<VoiceChanges, StoreError> {
+    let known: Vec<AccountVoice> = voices::table
+        .filter(voices::account_id.eq(V(account)))
+        .filter(voices::provider.eq(V(provider)))
+        .select(AccountVoice::as_select())
+        .load(conn)
+        .await?;
+    let known = known.into_iter().map(|row| (row.voice_id, row.voice));
+    let mut known: HashMap<String, String> = known.collect();
+    let mut changes = VoiceChanges::default();
+    for row in rows {
+        let before = known.remove(&row.voice_id);
+        if before.as_ref() == Some(&row.voice) {
+            continue;
+        }
+        changes.written += 1;
+        if before.is_some() {
+            delete(conn, (account, provider), &row.voice_id).await?;
+        }
+        diesel::insert_into(voices::table)
+            .values((
+                voices::account_id.eq(V(account)),
+                voices::provider.eq(V(provider)),
+                voices::voice_id.eq(&row.voice_id),
+                voices::voice.eq(V(row.voice.clone())),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    changes.deleted = known.len();
+    for voice_id in known.into_keys() {
+        delete(conn, (account, provider), &voice_id).await?;
+    }
+    Ok(changes)
+}
+
+async fn delete(
+    conn: &mut Conn,
+    (account, provider): (AccountId, VoiceProvider),
+    voice_id: &str,
+) -> Result<(), StoreError> {
+    diesel::delete(voices::table.find((V(account), V(provider), voice_id)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether a credential is still there, and not another one in its place.
+pub(crate) async fn is_there(conn: &mut Conn, id: CredentialId) -> Result<bool, StoreError> {
+    let found: Option<CredentialId> = credentials::table
+        .find(V(id))
+        .select(credentials::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// The sealed secret of a credential.
+pub(crate) async fn sealed(
+    conn: &mut Conn,
+    id: CredentialId,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(credentials::table
+        .find(V(id))
+        .select(credentials::sealed)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Every credential at a voice provider.
+pub(crate) async fn all_credentials(conn: &mut Conn) -> Result<Vec<VoiceCredential>, StoreError> {
+    let mut all = Vec::new();
+    for (word, provider) in voice_providers() {
+        let of: Vec<(CredentialId, AccountId)> = credentials::table
+            .filter(credentials::provider.eq(V(word)))
+            .order(credentials::id)
+            .select((credentials::id, credentials::account_id))
+            .load(conn)
+            .await?;
+        all.extend(of.into_iter().map(|row| credential(row, provider)));
+    }
+    Ok(all)
+}
+
+/// Takes up to `most` credentials at each voice provider that are due; each is this caller's until `until`.
+pub(crate) async fn take_due(
+    conn: &mut Conn,
+    most: i64,
+    (now, until): (Timestamp, Timestamp),
+) -> Result<Vec<VoiceCredential>, StoreError> {
+    let mut taken = Vec::new();
+    for (word, provider) in voice_providers() {
+        let due: Vec<CredentialId> = credentials::table
+            .filter(credentials::provider.eq(V(word)))
+            .filter(credentials::next_sync_at.le(V(now)))
+            .order(credentials::next_sync_at)
+            .limit(most)
+            .select(credentials::id)
+            .load(conn)
+            .await?;
+        for id in due {
+            // Another node may have been faster: then it is due no more.
+            let row: Option<(CredentialId, AccountId)> =
+                diesel::update(credentials::table.find(V(id)))
+                    .filter(credentials::next_sync_at.le(V(now)))
+                    .set(credentials::next_sync_at.eq(V(until)))
+                    .returning((credentials::id, credentials::account_id))
+                    .get_result(conn)
+                    .await
+                    .optional()?;
+            taken.extend(row.map(|row| credential(row, provider)));
+        }
+    }
+    Ok(taken)
+}
+
+/// Says when a credential is to be asked with next.
+pub(crate) async fn ask_next(
+    conn: &mut Conn,
+    id: CredentialId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(credentials::table.find(V(id)))
+        .set(credentials::next_sync_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+fn voice_providers() -> impl Iterator<Item = (CredentialProvider, VoiceProvider)> {
+    let all = CredentialProvider::ALL.iter().copied();
+    all.filter_map(|word| Some((word, word.voices()?)))
+}
+
+fn credential(
+    (id, account): (CredentialId, AccountId),
+    provider: VoiceProvider,
+) -> VoiceCredential {
+    VoiceCredential {
+        id,
+        account,
+        provider,
+    }
+}

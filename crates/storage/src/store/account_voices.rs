@@ -1,0 +1,108 @@
+//! Voices of accounts' own, and the credentials that list them.
+
+use std::time::Duration;
+
+use offhook_domain::{AccountId, CredentialId, EventId, Timestamp};
+
+use super::{mint, read, write};
+use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential};
+
+impl Store {
+    /// An account's own voices, by provider and id.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn account_voices(
+        &self,
+        account: AccountId,
+    ) -> Result<Vec<AccountVoice>, StoreError> {
+        read!(self, |conn| queries::account_voices::of(conn, account)
+            .await)
+    }
+
+    /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn accounts_with_voices(&self) -> Result<Vec<AccountId>, StoreError> {
+        read!(self, |conn| queries::account_voices::accounts(conn).await)
+    }
+
+    /// Every account's credentials at voice providers.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn voice_credentials(&self) -> Result<Vec<VoiceCredential>, StoreError> {
+        read!(self, |conn| queries::account_voices::all_credentials(conn)
+            .await)
+    }
+
+    /// The secret of a credential that is still there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    pub async fn voice_credential_secret(
+        &self,
+        id: CredentialId,
+    ) -> Result<Option<String>, StoreError> {
+        let sealed = read!(self, |conn| queries::account_voices::sealed(conn, id).await)?;
+        let opened = sealed.map(|sealed| self.master_key.open(&sealed, &id.uuid()));
+        opened.transpose()
+    }
+
+    /// Takes credentials at voice providers that are to be asked with, up to `most` of each provider; each is this
+    /// caller's for `lease`, and due again then.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_due_voice_credentials(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<VoiceCredential>, StoreError> {
+        write!(self, |conn| {
+            let times = (now, now.plus(lease));
+            let taken = queries::account_voices::take_due(conn, most, times).await?;
+            Ok(if taken.is_empty() {
+                Verdict::Rollback(taken)
+            } else {
+                Verdict::Commit(taken)
+            })
+        })
+    }
+
+    /// Makes an account's own voices of a provider these, and says when to ask with the credential again. `None`: the
+    /// credential is gone or has been replaced, and nothing was changed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn replace_account_voices(
+        &self,
+        credential: VoiceCredential,
+        rows: Vec<AccountVoice>,
+        (at, next): (Timestamp, Timestamp),
+    ) -> Result<Option<VoiceChanges>, StoreError> {
+        let VoiceCredential {
+            id,
+            account,
+            provider,
+        } = credential;
+        write!(self, |conn| {
+            // So that the credential is not removed meanwhile.
+            dialect::lock_account(conn, account).await?;
+            if !queries::account_voices::is_there(conn, id).await? {
+                return Ok(Verdict::Rollback(None));
+            }
+            let had = queries::account_voices::has(conn, account).await?;
+            let of = (account, provider);
+            let changes = queries::account_voices::replace(conn, of, &rows).await?;
+            queries::account_voices::ask_next(conn, id, next).await?;
+            if had != queries::account_voices::has(conn, account).await? {
+                let generation: EventId = mint(at);
+                queries::voices::renew_generation(conn, &generation.to_string()).await?;
+            }
+            Ok(Verdict::Commit(Some(changes)))
+        })
+    }
+}
