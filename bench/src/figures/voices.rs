@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
-use offhook_domain::{AccountId, Clock as _, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{
+    AccountId, Clock as _, CredentialProvider, Plan, VoiceGender, VoiceProvider, VoiceSource,
+};
 use offhook_services::{Services, SystemClock, VoiceFilter, VoicePlace};
-use offhook_storage::{VoiceRow, mint};
+use offhook_storage::{AccountVoice, VoiceCredential, VoiceRow};
 
 use super::Bench;
 use crate::database::{Database, Kind};
@@ -14,6 +16,8 @@ use crate::seed;
 
 const VOICES: usize = 20_000;
 const LIMIT: u32 = 20;
+/// Voices of an account's own.
+const OWN: usize = 100;
 /// Pages that are read in one round.
 const TIMES: u32 = 64;
 
@@ -28,12 +32,31 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
     let database = Database::new(kind, &bench.postgres, "voices").await?;
     let services = seed::open(&database).await?;
     let at = SystemClock.now();
-    let account: AccountId = mint(at);
+    let accounts = services.accounts();
+    let account = accounts.create("Voices", Plan::Scale, None, None, None);
+    let account = account.await?.id;
     for (number, provider) in PROVIDERS.into_iter().enumerate() {
         let rows = (0..VOICES).filter(|voice| voice % 3 == number);
         let rows = rows.map(|number| voice(number, provider)).collect();
         services.store().replace_voices(provider, rows, at).await?;
     }
+    walk(&services, kind, account, "", bench, report).await?;
+    own(&services, account).await?;
+    let words = format!(", {OWN} of them the account's own");
+    walk(&services, kind, account, &words, bench, report).await?;
+    drop(services);
+    database.remove().await
+}
+
+/// Compares pages with every filter with the one without any; `whose` is the words for what the account has of its own.
+async fn walk(
+    services: &Services,
+    kind: Kind,
+    account: AccountId,
+    whose: &str,
+    bench: &Bench,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let none = VoiceFilter::default();
     let all = services
         .voices()
@@ -49,8 +72,8 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
                 .await?;
             let pair = compare(
                 bench.rounds,
-                async || pages(&services, account, &filter, after).await,
-                async || pages(&services, account, &none, None).await,
+                async || pages(services, account, &filter, after).await,
+                async || pages(services, account, &none, None).await,
             )
             .await?;
             let words = format!(
@@ -68,13 +91,41 @@ async fn on(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()
     }
     if let Some((ratio, words)) = worst {
         let name = format!(
-            "worst page of 20,000 voices with filters / without, {}",
+            "worst page of 20,000 voices{whose} with filters / without, {}",
             kind.name()
         );
         report.add(&name, Target::AtMost(2.0), ratio, "", &words);
     }
-    drop(services);
-    database.remove().await
+    Ok(())
+}
+
+/// Gives the account voices of its own.
+async fn own(services: &Services, account: AccountId) -> anyhow::Result<()> {
+    let (at, store) = (SystemClock.now(), services.store());
+    let word = CredentialProvider::VoicesA;
+    let credential = store.set_credential(account, word, "key", at).await?;
+    let of = VoiceCredential {
+        id: credential.id,
+        account,
+        provider: VoiceProvider::A,
+    };
+    let rows = (0..OWN).map(|number| own_voice(voice(number * 7, VoiceProvider::A)));
+    let replaced = store.replace_account_voices(of, rows.collect(), (at, at));
+    anyhow::ensure!(replaced.await?.is_some(), "the credential is gone");
+    Ok(())
+}
+
+fn own_voice(row: VoiceRow) -> AccountVoice {
+    let kept = serde_json::json!({
+        "name": row.name, "gender": row.gender, "age": row.age, "accent": row.accent, "language": row.language,
+        "languages": [row.language], "locales": [], "description": row.description, "use_case": row.use_case,
+        "preview_url": row.preview_url, "model_compat": [],
+    });
+    AccountVoice {
+        provider: row.provider,
+        voice_id: format!("own-{}", row.voice_id),
+        voice: kept.to_string(),
+    }
 }
 
 /// Microseconds that a page takes.

@@ -56,9 +56,7 @@ impl Client<'_> {
     async fn voices(&self, query: &str) -> Vec<String> {
         let (mut seen, mut cursor) = (Vec::new(), String::new());
         loop {
-            let target = format!("/v1/voices?provider=provider_a&limit=1{query}{cursor}");
-            let page = self.0.bare("GET", &target).key(&self.1).send().await;
-            let page = page.assert(200);
+            let page = self.page(&format!("limit=1{query}{cursor}")).await;
             let data = page["data"].as_array().cloned().unwrap_or_default();
             seen.extend(
                 data.iter()
@@ -69,6 +67,13 @@ impl Client<'_> {
                 None => return seen,
             }
         }
+    }
+
+    /// One page of the provider's voices.
+    async fn page(&self, query: &str) -> Value {
+        let target = format!("/v1/voices?provider=provider_a&{query}");
+        let page = self.0.bare("GET", &target).key(&self.1).send().await;
+        page.assert(200)
     }
 
     /// Publishes a new agent with a voice.
@@ -84,6 +89,11 @@ impl Client<'_> {
         let target = format!("/v1/agents/{}/publish", text(&drafted["id"]));
         post(&target).json(json!({})).send().await.assert(status)
     }
+}
+
+fn names(page: &Value) -> Vec<String> {
+    let voices = page["data"].as_array().into_iter().flatten();
+    voices.map(|voice| text(&voice["name"])).collect()
 }
 
 async fn store(app: &TestApp, account: AccountId, secret: &str) {
@@ -157,8 +167,30 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     assert_eq!(theirs.voices("&q=an").await, [""; 0]);
 
     mine.publish("c1", 200).await;
-    theirs.publish("c1", 409).await;
     theirs.publish("t1", 200).await;
+    // Another account's voice is refused as one that nobody has.
+    let refused = theirs.publish("c1", 409).await;
+    assert_eq!(refused["error"], "conflict");
+    let nobodys = theirs.publish("c0", 409).await;
+    assert_eq!(refused["message"], nobodys["message"]);
+
+    // What was there when paging began is there once, whatever comes and goes.
+    let page = mine.page("limit=2").await;
+    assert_eq!(names(&page), ["ana", "Bea"]);
+    let next = format!("limit=100&cursor={}", text(&page["next_cursor"]));
+    let changed = [
+        own("c1", "ana"),
+        own("c9", "Ada"),
+        own("c3", "Zoe"),
+        own("c8", "Lu"),
+    ];
+    list("k-mine", [&changed[..], &[own("p2", "Émile")]].concat());
+    must(voices.sync_accounts().await);
+    let rest = names(&mine.page(&next).await);
+    assert_eq!(rest, ["Fe", "Lu", "Zoe", "Émile"]);
+    // A place in one account's list says nothing of it to another.
+    let rest = names(&theirs.page(&next).await);
+    assert_eq!(rest, ["Carla", "Dora", "Fe"]);
 
     // A failed synchronisation leaves the last good list; an empty one is one.
     keys.lock().unwrap().remove("k-mine");
@@ -167,6 +199,10 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     let failed = outcomes.iter().filter(|outcome| outcome.result.is_err());
     let failed: Vec<_> = failed.map(|outcome| outcome.account).collect();
     assert_eq!(failed, [Some(app.account)]);
+    assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
+    // Nor does another key that does not open anything.
+    store(&app, app.account, "k-wrong").await;
+    must(voices.sync_accounts().await);
     assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
     assert_eq!(theirs.voices("").await, all);
     theirs.publish("t1", 409).await;

@@ -142,14 +142,11 @@ pub(super) fn page(
     (search, after): (&Search, Option<&VoicePlace>),
     most: usize,
 ) -> Vec<ListedVoice> {
-    let more = most.saturating_add(own.len());
-    let all = list.page(search, after, more).into_iter();
-    let mut rows: Vec<ListedVoice> = all
-        .filter(|listed| {
-            own.find(listed.voice.provider, &listed.voice.voice_id)
-                .is_none()
-        })
-        .collect();
+    let hidden = own.names();
+    let all = list.behind(search, after);
+    let all =
+        all.filter(|listed| !hidden.contains(&(listed.voice.provider, &listed.voice.voice_id)));
+    let mut rows: Vec<ListedVoice> = all.take(most).cloned().collect();
     rows.extend(own.page(search, after, most));
     rows.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     rows.truncate(most);

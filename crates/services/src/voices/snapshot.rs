@@ -86,11 +86,6 @@ impl Snapshot {
         }
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.voices.len()
-    }
-
     pub(super) fn find(&self, provider: VoiceProvider, voice_id: &str) -> Option<&Voice> {
         let is_it = |voice: &&Voice| voice.provider == provider && voice.voice_id == voice_id;
         self.voices.iter().map(|listed| &*listed.voice).find(is_it)
@@ -103,6 +98,15 @@ impl Snapshot {
         after: Option<&VoicePlace>,
         most: usize,
     ) -> Vec<ListedVoice> {
+        self.behind(search, after).take(most).cloned().collect()
+    }
+
+    /// The voices behind `after`, in order.
+    pub(super) fn behind<'a>(
+        &'a self,
+        search: &'a Search,
+        after: Option<&VoicePlace>,
+    ) -> impl Iterator<Item = &'a ListedVoice> {
         let first = after.map_or(0, |after| {
             self.voices.partition_point(|listed| listed.place <= *after)
         });
@@ -111,9 +115,14 @@ impl Snapshot {
         let candidates = self.sets.candidates(search, first);
         candidates
             .filter_map(|at| self.voices.get(at))
-            .filter(|listed| text.find(listed.place.name_folded.as_bytes()).is_some())
-            .take(most)
-            .cloned()
+            .filter(move |listed| text.find(listed.place.name_folded.as_bytes()).is_some())
+    }
+
+    /// What names each voice.
+    pub(super) fn names(&self) -> HashSet<(VoiceProvider, &str)> {
+        let voices = self.voices.iter().map(|listed| &*listed.voice);
+        voices
+            .map(|voice| (voice.provider, &*voice.voice_id))
             .collect()
     }
 }

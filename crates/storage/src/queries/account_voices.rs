@@ -146,7 +146,7 @@ pub(crate) async fn take_due(
         let due: Vec<CredentialId> = credentials::table
             .filter(credentials::provider.eq(V(word)))
             .filter(credentials::next_sync_at.le(V(now)))
-            .order(credentials::next_sync_at)
+            .order((credentials::next_sync_at, credentials::id))
             .limit(most)
             .select(credentials::id)
             .load(conn)
