@@ -128,7 +128,7 @@ impl Keys {
     /// Makes a key; the token is in the answer and nowhere else.
     ///
     /// # Errors
-    /// [`KeyError::Invalid`] for an unknown account, an empty name or no scope.
+    /// [`KeyError::Invalid`] for an unknown account, an empty name, no scope, or an end that has passed.
     pub async fn create(
         &self,
         account: AccountId,
@@ -154,6 +154,12 @@ impl Keys {
                 "--monthly-credit-budget must not be negative".to_owned(),
             ));
         }
+        let now = self.shared.clock.now();
+        if let Some(past) = expires_at.filter(|at| *at <= now) {
+            return Err(KeyError::Invalid(format!(
+                "--expires-at {past} has passed; name a time to come, or none for a key without an end"
+            )));
+        }
         if self.shared.store.account(account).await?.is_none() {
             return Err(KeyError::Invalid(format!(
                 "--account {account}: no such account"
@@ -164,7 +170,6 @@ impl Keys {
             .fill(&mut random)
             .map_err(|_| KeyError::Invalid("the system gives no randomness".to_owned()))?;
         let token = format!("{TOKEN_PREFIX}{}", hex::encode(random));
-        let now = self.shared.clock.now();
         let key = ApiKey {
             id: mint(now),
             account_id: account,

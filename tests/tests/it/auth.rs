@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_tests::{Account, Answer, Options, Server, both, eventually};
+use offhook_domain::Timestamp;
+use offhook_tests::{Account, Answer, Options, Server, both, eventually, unix_millis};
 use serde_json::json;
 
 /// Every endpoint that needs a scope, with an id that names nothing.
@@ -192,13 +193,28 @@ both! {
             .await;
         let me = lasting.read("/v1/me").await;
         assert_eq!(me["key"]["expires_at"], "2999-01-01T00:00:00.000Z");
-        let past = server
+        let end = Timestamp::from_micros((unix_millis() + 2_000) * 1_000);
+        let ending = server
             .key(
                 &account.id,
-                &["--scopes", "all", "--expires-at", "2020-01-01"],
+                &["--scopes", "all", "--expires-at", &end.to_string()],
             )
             .await;
-        assert_unauthorized(&past.get("/v1/me").send().await);
+        let limit = Duration::from_secs(20);
+        let refused = eventually("the key's end", limit, async || {
+            let answer = ending.get("/v1/me").send().await;
+            (answer.status == 401).then_some(answer)
+        });
+        assert_unauthorized(&refused.await);
+        assert!(unix_millis() >= end.unix_millis(), "refused too early");
+        let output = server
+            .run(&["key", "create", "--account", &account.id, "--name", "x", "--scopes", "all", "--expires-at", "2020-01-01"])
+            .await;
+        assert!(!output.status.success());
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "error: --expires-at 2020-01-01T00:00:00.000Z has passed; name a time to come, or none for a key without an end\n"
+        );
     }
 
     async fn me_tells_the_account_the_key_and_what_is_left(database: Database) {
