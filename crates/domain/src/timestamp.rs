@@ -14,10 +14,16 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// The text is neither an ISO 8601 date nor a datetime of the years 0001 to 9999.
+/// The text is no instant of the years 0001 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z")]
-pub struct TimestampError;
+pub enum TimestampError {
+    /// It is neither an ISO 8601 date nor a datetime.
+    #[error("must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z")]
+    Form,
+    /// It is the end of a day by an hour that ISO 8601 has withdrawn, and that not every reader takes for the same.
+    #[error("must not name hour 24: a day ends at 00:00 of the next one")]
+    HourTwentyFour,
+}
 
 /// Where the present comes from. Everything that a customer reads is stamped by it; tests turn it by hand.
 pub trait Clock: Send + Sync + 'static {
@@ -118,7 +124,7 @@ impl Timestamp {
     /// Reads the lower bound that a client gave: a bare date is the day's first instant (decision 1.9).
     ///
     /// # Errors
-    /// [`TimestampError`] for anything but an ISO 8601 date or datetime.
+    /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).
     pub fn parse_from(text: &str) -> Result<Self, TimestampError> {
         Ok(parse(text)?.0)
     }
@@ -127,7 +133,7 @@ impl Timestamp {
     /// whole millisecond that it names (decision 1.9).
     ///
     /// # Errors
-    /// [`TimestampError`] for anything but an ISO 8601 date or datetime.
+    /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).
     pub fn parse_to(text: &str) -> Result<Self, TimestampError> {
         let (Self(first), bare_date) = parse(text)?;
         Ok(Self(if bare_date {
@@ -145,27 +151,32 @@ impl Timestamp {
 /// Returns the instant and whether the text is a bare date.
 fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
     if !text.is_ascii() || text.len() > 40 {
-        return Err(TimestampError);
+        return Err(TimestampError::Form);
     }
+    let text = &text.replace('t', "T").replace('z', "Z");
     let (moment, bare) = if let Ok(moment) = OffsetDateTime::parse(text, &Iso8601::PARSING) {
         (moment, false)
     } else if let Ok(moment) = PrimitiveDateTime::parse(text, &Iso8601::PARSING) {
         (moment.assume_utc(), false)
-    } else if !text.contains('T')
-        && let Ok(date) = Date::parse(text, &Iso8601::PARSING)
-    {
-        // Behind a `T` the parser would overlook a time that does not exist, such as 12:30:60.
+    } else if let Some((_, time)) = text.split_once('T') {
+        // Behind a `T` the parser of dates would overlook a time that does not exist, such as 12:30:60.
+        return Err(if time.starts_with("24") {
+            TimestampError::HourTwentyFour
+        } else {
+            TimestampError::Form
+        });
+    } else if let Ok(date) = Date::parse(text, &Iso8601::PARSING) {
         (date.with_time(Time::MIDNIGHT).assume_utc(), true)
     } else {
-        return Err(TimestampError);
+        return Err(TimestampError::Form);
     };
     if !(1..=9999).contains(&moment.year()) {
-        return Err(TimestampError);
+        return Err(TimestampError::Form);
     }
     let micros = moment.unix_timestamp_nanos().div_euclid(1_000);
     i64::try_from(micros)
         .map(|micros| (Timestamp(micros), bare))
-        .map_err(|_| TimestampError)
+        .map_err(|_| TimestampError::Form)
 }
 
 impl fmt::Display for Timestamp {
@@ -251,8 +262,30 @@ mod tests {
             "1714501931",
             "2026-04-30T25:00:00Z",
             "+12026-01-01",
+            "today",
+            "2026-04-30x18:32:11",
         ] {
-            assert_eq!(Timestamp::parse_from(text), Err(TimestampError), "{text}");
+            let refused = Err(TimestampError::Form);
+            assert_eq!(Timestamp::parse_from(text), refused, "{text}");
+        }
+    }
+
+    #[test]
+    fn small_letters_are_those_of_rfc_3339() {
+        for text in [
+            "2026-04-30t18:32:11.123z",
+            "2026-04-30t18:32:11.123Z",
+            "2026-04-30t12:32:11.123-06:00",
+        ] {
+            assert_eq!(from(text), "2026-04-30T18:32:11.123Z", "{text}");
+        }
+    }
+
+    #[test]
+    fn hour_24_is_refused_by_name() {
+        for text in ["2026-04-30T24:00", "2026-04-30t24:00:00z", "20260430T24"] {
+            let refused = Err(TimestampError::HourTwentyFour);
+            assert_eq!(Timestamp::parse_to(text), refused, "{text}");
         }
     }
 }
