@@ -45,10 +45,11 @@ pub enum Json {
 /// Why bytes were not read as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// Broken syntax, invalid UTF-8, half a surrogate pair, or text after the value.
+    /// Broken syntax, invalid UTF-8, or text after the value.
     #[error("not JSON")]
     NotJson,
-    /// JSON with a fault that no field may have: a repeated member, U+0000, or more than [`MAX_DEPTH`] levels.
+    /// JSON with a fault that no field may have: a repeated member, U+0000, half a surrogate pair, or more than
+    /// [`MAX_DEPTH`] levels.
     #[error(transparent)]
     Field(#[from] FieldError),
 }
