@@ -1,11 +1,20 @@
-//! The path of a request as its account's log keeps it: with the ids in it, and without anything else that a client may
-//! have written in their place, such as a phone number.
+//! The path of a request as its account's log keeps it: with the ids in it, and with what a client has written in their
+//! place by mistake, such as `undefined`, but without what may be a phone number, an address or a secret.
 
 use actix_web::HttpRequest;
 use uuid::Uuid;
 
 /// The longest id that is no UUID: one of the legacy provider's.
 const MAX_FOREIGN_ID: usize = 64;
+
+/// The longest word that is shown though it is no id: secrets are longer.
+const MAX_WORD: usize = 40;
+
+/// The most digits in a row, whatever stands between them, that no phone number has.
+const MAX_DIGITS: usize = 6;
+
+/// What stands for a segment that is not shown.
+const HIDDEN: &str = "***";
 
 /// The path that was asked, segment by segment as its route has it.
 pub(crate) fn shown(req: &HttpRequest) -> String {
@@ -25,9 +34,10 @@ fn merge(pattern: &str, path: &str) -> String {
         if at > 0 {
             shown.push('/');
         }
-        let given = given.next().filter(|given| is_id(given));
+        let given = given.next().unwrap_or_default();
         shown.push_str(match segment.strip_prefix('{') {
-            Some(_) => given.unwrap_or(segment),
+            Some(_) if is_id(given) || is_word(given) => given,
+            Some(_) => HIDDEN,
             None => segment,
         });
     }
@@ -46,31 +56,59 @@ fn is_id(text: &str) -> bool {
     number || (uuid.len() == 36 && Uuid::try_parse(uuid).is_ok()) || foreign()
 }
 
+/// A word, or an id that has been cut off: nothing that could be told from a phone number, an e-mail address or a key.
+fn is_word(text: &str) -> bool {
+    let mut digits = 0;
+    text.len() <= MAX_WORD
+        && !text.starts_with("service_live_")
+        && !text.starts_with("whsec_")
+        && text.bytes().all(|byte| {
+            match byte {
+                b'0'..=b'9' => digits += 1,
+                b'-' | b'_' => {}
+                _ => digits = 0,
+            }
+            digits <= MAX_DIGITS && (byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::merge;
 
     #[test]
-    fn ids_stay_and_what_else_stands_in_their_place_does_not() {
+    fn ids_and_words_stay_and_what_may_be_personal_does_not() {
         let id = "0190163d-8694-739b-aea5-966c26f8ad91";
         for shown in [
             format!("/v1/calls/call_{id}"),
             format!("/v1/calls/{id}"),
             "/v1/calls/agent_01k2x".to_owned(),
             "/v1/calls/12".to_owned(),
+            "/v1/calls/undefined".to_owned(),
+            "/v1/calls/not-a-uuid".to_owned(),
+            "/v1/calls/call_".to_owned(),
+            "/v1/calls/019d-abc_123".to_owned(),
+            "/v1/calls/".to_owned(),
         ] {
             assert_eq!(merge("/v1/calls/{id}", &shown), shown);
         }
         for hidden in [
             "+5215512345678",
+            "%2B5215512345678",
             "5215512345678",
-            "ana",
-            "",
-            "call_",
+            "55-1234-5678",
+            "call_5512345678",
+            "ana@example.com",
+            "ana%40example.com",
             "agent_+52",
+            "service_live_00",
+            "whsec_00",
+            "a,b",
+            "%61",
+            &"ab".repeat(21),
         ] {
             let path = format!("/v1/calls/{hidden}");
-            assert_eq!(merge("/v1/calls/{id}", &path), "/v1/calls/{id}", "{hidden}");
+            assert_eq!(merge("/v1/calls/{id}", &path), "/v1/calls/***", "{hidden}");
         }
         assert_eq!(
             merge(
