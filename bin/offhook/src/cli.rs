@@ -12,6 +12,7 @@ mod member;
 mod number;
 mod rekey;
 mod simulator;
+pub(crate) mod usage;
 mod voices;
 mod wallet;
 mod webhooks;

@@ -27,7 +27,10 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::usage::refuse(&error),
+    };
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
