@@ -47,6 +47,35 @@ both! {
         );
     }
 
+    async fn a_call_costs_what_the_dearest_model_costs_that_may_answer(database: Database) {
+        let server = start(database, 20).await;
+        let account = server.account_with("scale", 100).await;
+        let with = async |fallback: Value| {
+            account
+                .agent_with(json!({
+                    "system_prompt": "Talk.",
+                    "first_message": "Hello, this is Eva.",
+                    "llm": {"provider": "scripted", "model": "scripted", "fallback": fallback},
+                    "conversation": {"max_duration_s": 60},
+                }))
+                .await
+        };
+        for (fallback, tenths) in [
+            (json!([]), 0),
+            (json!([{"provider": "openai", "model": "gpt-4.1-mini"}]), 4),
+            (json!([
+                {"provider": "openai", "model": "gpt-4.1"},
+                {"provider": "openai", "model": "gpt-4.1-mini"},
+            ]), 12),
+        ] {
+            let agent = with(fallback).await;
+            let call = account.ended(&account.call(&agent, "+5215512345678").await).await;
+            let seconds = call["duration_seconds"].as_u64().unwrap_or(0);
+            assert!(seconds > 0, "{call}");
+            assert_eq!(call["credits"].as_u64(), Some((seconds * tenths).div_ceil(600)), "{call}");
+        }
+    }
+
     async fn a_wallet_that_cannot_cover_a_call_refuses_it(database: Database) {
         let server = start(database, 1).await;
         let account = server.account_with("scale", 5).await;

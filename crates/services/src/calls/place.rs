@@ -305,15 +305,20 @@ impl Calls {
         Ok((agent, Some(config), number))
     }
 
-    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9).
+    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
+    /// fixed now, before anybody knows which model will answer: it is that of the dearest that may.
     fn price(&self, caller: &Caller, config: &AgentConfig) -> (Price, Credits) {
         let llm = &config.llm;
-        let model = llm
-            .provider
-            .as_deref()
-            .zip(llm.model.as_deref())
-            .and_then(|(provider, model)| self.0.catalog.find(ModelKind::Llm, provider, model));
-        let price = model.map_or_else(Price::default, |model| model.price(caller.account.plan));
+        let first = llm.provider.as_deref().zip(llm.model.as_deref());
+        let fallback = llm.fallback.iter();
+        let fallback = fallback.map(|model| (&*model.provider, &*model.model));
+        let price = first
+            .into_iter()
+            .chain(fallback)
+            .filter_map(|(provider, model)| self.0.catalog.find(ModelKind::Llm, provider, model))
+            .map(|model| model.price(caller.account.plan))
+            .max_by_key(|price| price.millicredits_per_minute())
+            .unwrap_or_default();
         let seconds = config
             .conversation
             .max_duration_s
