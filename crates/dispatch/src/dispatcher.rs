@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use offhook_domain::Clock;
+use offhook_domain::{Clock, Timestamp};
 use offhook_failpoints as failpoints;
-use offhook_storage::{ClaimedAttempt, Store, StoreError};
+use offhook_storage::{Claimed, ClaimedAttempt, FailingEndpoint, Store, StoreError};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::cancelling;
 use crate::lanes::{Lanes, Plan, Seen};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
@@ -132,6 +133,32 @@ impl Shared {
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Disables the endpoints that had failed for too long at `now`, if that is wished.
+    pub(crate) async fn judge(&self, failing: Vec<FailingEndpoint>, now: Timestamp) {
+        if !self.auto_disable {
+            return;
+        }
+        let since = now.minus(DISABLED_AFTER);
+        let for_too_long = failing
+            .into_iter()
+            .filter(|one| one.first_failure_at <= since && one.exhausted_count >= DISABLED_AT);
+        for endpoint in for_too_long {
+            let store = &self.store;
+            let disabling = store.disable_failing_endpoint(endpoint.id, since, DISABLED_AT, now);
+            match disabling.await {
+                Ok(true) => {
+                    self.count_change();
+                    tracing::warn!(endpoint = %endpoint.id, "a webhook endpoint has failed for too long and is disabled");
+                }
+                Ok(false) => {}
+                // Its next failure is judged again.
+                Err(error) => {
+                    tracing::warn!(%error, endpoint = %endpoint.id, "a failing webhook endpoint could not be disabled");
+                }
+            }
+        }
+    }
+
     /// What the database says from now on is as fresh as this.
     pub(crate) fn seeing(&self) -> Seen {
         Seen {
@@ -171,6 +198,7 @@ impl Dispatcher {
         });
         let (results, finished) = mpsc::unbounded_channel();
         let recorder = Recorder::new(shared.clone(), finished);
+        let cancelling = cancelling::run(shared.clone());
         let now = Instant::now();
         let delivery = Delivery {
             worker: Worker {
@@ -186,7 +214,7 @@ impl Dispatcher {
             claim_at: now,
             is_away: false,
         };
-        tokio::join!(delivery.run(), recorder.run());
+        tokio::join!(delivery.run(), recorder.run(), cancelling);
     }
 }
 
@@ -277,7 +305,7 @@ impl Delivery {
             .claim_deliveries(plan.slots.clone(), offsets, times)
             .await;
         match claimed {
-            Ok(attempts) => {
+            Ok(Claimed { attempts, failing }) => {
                 failpoints::hit(failpoints::DELIVER_AFTER_CLAIM);
                 self.is_away = false;
                 self.claim_at = Instant::now() + BETWEEN_CLAIMS;
@@ -285,6 +313,7 @@ impl Delivery {
                     self.look_soon();
                 }
                 self.start();
+                self.shared.judge(failing, times.0).await;
             }
             Err(error) => {
                 self.is_away(&error);

@@ -4,6 +4,7 @@
 //! due deliveries in a short transaction, sends them with no transaction open, and records the results in batches. A
 //! claim is a lease with a fence: when a process dies, its attempts are made again by another under a new id.
 
+mod cancelling;
 mod dispatcher;
 mod lanes;
 mod recorder;

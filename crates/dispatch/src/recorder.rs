@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offhook_domain::Timestamp;
 use offhook_failpoints as failpoints;
-use offhook_storage::{AttemptReport, FailingEndpoint, StoreError};
+use offhook_storage::{AttemptReport, StoreError};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::dispatcher::{DISABLED_AFTER, DISABLED_AT, Shared};
+use crate::dispatcher::Shared;
 use crate::worker::Finished;
 
 /// How long a result waits for others (platform.md W5).
@@ -102,7 +101,7 @@ impl Recorder {
             let finishing = self.shared.store.finish_attempts(reports.to_vec(), steady);
             let error = match finishing.await {
                 Ok(failing) => {
-                    self.judge(failing, now).await;
+                    self.shared.judge(failing, now).await;
                     return Ok(());
                 }
                 Err(error) => error,
@@ -119,32 +118,6 @@ impl Recorder {
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// Disables the endpoints that had failed for too long at `now`, if that is wished.
-    async fn judge(&self, failing: Vec<FailingEndpoint>, now: Timestamp) {
-        if !self.shared.auto_disable {
-            return;
-        }
-        let since = now.minus(DISABLED_AFTER);
-        let for_too_long = failing
-            .into_iter()
-            .filter(|one| one.first_failure_at <= since && one.exhausted_count >= DISABLED_AT);
-        for endpoint in for_too_long {
-            let store = &self.shared.store;
-            let disabling = store.disable_failing_endpoint(endpoint.id, since, DISABLED_AT, now);
-            match disabling.await {
-                Ok(true) => {
-                    self.shared.count_change();
-                    tracing::warn!(endpoint = %endpoint.id, "a webhook endpoint has failed for too long and is disabled");
-                }
-                Ok(false) => {}
-                // Its next failure is judged again.
-                Err(error) => {
-                    tracing::warn!(%error, endpoint = %endpoint.id, "a failing webhook endpoint could not be disabled");
-                }
-            }
         }
     }
 

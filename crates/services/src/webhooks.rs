@@ -13,6 +13,7 @@ use offhook_storage::{
     EndpointView, Recovered, Resent, StoreError, mint,
 };
 use ring::rand::SystemRandom;
+use tokio::time::timeout;
 
 use crate::signals::Signal;
 use crate::{Page, PageRequest, Shared, events};
@@ -22,6 +23,9 @@ const ENDPOINTS_AT_MOST: i64 = 20;
 
 /// How far back `recover` reaches (platform.md W13): as far as there are payloads.
 const RECOVER_AT_MOST: Duration = BODIES_KEPT;
+
+/// How long enabling an endpoint waits for what is still being cancelled since it was disabled.
+const CANCELLING_AT_MOST: Duration = Duration::from_secs(2);
 
 /// The longest description.
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
@@ -38,6 +42,9 @@ pub enum WebhookError {
     /// The endpoint's state forbids it.
     #[error("{0}")]
     Conflict(String),
+    /// What was due when the endpoint was disabled is being cancelled: waiting cures it.
+    #[error("what was due when the endpoint was disabled is still being cancelled")]
+    StillCancelling,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -153,7 +160,8 @@ impl Webhooks {
     /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels what is due.
     ///
     /// # Errors
-    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint.
+    /// [`WebhookError::Invalid`] for a bad body, [`WebhookError::NotFound`] if the account has no such endpoint,
+    /// [`WebhookError::StillCancelling`] if it is too soon to enable it.
     pub async fn update(
         &self,
         account: AccountId,
@@ -187,10 +195,24 @@ impl Webhooks {
         if !changes(&change, &view.endpoint) {
             return Ok(view);
         }
+        if change.status == Some(EndpointStatus::Enabled) {
+            self.cancel_before_enabling(id).await?;
+        }
         let at = self.0.clock.now();
         let changed = self.0.store.change_endpoint(account, id, change, at).await;
         self.count_change();
         changed?.ok_or(WebhookError::NotFound)
+    }
+
+    /// Helps to cancel what was due when the endpoint was disabled, so that none of it is sent once it is enabled.
+    async fn cancel_before_enabling(&self, id: EndpointId) -> Result<(), WebhookError> {
+        let cancelling = async {
+            while self.0.store.cancel_open_deliveries(id).await? > 0 {}
+            Ok(())
+        };
+        timeout(CANCELLING_AT_MOST, cancelling)
+            .await
+            .unwrap_or(Err(WebhookError::StillCancelling))
     }
 
     /// Whatever was claimed for an endpoint before is looked at again before it is sent, also if nobody knows whether the

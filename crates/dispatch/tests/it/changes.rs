@@ -98,6 +98,21 @@ offhook_testkit::contract! {
         running.stop().await;
     }
 
+    async fn a_lot_that_is_open_is_cancelled_and_none_of_it_is_sent(world: World) {
+        let hook = Hook::new(|_| Answer::Status(200)).await;
+        let (endpoint, other) = (world.endpoint(&hook.url).await, world.endpoint(&hook.url).await);
+        let ids = world.events(endpoint, 2_100).await;
+        let sent = world.event(other).await;
+        world.set_status(endpoint, EndpointStatus::Disabled).await;
+        assert_eq!(world.store.delivery_backlog().await.unwrap(), 2_101);
+        let running = world.dispatch();
+        world.until_state(sent, DeliveryState::Delivered).await;
+        world.all_until_state(&ids, DeliveryState::Cancelled).await;
+        running.stop().await;
+        assert_eq!(hook.count(), 1);
+        assert_eq!(world.store.delivery_backlog().await.unwrap(), 0);
+    }
+
     async fn an_endpoint_that_fails_for_72_hours_is_disabled_and_recover_brings_everything_back(world: World) {
         let (status, endpoint, running) = failing(&world).await;
         let since = world.clock.now();

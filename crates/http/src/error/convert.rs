@@ -71,6 +71,12 @@ impl From<WebhookError> for ApiError {
             WebhookError::NotFound => Self::not_found(),
             WebhookError::Invalid(fault) => fault.into(),
             WebhookError::Conflict(message) => conflict(message),
+            WebhookError::StillCancelling => Self::new(
+                Code::ServiceUnavailable,
+                "What was due when the endpoint was disabled is still being cancelled. Nothing was changed; try again \
+                 in a moment.",
+            )
+            .retry_after(SOON_S),
             WebhookError::Store(error) => error.into(),
         }
     }

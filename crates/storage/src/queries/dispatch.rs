@@ -11,11 +11,12 @@ use offhook_domain::{
 
 use super::super::{Conn, dialect};
 use super::endpoints::signing;
+use super::health;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
     AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, DueEndpoint,
-    StoreError,
+    FailingEndpoint, StoreError,
 };
 
 /// The third process in a row that dies in one attempt makes it a failed one (platform.md W4).
@@ -74,10 +75,10 @@ macro_rules! retries {
 }
 pub(crate) use {first_attempts, retries};
 
-/// The endpoints with deliveries of one state, and when each one's first that may be claimed is due: the index is
-/// skipped through from endpoint to endpoint, so that a million rows of one are never walked.
-macro_rules! due_query {
-    ($state:literal, $conditions:expr) => {
+/// The endpoints with deliveries of one state: the index is skipped through from endpoint to endpoint, so that a million
+/// rows of one are never walked.
+macro_rules! open_endpoints {
+    ($state:literal) => {
         concat!(
             "WITH RECURSIVE skip(endpoint_id) AS ( \
                SELECT * FROM (SELECT endpoint_id FROM deliveries \
@@ -92,19 +93,31 @@ macro_rules! due_query {
             "' AND d.state IN ('pending', 'retrying') \
                    AND d.endpoint_id > skip.endpoint_id \
                  ORDER BY d.endpoint_id LIMIT 1) \
-               FROM skip WHERE skip.endpoint_id IS NOT NULL) \
-             SELECT skip.endpoint_id, (SELECT d.next_attempt_at FROM deliveries d \
+               FROM skip WHERE skip.endpoint_id IS NOT NULL)"
+        )
+    };
+}
+pub(crate) use open_endpoints;
+
+/// The enabled endpoints with deliveries of one state, and when each one's first that may be claimed is due. `CROSS` has
+/// SQLite walk those few, and not every endpoint.
+macro_rules! due_query {
+    ($state:literal, $conditions:expr) => {
+        concat!(
+            open_endpoints!($state),
+            " SELECT skip.endpoint_id, (SELECT d.next_attempt_at FROM deliveries d \
                  WHERE d.endpoint_id = skip.endpoint_id AND ",
             $conditions,
             " \
                    AND (d.claim_id IS NULL OR d.lease_expires_at < $1) \
                  ORDER BY d.next_attempt_at LIMIT 1) AS due \
-             FROM skip WHERE skip.endpoint_id IS NOT NULL"
+             FROM skip CROSS JOIN webhook_endpoints p \
+             WHERE p.id = skip.endpoint_id AND p.status = 'enabled'"
         )
     };
 }
 
-/// Endpoints with open deliveries that may be claimed, and how long each one's next repetition has to wait. A first
+/// Enabled endpoints with open deliveries that may be claimed, and how long each one's next repetition has to wait. A first
 /// attempt is due from the beginning, whatever any clock says.
 pub(crate) async fn due(
     conn: &mut Conn,
@@ -186,16 +199,18 @@ pub(crate) async fn orphan(conn: &mut Conn) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Claims due deliveries, each endpoint's first ones, and begins an attempt of each.
+/// Claims due deliveries, each endpoint's first ones, and begins an attempt of each. Returns the endpoints too of which a
+/// delivery failed because every process died that tried.
 pub(crate) async fn claim(
     conn: &mut Conn,
     slots: &[ClaimSlots],
     offsets: &[Duration],
     times: Times,
-) -> Result<(Vec<ClaimedAttempt>, Sealed), StoreError> {
+) -> Result<(Vec<ClaimedAttempt>, Sealed, Vec<FailingEndpoint>), StoreError> {
     let claim_id: ClaimId = crate::store::mint(times.now);
     let candidates = dialect::candidates(conn, slots, times).await?;
-    let mut taken = take(conn, candidates, offsets, claim_id, times).await?;
+    let (mut taken, failed) = take(conn, candidates, offsets, claim_id, times).await?;
+    let failing = health::note_abandoned(conn, &failed, times.now).await?;
     for slot in slots.iter().filter(|slot| slot.resends > 0) {
         taken.extend(take_resends(conn, *slot, claim_id, times).await?);
     }
@@ -203,24 +218,27 @@ pub(crate) async fn claim(
     if !claimed.is_empty() {
         dialect::insert_attempts(conn, &claimed, times.now).await?;
     }
-    Ok((claimed, secrets))
+    Ok((claimed, secrets, failing))
 }
 
+/// What of the candidates is to be attempted; and the endpoint of each that is not, because it has failed by now, with
+/// whether it was given up.
 async fn take(
     conn: &mut Conn,
     candidates: Vec<Candidate>,
     offsets: &[Duration],
     claim_id: ClaimId,
     times: Times,
-) -> Result<Vec<Taken>, StoreError> {
+) -> Result<(Vec<Taken>, Vec<(EndpointId, bool)>), StoreError> {
     let mut taken = Vec::with_capacity(candidates.len());
+    let mut failed = Vec::new();
     for candidate in candidates {
         let (id, number) = (candidate.id, candidate.attempts_count + 1);
         if candidate.claim_id.is_some() {
             abandon_scheduled(conn, id).await?;
             let abandoned = candidate.abandoned_count + 1;
             if abandoned >= ABANDONED_AT_MOST {
-                fail_abandoned(conn, id, number, offsets, times.due).await?;
+                failed.push(fail_abandoned(conn, id, number, offsets, times.due).await?);
                 continue;
             }
             diesel::update(deliveries::table.find(V(id)))
@@ -231,7 +249,7 @@ async fn take(
         taken.push(Taken { id, number });
     }
     if taken.is_empty() {
-        return Ok(taken);
+        return Ok((taken, failed));
     }
     diesel::update(deliveries::table)
         .filter(deliveries::id.eq_any(taken.iter().map(|t| V(t.id))))
@@ -241,7 +259,7 @@ async fn take(
         ))
         .execute(conn)
         .await?;
-    Ok(taken)
+    Ok((taken, failed))
 }
 
 async fn abandon_scheduled(conn: &mut Conn, id: DeliveryId) -> Result<(), StoreError> {
@@ -261,7 +279,7 @@ async fn fail_abandoned(
     number: i32,
     offsets: &[Duration],
     due: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<(EndpointId, bool), StoreError> {
     let next = usize::try_from(number - 1)
         .ok()
         .and_then(|n| offsets.get(n))
@@ -271,7 +289,7 @@ async fn fail_abandoned(
     } else {
         DeliveryState::Exhausted
     };
-    diesel::update(deliveries::table.find(V(id)))
+    let endpoint = diesel::update(deliveries::table.find(V(id)))
         .set((
             deliveries::state.eq(V(state)),
             deliveries::attempts_count.eq(number),
@@ -280,9 +298,10 @@ async fn fail_abandoned(
             deliveries::claim_id.eq(None::<ClaimId>),
             deliveries::lease_expires_at.eq(None::<Timestamp>),
         ))
-        .execute(conn)
+        .returning(deliveries::endpoint_id)
+        .get_result(conn)
         .await?;
-    Ok(())
+    Ok((endpoint, next.is_none()))
 }
 
 async fn take_resends(

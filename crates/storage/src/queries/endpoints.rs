@@ -1,21 +1,17 @@
 //! Webhook endpoints and their sealed secrets.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
-use super::super::{Conn, Db, dialect};
-use super::health;
+use super::super::{Conn, Db};
 use super::pages::behind;
-use crate::schema::{
-    deliveries, resends, webhook_endpoints as endpoints, webhook_secrets as secrets,
-};
+use super::{cancelling, health};
+use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
 use crate::sql::V;
 use crate::{
-    DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, DeliveryState, Endpoint, EndpointChange,
-    EndpointStatus, EndpointView, PageKey, StoreError,
+    DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, Endpoint, EndpointChange, EndpointStatus,
+    EndpointView, PageKey, StoreError,
 };
 
 /// A sealed secret; its row id is the associated data.
@@ -159,6 +155,9 @@ pub(crate) async fn change(
     at: Timestamp,
 ) -> Result<bool, StoreError> {
     let status = change.status;
+    if status == Some(EndpointStatus::Enabled) {
+        cancel_before_enabling(conn, account, id, at).await?;
+    }
     let changed = diesel::update(endpoints::table)
         .filter(
             endpoints::id
@@ -181,12 +180,37 @@ pub(crate) async fn change(
         .execute(conn)
         .await?;
     if changed > 0 && status == Some(EndpointStatus::Disabled) {
-        cancel_open(conn, id).await?;
+        cancelling::with_the_change(conn, id).await?;
     }
     if changed > 0 && status == Some(EndpointStatus::Enabled) {
         health::reset(conn, id).await?;
     }
     Ok(changed > 0)
+}
+
+/// What was open when the endpoint was disabled is cancelled before it receives again.
+async fn cancel_before_enabling(
+    conn: &mut Conn,
+    account: AccountId,
+    id: EndpointId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    // Whoever changes its status waits from here on.
+    let disabled = diesel::update(endpoints::table)
+        .filter(
+            endpoints::id
+                .eq(V(id))
+                .and(endpoints::account_id.eq(V(account))),
+        )
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
+        .set(endpoints::updated_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    if disabled > 0 {
+        cancelling::with_the_change(conn, id).await?;
+    }
+    Ok(())
 }
 
 /// Disables an endpoint that has failed since `since` with so many deliveries given up, and cancels what is due; `false`
@@ -211,7 +235,7 @@ pub(crate) async fn disable_failing(
     if disabled == 0 || !health::has_failed(conn, id, since, exhausted).await? {
         return Ok(false);
     }
-    cancel_open(conn, id).await?;
+    cancelling::with_the_change(conn, id).await?;
     Ok(true)
 }
 
@@ -238,30 +262,11 @@ pub(crate) async fn delete(
     if deleted == 0 {
         return Ok(false);
     }
-    cancel_open(conn, id).await?;
+    cancelling::with_the_change(conn, id).await?;
     diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
         .execute(conn)
         .await?;
     Ok(true)
-}
-
-/// Cancels what is due; an attempt under way may still succeed, and success always wins (platform.md W2).
-async fn cancel_open(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
-    dialect::lock_open_deliveries(conn, id).await?;
-    diesel::update(deliveries::table)
-        .filter(deliveries::endpoint_id.eq(V(id)))
-        // Written out, so that both databases see that the partial index applies.
-        .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
-        .set((
-            deliveries::state.eq(V(DeliveryState::Cancelled)),
-            deliveries::next_attempt_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// Puts a new secret in force; the old one signs along until `overlap_until`, if that is later than now.

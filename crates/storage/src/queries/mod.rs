@@ -7,6 +7,7 @@ pub(crate) mod agents;
 pub(crate) mod batch_looks;
 pub(crate) mod batches;
 pub(crate) mod calls;
+pub(crate) mod cancelling;
 pub(crate) mod claims;
 pub(crate) mod conversation_retention;
 pub(crate) mod conversations;

@@ -7,9 +7,9 @@ use offhook_domain::{AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, Even
 
 use super::{LEASE, mint, read, write};
 use crate::{
-    AttemptReport, ClaimSlots, ClaimedAttempt, ClaimedWork, Delivery, DeliveryFilter,
-    DeliveryState, DeliveryStory, DueEndpoint, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, FailingEndpoint, NewEvent, PageKey, Rechecked, Store, StoreError, Verdict,
+    AttemptReport, ClaimSlots, Claimed, ClaimedWork, Delivery, DeliveryFilter, DeliveryState,
+    DeliveryStory, DueEndpoint, Endpoint, EndpointChange, EndpointStatus, EndpointView,
+    FailingEndpoint, NewEvent, PageKey, Rechecked, Store, StoreError, Verdict,
 };
 
 /// What became of a request for one more attempt.
@@ -104,7 +104,8 @@ impl Store {
         .await)
     }
 
-    /// Changes an endpoint; `None` if there is no such one. Disabling cancels what is due.
+    /// Changes an endpoint; `None` if there is no such one. Disabling cancels what is due; of a lot the rest is left to
+    /// [`Store::cancel_open_deliveries`], and nothing of it is claimed any more.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -140,6 +141,28 @@ impl Store {
                 queries::endpoints::delete(conn, account, id, at).await?,
             ))
         })
+    }
+
+    /// Cancels some of what is open of an endpoint that receives nothing, with which its change did not wait; returns how
+    /// many deliveries that were.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn cancel_open_deliveries(&self, id: EndpointId) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            Ok(match queries::cancelling::some(conn, id).await? {
+                0 => Verdict::Rollback(0),
+                some => Verdict::Commit(some),
+            })
+        })
+    }
+
+    /// The endpoints that receive nothing, and have open deliveries all the same.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn endpoints_to_cancel(&self) -> Result<Vec<EndpointId>, StoreError> {
+        read!(self, |conn| queries::cancelling::left(conn).await)
     }
 
     /// Puts a new secret in force; the old one signs along for `overlap`. `None` if there is no such endpoint.
@@ -295,7 +318,7 @@ impl Store {
         })
     }
 
-    /// Endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
+    /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
     /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
     /// their call do not count.
     ///
@@ -333,7 +356,8 @@ impl Store {
     }
 
     /// Claims due deliveries and begins an attempt of each. `offsets` are the waits after the 1st, 2nd, … failure; what is
-    /// due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An attempt without secrets is of an endpoint that has been deleted meanwhile, or whose secret cannot be read.
+    /// due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An attempt without secrets is of an
+    /// endpoint that has been deleted meanwhile, or whose secret cannot be read.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
@@ -343,9 +367,9 @@ impl Store {
         slots: Vec<ClaimSlots>,
         offsets: Vec<Duration>,
         (now, steady): (Timestamp, Timestamp),
-    ) -> Result<Vec<ClaimedAttempt>, StoreError> {
+    ) -> Result<Claimed, StoreError> {
         let offset = self.offset();
-        let (mut claimed, sealed) = write!(self, |conn| {
+        let (mut attempts, sealed, failing) = write!(self, |conn| {
             let (due, judged_at) = dialect::delivery_clocks(conn, steady, offset).await?;
             let times = queries::dispatch::Times {
                 now,
@@ -353,17 +377,17 @@ impl Store {
                 judged_at,
                 lease: judged_at.plus(LEASE),
             };
-            let (claimed, sealed) = queries::dispatch::claim(conn, &slots, &offsets, times).await?;
-            Ok(Verdict::Commit((claimed, sealed)))
+            let claimed = queries::dispatch::claim(conn, &slots, &offsets, times).await?;
+            Ok(Verdict::Commit(claimed))
         })?;
         let secrets = self.unseal(sealed);
-        for attempt in &mut claimed {
+        for attempt in &mut attempts {
             attempt.secrets = secrets
                 .get(&attempt.endpoint_id)
                 .cloned()
                 .unwrap_or_default();
         }
-        Ok(claimed)
+        Ok(Claimed { attempts, failing })
     }
 
     /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the

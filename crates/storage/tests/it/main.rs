@@ -9,6 +9,8 @@ mod batches;
 #[cfg(test)]
 mod billing;
 #[cfg(test)]
+mod cancelling;
+#[cfg(test)]
 mod claiming;
 #[cfg(test)]
 mod closing;

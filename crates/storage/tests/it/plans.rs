@@ -252,7 +252,8 @@ async fn work(shop: &Shop) {
     let claimed = store
         .claim_deliveries(slots, vec![], (after(60), after(60)))
         .await
-        .unwrap();
+        .unwrap()
+        .attempts;
     let claimed: Vec<ClaimedWork> = claimed.iter().map(ClaimedWork::from).collect();
     assert!(!claimed.is_empty());
     store
@@ -271,6 +272,8 @@ async fn work(shop: &Shop) {
         .change_endpoint(shop.account, endpoint, change, T0)
         .await
         .unwrap();
+    store.endpoints_to_cancel().await.unwrap();
+    store.cancel_open_deliveries(endpoint).await.unwrap();
 }
 
 mod only_sqlite {

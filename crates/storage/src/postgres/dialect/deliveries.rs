@@ -51,6 +51,26 @@ pub(crate) async fn lock_open_deliveries(
     Ok(())
 }
 
+/// Cancels up to `most` open deliveries of an endpoint, without waiting for those that somebody else has; returns how many
+/// that were.
+pub(crate) async fn cancel_open(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    most: i64,
+) -> Result<usize, StoreError> {
+    Ok(diesel::sql_query(
+        "WITH free AS (SELECT id FROM deliveries \
+           WHERE endpoint_id = $1 AND state IN ('pending', 'retrying') \
+           LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) \
+         UPDATE deliveries SET state = 'cancelled', next_attempt_at = NULL \
+           FROM free WHERE deliveries.id = free.id",
+    )
+    .bind::<sql::Uuid, _>(V(endpoint))
+    .bind::<BigInt, _>(most)
+    .execute(conn)
+    .await?)
+}
+
 pub(crate) async fn insert_deliveries(
     conn: &mut Conn,
     rows: Vec<NewDelivery>,
@@ -99,7 +119,7 @@ pub(crate) async fn insert_attempts(
     Ok(())
 }
 
-/// Each endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
+/// Each enabled endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
 /// this one's until its end.
 pub(crate) async fn candidates(
     conn: &mut Conn,
@@ -117,6 +137,7 @@ pub(crate) async fn candidates(
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let due: Vec<Due> = diesel::sql_query(concat!(
         "SELECT due.id FROM UNNEST($1, $2, $3) AS s(endpoint_id, firsts, retries) \
+         JOIN webhook_endpoints p ON p.id = s.endpoint_id AND p.status = 'enabled' \
          CROSS JOIN LATERAL ( \
            SELECT r.id FROM ( \
              SELECT d.id FROM deliveries d WHERE ",

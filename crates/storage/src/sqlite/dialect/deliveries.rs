@@ -34,6 +34,23 @@ pub(crate) async fn lock_open_deliveries(
     Ok(())
 }
 
+/// Cancels up to `most` open deliveries of an endpoint; returns how many that were.
+pub(crate) async fn cancel_open(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    most: i64,
+) -> Result<usize, StoreError> {
+    Ok(diesel::sql_query(
+        "UPDATE deliveries SET state = 'cancelled', next_attempt_at = NULL \
+           WHERE id IN (SELECT id FROM deliveries \
+             WHERE endpoint_id = ?1 AND state IN ('pending', 'retrying') LIMIT ?2)",
+    )
+    .bind::<sql::Uuid, _>(V(endpoint))
+    .bind::<BigInt, _>(most)
+    .execute(conn)
+    .await?)
+}
+
 pub(crate) async fn insert_deliveries(
     conn: &mut Conn,
     rows: Vec<NewDelivery>,
@@ -79,7 +96,7 @@ pub(crate) async fn insert_attempts(
     Ok(())
 }
 
-/// Each endpoint's deliveries that are due, the first ones first.
+/// Each enabled endpoint's deliveries that are due, the first ones first.
 pub(crate) async fn candidates(
     conn: &mut Conn,
     slots: &[ClaimSlots],
@@ -93,7 +110,8 @@ pub(crate) async fn candidates(
                 $conditions,
                 " AND d.endpoint_id = ?1 AND ",
                 $due,
-                " AND (d.claim_id IS NULL OR d.lease_expires_at < ?3) \
+                " AND EXISTS (SELECT 1 FROM webhook_endpoints p WHERE p.id = ?1 AND p.status = 'enabled') \
+                   AND (d.claim_id IS NULL OR d.lease_expires_at < ?3) \
                  ORDER BY d.next_attempt_at LIMIT ?4"
             )
         };

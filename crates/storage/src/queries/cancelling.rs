@@ -1,0 +1,101 @@
+//! Cancelling what is open of endpoints that receive nothing more: a little with the endpoint's change, a lot behind it.
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{DeliveryId, EndpointId, Timestamp};
+
+use super::super::{Conn, dialect};
+use super::dispatch::open_endpoints;
+use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
+use crate::sql::V;
+use crate::{DeliveryState, EndpointStatus, StoreError};
+
+/// Open deliveries that are cancelled in the transaction that disables or deletes their endpoint. Of more the change does
+/// not wait: nothing of an endpoint that is not enabled is claimed.
+const AT_ONCE: i64 = 2_000;
+
+/// Deliveries that are cancelled in one transaction behind the change.
+const BATCH: i64 = 1_000;
+
+/// Cancels what is due, unless it is a lot; an attempt under way may still succeed, and success always wins (platform.md
+/// W2).
+pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
+        .execute(conn)
+        .await?;
+    if is_a_lot(conn, id).await? {
+        return Ok(());
+    }
+    dialect::lock_open_deliveries(conn, id).await?;
+    diesel::update(deliveries::table)
+        .filter(deliveries::endpoint_id.eq(V(id)))
+        // Written out, so that both databases see that the partial index applies.
+        .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
+        .set((
+            deliveries::state.eq(V(DeliveryState::Cancelled)),
+            deliveries::next_attempt_at.eq(None::<Timestamp>),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether more deliveries are open than are cancelled at once.
+async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool, StoreError> {
+    let one_more: Option<DeliveryId> = deliveries::table
+        .filter(deliveries::endpoint_id.eq(V(id)))
+        .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
+        .select(deliveries::id)
+        .limit(1)
+        .offset(AT_ONCE)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(one_more.is_some())
+}
+
+/// The endpoints that receive nothing, and have open deliveries.
+pub(crate) async fn left(conn: &mut Conn) -> Result<Vec<EndpointId>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Left {
+        #[diesel(sql_type = crate::sql::Uuid)]
+        endpoint_id: EndpointId,
+    }
+    macro_rules! left_of {
+        ($state:literal) => {
+            concat!(
+                open_endpoints!($state),
+                " SELECT skip.endpoint_id FROM skip \
+                  CROSS JOIN webhook_endpoints p \
+                  WHERE p.id = skip.endpoint_id AND p.status = 'disabled'"
+            )
+        };
+    }
+    let mut all: Vec<Left> = diesel::sql_query(left_of!("pending")).load(conn).await?;
+    let retrying: Vec<Left> = diesel::sql_query(left_of!("retrying")).load(conn).await?;
+    all.extend(retrying);
+    let mut ids: Vec<EndpointId> = all.into_iter().map(|row| row.endpoint_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Cancels some of what is open of an endpoint that receives nothing, as far as nobody else has it at the moment; returns
+/// how many deliveries that were.
+pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize, StoreError> {
+    // It cannot be enabled in between.
+    dialect::hold_endpoint(conn, id).await?;
+    let disabled: Option<EndpointId> = endpoints::table
+        .find(V(id))
+        .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
+        .select(endpoints::id)
+        .first(conn)
+        .await
+        .optional()?;
+    match disabled {
+        Some(id) => dialect::cancel_open(conn, id, BATCH).await,
+        None => Ok(0),
+    }
+}

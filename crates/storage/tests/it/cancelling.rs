@@ -1,0 +1,145 @@
+//! What is open of endpoints that are disabled or deleted, also when it is a lot; and deliveries whose processes die.
+
+use std::time::Duration;
+
+use offhook_domain::{EndpointId, EventType};
+use offhook_storage::{
+    ClaimSlots, DeliveryState, DueEndpoint, EndpointChange, EndpointStatus, FailingEndpoint, Resent,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after, event};
+
+/// More than are cancelled along with their endpoint's change.
+const MANY: i64 = 2_500;
+
+async fn ask(shop: &Shop, endpoint: EndpointId) -> offhook_domain::DeliveryId {
+    let test = event(EventType::CallFailed, T0);
+    let asked = shop.store.send_test_event(shop.account, endpoint, test, T0);
+    match asked.await.unwrap() {
+        Resent::Asked(delivery) => delivery.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Makes copies of the endpoint's one delivery until there are so many.
+async fn multiply(raw: &mut Raw, endpoint: EndpointId) {
+    let (id, endpoint) = match raw {
+        Raw::Sqlite(_) => ("randomblob(16)", raw.id(endpoint.uuid())),
+        Raw::Postgres(_) => ("gen_random_uuid()", raw.id(endpoint.uuid())),
+    };
+    let columns = "account_id, endpoint_id, event_id, event_type, state, attempts_count, abandoned_count, \
+                   next_attempt_at, created_at";
+    raw.run(&format!(
+        "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY}) \
+         INSERT INTO deliveries (id, {columns}) SELECT {id}, {columns} FROM deliveries, n WHERE endpoint_id = {endpoint}"
+    ))
+    .await;
+}
+
+fn slots(endpoint: EndpointId) -> Vec<ClaimSlots> {
+    vec![ClaimSlots {
+        endpoint,
+        firsts: 2,
+        retries: 2,
+        resends: 2,
+    }]
+}
+
+fn change(status: EndpointStatus) -> EndpointChange {
+    EndpointChange {
+        status: Some(status),
+        ..Default::default()
+    }
+}
+
+contract! {
+    async fn a_lot_that_is_open_is_cancelled_behind_the_change_and_never_claimed(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (id, other) = (shop.endpoint().await, shop.endpoint().await);
+        ask(&shop, id).await;
+        ask(&shop, other).await;
+        let mut raw = Raw::open(&database).await;
+        multiply(&mut raw, id).await;
+        let claimed = store.claim_deliveries(slots(id), vec![], (T0, T0)).await.unwrap();
+        assert_eq!(claimed.attempts.len(), 2);
+        assert_eq!(store.endpoints_to_cancel().await.unwrap(), []);
+        assert_eq!(store.cancel_open_deliveries(id).await.unwrap(), 0);
+
+        store.change_endpoint(shop.account, id, change(EndpointStatus::Disabled), after(1)).await.unwrap();
+        assert_eq!(store.delivery_backlog().await.unwrap(), MANY + 1);
+        let due = |endpoint| vec![DueEndpoint { endpoint, first: true, retry: None }];
+        assert_eq!(store.due_endpoints(after(1)).await.unwrap(), due(other));
+        let claimed = store.claim_deliveries(slots(id), vec![], (after(1), after(1))).await.unwrap();
+        assert!(claimed.attempts.is_empty());
+
+        assert_eq!(store.endpoints_to_cancel().await.unwrap(), [id]);
+        assert_eq!(store.cancel_open_deliveries(other).await.unwrap(), 0);
+        let mut cancelled = 0;
+        loop {
+            match store.cancel_open_deliveries(id).await.unwrap() {
+                0 => break,
+                some => cancelled += some,
+            }
+        }
+        assert_eq!(i64::try_from(cancelled).unwrap(), MANY);
+        assert_eq!(store.endpoints_to_cancel().await.unwrap(), []);
+        let dead = raw.count("deliveries WHERE state = 'cancelled' AND next_attempt_at IS NULL").await;
+        assert_eq!(dead, MANY);
+
+        store.change_endpoint(shop.account, id, change(EndpointStatus::Enabled), after(2)).await.unwrap();
+        assert_eq!(store.due_endpoints(after(2)).await.unwrap(), due(other));
+        let last = ask(&shop, id).await;
+        assert_eq!(store.cancel_open_deliveries(id).await.unwrap(), 0);
+        let claimed = store.claim_deliveries(slots(id), vec![], (after(2), after(2))).await.unwrap();
+        assert_eq!(claimed.attempts.iter().map(|attempt| attempt.delivery_id).collect::<Vec<_>>(), [last]);
+    }
+
+    async fn what_a_disabled_endpoint_left_open_is_cancelled_before_it_receives_again(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let id = shop.endpoint().await;
+        let left = ask(&shop, id).await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("UPDATE webhook_endpoints SET status = 'disabled'").await;
+        store.change_endpoint(shop.account, id, change(EndpointStatus::Enabled), after(1)).await.unwrap();
+        let story = store.delivery(shop.account, left).await.unwrap().unwrap();
+        assert_eq!(story.delivery.state, DeliveryState::Cancelled);
+        assert_eq!(store.due_endpoints(after(1)).await.unwrap(), []);
+        // An enabled one keeps what it has.
+        let kept = ask(&shop, id).await;
+        store.change_endpoint(shop.account, id, change(EndpointStatus::Enabled), after(2)).await.unwrap();
+        let story = store.delivery(shop.account, kept).await.unwrap().unwrap();
+        assert_eq!(story.delivery.state, DeliveryState::Pending);
+    }
+
+    async fn a_delivery_whose_processes_died_counts_as_one_that_failed(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (id, retried) = (shop.endpoint().await, shop.endpoint().await);
+        let die = async |endpoint: EndpointId, offsets: Vec<Duration>| {
+            for _ in 0..3 {
+                let claimed = store.claim_deliveries(slots(endpoint), offsets.clone(), (T0, T0)).await.unwrap();
+                assert_eq!((claimed.attempts.len(), claimed.failing), (1, vec![]));
+                store.orphan_deliveries().await.unwrap();
+            }
+            let claimed = store.claim_deliveries(slots(endpoint), offsets, (after(9), T0)).await.unwrap();
+            assert!(claimed.attempts.is_empty());
+            claimed.failing
+        };
+        for exhausted_count in [1, 2] {
+            let given_up = ask(&shop, id).await;
+            let failing = FailingEndpoint { id, first_failure_at: after(9), exhausted_count };
+            assert_eq!(die(id, vec![]).await, [failing]);
+            let story = store.delivery(shop.account, given_up).await.unwrap().unwrap();
+            assert_eq!(story.delivery.state, DeliveryState::Exhausted);
+        }
+        ask(&shop, retried).await;
+        let failing = FailingEndpoint { id: retried, first_failure_at: after(9), exhausted_count: 0 };
+        assert_eq!(die(retried, vec![Duration::from_secs(300)]).await, [failing]);
+        let disabled = store.disable_failing_endpoint(id, after(9), 2, after(10)).await.unwrap();
+        assert!(disabled);
+    }
+}
