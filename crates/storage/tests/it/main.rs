@@ -3,6 +3,7 @@
 // `cfg(test)` tells clippy that helpers of tests are tests.
 #[cfg(test)]
 mod account_voices;
+#[cfg(test)]
 mod agents;
 #[cfg(test)]
 mod batches;
