@@ -101,7 +101,7 @@ pub(crate) async fn services(
         carrier,
         objects: objects(settings)?,
         node,
-        has_redis: false,
+        has_redis: settings.redis_url.is_some(),
         webhook_policy: webhook_policy(settings),
         tool_client: GuardedClient::new(Policy::default())?,
         calls: CallSettings {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use anyhow::Context as _;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_ratelimit::RedisStore;
 use offhook_services::Services;
 use rustls::ServerConfig;
 use tokio::task::JoinHandle;
@@ -186,12 +187,17 @@ impl Http {
         listener: TcpListener,
         tls: Option<ServerConfig>,
     ) -> anyhow::Result<Self> {
-        let limits = RateLimits::new(LimitSettings {
+        let limits = LimitSettings {
             ip_per_minute: settings.limits.ip_per_minute,
             call_ip_per_minute: settings.limits.call_ip_per_minute,
             trusted_proxies: settings.http.trusted_proxies.clone(),
             enabled: settings.limits.enabled,
-        });
+        };
+        let limits = match &settings.redis_url {
+            // Out of reach, it keeps nobody from starting: requests are refused until it is there.
+            Some(url) => RateLimits::shared(RedisStore::connect(url.expose())?, limits),
+            None => RateLimits::new(limits),
+        };
         let config = HttpConfig {
             cors_origins: settings.http.cors_origins.clone(),
             ..HttpConfig::default()

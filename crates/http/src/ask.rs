@@ -177,7 +177,7 @@ where
             let exchange = Exchange::of(&req)?;
             let caller = authenticate(&state, req.headers()).await?;
             exchange.know(&caller, &req);
-            admit(&state, &exchange, &caller)?;
+            admit(&state, &exchange, &caller).await?;
             permit(&caller, P::SCOPE, P::ENGINE_MODULE)?;
             let id = Id::of(req.match_info());
             let query = read_query(&req)?;
@@ -241,21 +241,21 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The account's bucket: it counts every request with a valid key.
-fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), ApiError> {
+async fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), ApiError> {
     let per_minute = caller.terms.requests_per_minute;
     // Not the time that the request came: it may have waited for the database.
     let now = state.services.clock().now();
-    let Some(decision) = state
+    let taken = state
         .limits
-        .take_account(caller.account.id, per_minute, now)
-    else {
+        .take_account(caller.account.id, per_minute, now);
+    let Some(taken) = taken.await? else {
         return Ok(());
     };
-    exchange.account.set(Some(decision));
-    if decision.allowed {
+    exchange.account.set(Some(taken.answer));
+    if taken.answer.allowed {
         Ok(())
     } else {
-        Err(limits::account_exceeded(&decision, now))
+        Err(limits::account_exceeded(&taken))
     }
 }
 

@@ -22,7 +22,7 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use crate::connection::Answering;
-use crate::{ApiError, HttpState, log_path};
+use crate::{ApiError, Code, HttpState, log_path};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -81,7 +81,7 @@ pub(crate) async fn edge(
         exchange.log_early(&state, &req, StatusCode::NO_CONTENT);
         return Ok(req.into_response(exchange.finish(preflight())));
     }
-    if let Err(refusal) = admit(&state, &exchange, &req) {
+    if let Err(refusal) = admit(&state, &exchange, &req).await {
         exchange.log_early(&state, &req, refusal.code.status());
         let answer = HttpResponse::from_error(refusal);
         return Ok(req.into_response(exchange.finish(answer)));
@@ -136,7 +136,11 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 }
 
 /// The per-IP limits, of every /v1 path but for OPTIONS.
-fn admit(state: &HttpState, exchange: &Exchange, req: &ServiceRequest) -> Result<(), ApiError> {
+async fn admit(
+    state: &HttpState,
+    exchange: &Exchange,
+    req: &ServiceRequest,
+) -> Result<(), ApiError> {
     let path = routed_path(req);
     if !is_v1(path) || req.method() == Method::OPTIONS {
         return Ok(());
@@ -148,6 +152,7 @@ fn admit(state: &HttpState, exchange: &Exchange, req: &ServiceRequest) -> Result
     state
         .limits
         .admit_address(address, places_call, exchange.at)
+        .await
 }
 
 /// The path as the router reads it: `/v1/%63alls` is `/v1/calls`.
@@ -235,7 +240,9 @@ impl Exchange {
     fn envelope(&self, error: &ApiError) -> HttpResponse {
         let status = error.code.status();
         self.error.set(Some(error.code.as_str()));
-        if status.is_server_error() {
+        // While Redis is out of reach every request ends so: the log says that once, when it begins.
+        let is_told = error.code == Code::RateLimitUnavailable;
+        if status.is_server_error() && !is_told {
             let cause = error.cause.as_deref().unwrap_or("");
             tracing::error!(request_id = %self.id, code = error.code.as_str(), cause, "answered with {status}");
         }

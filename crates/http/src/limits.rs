@@ -7,7 +7,8 @@ use actix_web::http::header::HeaderMap;
 use ipnet::IpNet;
 use offhook_domain::{AccountId, Timestamp};
 use offhook_ratelimit::{
-    Decision, IPV6_PREFIX_BITS, Key, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota, client_ip,
+    Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota,
+    RedisStore, Timed, Unavailable, client_ip,
 };
 
 use crate::{ApiError, Code};
@@ -37,10 +38,13 @@ impl Default for LimitSettings {
     }
 }
 
-/// Counts addresses and accounts, in the memory of this process.
+/// `Retry-After` of `rate_limit_unavailable` (platform, R6).
+const UNAVAILABLE_RETRY_AFTER_S: u64 = 5;
+
+/// Counts addresses and accounts, in the memory of this process or in a Redis that several share.
 #[derive(Debug)]
 pub struct RateLimits {
-    store: MemoryStore,
+    limiter: Limiter,
     ip_quota: Quota,
     settings: LimitSettings,
     warned_of_proxy: AtomicBool,
@@ -48,11 +52,21 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    /// Begins to count with these limits.
+    /// Begins to count with these limits, in memory.
     #[must_use]
     pub fn new(settings: LimitSettings) -> Self {
+        Self::with(Limiter::Memory(MemoryStore::new()), settings)
+    }
+
+    /// Counts with these limits together with every other process that has this store.
+    #[must_use]
+    pub fn shared(store: RedisStore, settings: LimitSettings) -> Self {
+        Self::with(Limiter::Redis(store), settings)
+    }
+
+    fn with(limiter: Limiter, settings: LimitSettings) -> Self {
         Self {
-            store: MemoryStore::new(),
+            limiter,
             ip_quota: quota(settings.ip_per_minute),
             settings,
             warned_of_proxy: AtomicBool::new(false),
@@ -60,11 +74,17 @@ impl RateLimits {
         }
     }
 
+    /// Whether requests can be counted: `false` while Redis is out of reach, and nothing is served then.
+    #[must_use]
+    pub fn are_known(&self) -> bool {
+        !self.settings.enabled || self.limiter.is_reachable()
+    }
+
     /// Counts a request of this address; one that places a call passes the calls window in the same step.
     ///
     /// # Errors
-    /// `rate_limit_exceeded`.
-    pub(crate) fn admit_address(
+    /// `rate_limit_exceeded`, `rate_limit_unavailable`.
+    pub(crate) async fn admit_address(
         &self,
         address: IpAddr,
         places_call: bool,
@@ -79,12 +99,14 @@ impl RateLimits {
         let retry_after = if places_call {
             let window = self.settings.call_ip_per_minute;
             let both = self
-                .store
+                .limiter
                 .take_bucket_and_window(key, self.ip_quota, window, now_us);
-            (!both.allowed()).then(|| both.retry_after_seconds(now_us))
+            let both = both.await.map_err(unavailable)?;
+            (!both.answer.allowed()).then(|| both.retry_after_seconds())
         } else {
-            let bucket = self.store.take(key, self.ip_quota, now_us);
-            (!bucket.allowed).then(|| bucket.retry_after_seconds(now_us))
+            let bucket = self.limiter.take(key, self.ip_quota, now_us).await;
+            let bucket = bucket.map_err(unavailable)?;
+            (!bucket.answer.allowed).then(|| bucket.retry_after_seconds())
         };
         retry_after.map_or(Ok(()), |seconds| {
             Err(exceeded("Too many requests from this address.", seconds))
@@ -92,17 +114,23 @@ impl RateLimits {
     }
 
     /// Takes a token from the account's bucket, which is as large as its plan says now. `None` while limits are off.
-    pub(crate) fn take_account(
+    ///
+    /// # Errors
+    /// `rate_limit_unavailable`.
+    pub(crate) async fn take_account(
         &self,
         account: AccountId,
         requests_per_minute: u32,
         now: Timestamp,
-    ) -> Option<Decision> {
-        self.settings.enabled.then(|| {
-            let key = Key::account(account.uuid().into_bytes());
-            self.store
-                .take(key, quota(requests_per_minute), now.micros())
-        })
+    ) -> Result<Option<Timed<Decision>>, ApiError> {
+        if !self.settings.enabled {
+            return Ok(None);
+        }
+        let key = Key::account(account.uuid().into_bytes());
+        let taken = self
+            .limiter
+            .take(key, quota(requests_per_minute), now.micros());
+        taken.await.map(Some).map_err(unavailable)
     }
 
     /// The address that a request is counted by (decision 4.1).
@@ -134,13 +162,16 @@ impl RateLimits {
 
     /// Once a minute, as asking locks every part of the store.
     fn report_overflow(&self, now_us: i64) {
+        let Limiter::Memory(store) = &self.limiter else {
+            return;
+        };
         let minute = now_us.div_euclid(MINUTE_US);
         if self.overflow_minute.load(Ordering::Relaxed) == minute
             || self.overflow_minute.swap(minute, Ordering::Relaxed) == minute
         {
             return;
         }
-        let overflowed = self.store.overflowed();
+        let overflowed = store.overflowed();
         if overflowed > 0 {
             tracing::warn!(
                 overflowed,
@@ -151,11 +182,19 @@ impl RateLimits {
 }
 
 /// The refusal of an account whose bucket is empty.
-pub(crate) fn account_exceeded(decision: &Decision, now: Timestamp) -> ApiError {
+pub(crate) fn account_exceeded(refused: &Timed<Decision>) -> ApiError {
     exceeded(
         "The account's requests per minute are used up.",
-        decision.retry_after_seconds(now.micros()),
+        refused.retry_after_seconds(),
     )
+}
+
+fn unavailable(_: Unavailable) -> ApiError {
+    ApiError::new(
+        Code::RateLimitUnavailable,
+        "The rate limit cannot be checked at the moment. Nothing was done; try again shortly.",
+    )
+    .retry_after(UNAVAILABLE_RETRY_AFTER_S)
 }
 
 fn exceeded(message: &'static str, seconds: u64) -> ApiError {
@@ -183,33 +222,42 @@ mod tests {
         IpAddr::from([203, 0, 113, last])
     }
 
-    #[test]
-    fn placing_calls_has_its_own_window_beside_the_bucket() {
+    #[tokio::test]
+    async fn placing_calls_has_its_own_window_beside_the_bucket() {
         let limits = RateLimits::new(LimitSettings {
             call_ip_per_minute: 2,
             ..LimitSettings::default()
         });
         for _ in 0..2 {
-            assert!(limits.admit_address(address(1), true, NOON).is_ok());
+            assert!(limits.admit_address(address(1), true, NOON).await.is_ok());
         }
-        let refused = limits.admit_address(address(1), true, NOON).unwrap_err();
+        let refused = limits
+            .admit_address(address(1), true, NOON)
+            .await
+            .unwrap_err();
         assert_eq!(refused.code(), Code::RateLimitExceeded);
         assert_eq!(refused.retry_after_s, Some(60));
-        assert!(limits.admit_address(address(1), false, NOON).is_ok());
-        assert!(limits.admit_address(address(2), true, NOON).is_ok());
+        assert!(limits.admit_address(address(1), false, NOON).await.is_ok());
+        assert!(limits.admit_address(address(2), true, NOON).await.is_ok());
     }
 
-    #[test]
-    fn switched_off_limits_refuse_nothing_and_tell_nothing() {
+    #[tokio::test]
+    async fn switched_off_limits_refuse_nothing_and_tell_nothing() {
         let limits = RateLimits::new(LimitSettings {
             ip_per_minute: 1,
             enabled: false,
             ..LimitSettings::default()
         });
         for _ in 0..5 {
-            assert!(limits.admit_address(address(1), false, NOON).is_ok());
+            assert!(limits.admit_address(address(1), false, NOON).await.is_ok());
         }
-        assert!(limits.take_account(AccountId::nil(), 1, NOON).is_none());
+        assert!(
+            limits
+                .take_account(AccountId::nil(), 1, NOON)
+                .await
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]

@@ -124,7 +124,8 @@ fn backlog_us(tat_us: Option<i64>, quota: Quota, now_us: i64) -> i64 {
     })
 }
 
-fn describe(allowed: bool, backlog_us: i64, quota: Quota, now_us: i64) -> Decision {
+/// The answer of a bucket that needs `backlog_us` to be full, from 0 to `refill_us`.
+pub(crate) fn describe(allowed: bool, backlog_us: i64, quota: Quota, now_us: i64) -> Decision {
     let missing = (backlog_us + quota.interval_us - 1) / quota.interval_us;
     let until_next = backlog_us - (missing - 1).max(0) * quota.interval_us;
     Decision {

@@ -4,13 +4,22 @@ pub mod client_ip;
 pub mod gcra;
 pub mod header;
 mod key;
+mod limiter;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 pub mod window;
 
 pub use gcra::{Decision, Quota};
 pub use key::{IPV6_PREFIX_BITS, Key, Space};
+pub use limiter::{Limiter, Timed, Unavailable};
 pub use memory::{BucketAndWindow, EXACT_KEYS, MemoryStore};
+#[cfg(feature = "redis")]
+pub use redis::{InvalidUrl, RedisStore};
 pub use window::WindowDecision;
+
+#[cfg(test)]
+extern crate self as offhook_ratelimit;
 
 /// The minute that every quota and window here is counted over, in microseconds.
 pub const MINUTE_US: i64 = 60_000_000;

@@ -36,17 +36,32 @@ impl WindowDecision {
 /// clock was ahead when it was made) counts in the present one, which can only refuse more.
 #[must_use]
 pub fn decide(state: Option<i64>, limit: u32, now_us: i64) -> WindowDecision {
-    let limit = i64::from(limit.min(MAX_PER_MINUTE));
-    let start = now_us.saturating_sub(now_us.rem_euclid(MINUTE_US));
+    let start = start_of(now_us);
     let before = state
         .filter(|&state| state >= start)
         .map_or(0, |state| state.rem_euclid(MINUTE_US));
-    let allowed = before < limit;
-    let admitted = before + i64::from(allowed);
+    let allowed = before < bounded(limit);
+    let state = start.saturating_add(before + i64::from(allowed));
+    describe(allowed, state, limit, now_us)
+}
+
+/// The limit that is counted to.
+pub(crate) fn bounded(limit: u32) -> i64 {
+    i64::from(limit.min(MAX_PER_MINUTE))
+}
+
+/// The answer of a window that has this state once it has answered.
+pub(crate) fn describe(allowed: bool, state: i64, limit: u32, now_us: i64) -> WindowDecision {
+    let start = start_of(now_us);
+    let admitted = state.saturating_sub(start);
     WindowDecision {
         allowed,
-        remaining: u32::try_from(limit - admitted).unwrap_or(0),
+        remaining: u32::try_from(bounded(limit).saturating_sub(admitted)).unwrap_or(0),
         ends_us: start.saturating_add(MINUTE_US),
-        state: start.saturating_add(admitted),
+        state,
     }
+}
+
+fn start_of(now_us: i64) -> i64 {
+    now_us.saturating_sub(now_us.rem_euclid(MINUTE_US))
 }

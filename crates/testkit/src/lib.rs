@@ -3,8 +3,12 @@
 mod clock;
 mod database;
 pub mod files;
+mod proxy;
+mod redis;
 mod seen;
 
 pub use clock::ManualClock;
 pub use database::{Given, POSTGRES_VARIABLE, TestDatabase};
+pub use proxy::{Network, Proxy};
+pub use redis::{RedisServer, shared_redis_url};
 pub use seen::{Interface, SEEN_VARIABLE};

@@ -39,7 +39,6 @@ const DAY_SECONDS: u32 = 86_400;
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
 pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
-    given.unavailable("redis_url", "remove it, and serve from one process")?;
     given.unavailable("metrics.listen", "remove it")?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
@@ -47,6 +46,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
             .read("data_dir", path)?
             .unwrap_or_else(|| "data".into()),
         database_url: given.read("database_url", database_url)?,
+        redis_url: given.read("redis_url", redis_url)?,
         master_key_file: given.read("master_key_file", path)?,
         objects: objects(given)?,
         http: http(given)?,
@@ -275,6 +275,16 @@ fn database_url(raw: Raw) -> Result<Secret, String> {
             "must begin with postgres://; for the embedded SQLite remove it and set `data_dir`"
                 .to_owned(),
         ),
+    }
+}
+
+fn redis_url(raw: Raw) -> Result<Secret, String> {
+    let text = raw.text()?;
+    let named = matches!(text.split_once("://"), Some(("redis" | "rediss", _)));
+    if named && offhook_ratelimit::RedisStore::is_url(&text) {
+        Ok(Secret(text))
+    } else {
+        Err("must be such as redis://user:password@host:6379/0, or rediss://… for TLS".to_owned())
     }
 }
 

@@ -274,8 +274,9 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
             file("metrics.listen = \"127.0.0.1:9090\""),
         ),
         (
-            "setting `redis_url` (from OFFHOOK_REDIS_URL) is not available yet: remove it, and serve from one process",
-            variable("OFFHOOK_REDIS_URL", "redis://127.0.0.1"),
+            "setting `redis_url` (from OFFHOOK_REDIS_URL) must be such as redis://user:password@host:6379/0, or \
+             rediss://… for TLS",
+            variable("OFFHOOK_REDIS_URL", "127.0.0.1:6379"),
         ),
         (
             "setting `webhooks.retry_offsets` (in DIR/offhook.toml) must be three times, such as [\"5m\", \"30m\", \"2h\"]",

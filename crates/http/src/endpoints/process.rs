@@ -13,6 +13,9 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     vec![at("/healthz").get(healthz), at("/readyz").get(readyz)]
 }
 
+const REDIS_OUT_OF_REACH: &str = "Redis is out of reach (redis_url), so requests cannot be counted: each is answered \
+                                  503 rate_limit_unavailable until it is back";
+
 #[derive(Serialize)]
 struct Status<'a> {
     status: &'a str,
@@ -31,7 +34,11 @@ async fn healthz() -> Reply {
 /// The process can serve; if not, 503 says why.
 async fn readyz(state: web::Data<HttpState>) -> Reply {
     let health = state.services.health();
-    match health.ready().await {
+    let ready = match health.ready().await {
+        Ok(()) if !state.limits.are_known() => Err(REDIS_OUT_OF_REACH.to_owned()),
+        said => said,
+    };
+    match ready {
         Ok(()) => reply::ok(&Status {
             status: "ready",
             reason: None,

@@ -12,6 +12,7 @@ use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
+use offhook_ratelimit::RedisStore;
 use offhook_services::documents::InProcess;
 use offhook_services::objects::Objects;
 use offhook_services::store::mint;
@@ -69,6 +70,8 @@ pub(crate) struct Setup {
     pub(crate) calls: CallSettings,
     /// What asks the models that agents name by `llm.endpoint`.
     pub(crate) custom_models: Option<GuardedClient>,
+    /// The Redis that counts; without one, this process does.
+    pub(crate) redis: Option<String>,
 }
 
 impl Default for Setup {
@@ -90,6 +93,7 @@ impl Default for Setup {
             database: None,
             calls: CallSettings::default(),
             custom_models: None,
+            redis: None,
         }
     }
 }
@@ -132,11 +136,11 @@ impl TestApp {
             calls: setup.calls,
         }))
         .with_voice_libraries(setup.voice_libraries);
-        let state = HttpState::new(
-            services.clone(),
-            RateLimits::new(setup.limits),
-            setup.config,
-        );
+        let limits = match setup.redis {
+            Some(url) => RateLimits::shared(must(RedisStore::connect(&url)), setup.limits),
+            None => RateLimits::new(setup.limits),
+        };
+        let state = HttpState::new(services.clone(), limits, setup.config);
         let listener = must(TcpListener::bind("127.0.0.1:0"));
         let address = must(listener.local_addr());
         let server = must(offhook_http::serve(listener, state.clone(), 1));

@@ -178,6 +178,36 @@ async fn every_operation_counts_for_the_address_and_for_the_account() {
     app.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_redis_every_operation_is_refused_and_tells_when_to_come_back() {
+    let app = TestApp::with(Setup {
+        // Nobody listens there.
+        redis: Some("redis://127.0.0.1:1".to_owned()),
+        ..Setup::default()
+    })
+    .await;
+    for operation in all() {
+        let answer = operation.request(&app, NOBODY).key(&app.token).send().await;
+        let message = answer.assert_error(503, "rate_limit_unavailable");
+        assert!(message.contains("Nothing was done"), "{message}");
+        assert_eq!(answer.number("retry-after"), 5);
+        for name in ["limit", "remaining", "reset"] {
+            let header = answer.header(&format!("x-ratelimit-{name}"));
+            assert_eq!(header, None, "{}", operation.id);
+        }
+    }
+    // A path of no operation too, but not what is outside the interface.
+    let unknown = app.get("/v1/nothing").send().await;
+    unknown.assert_error(503, "rate_limit_unavailable");
+    app.bare("GET", "/healthz").send().await.assert(200);
+    app.bare("OPTIONS", "/v1/me").send().await.assert(405);
+    let ready = app.bare("GET", "/readyz").send().await.assert(503);
+    assert_eq!(ready["status"], "unavailable");
+    let reason = ready["reason"].as_str().unwrap_or_default();
+    assert!(reason.starts_with("Redis is out of reach"), "{reason}");
+    app.close().await;
+}
+
 /// Drops every table but these.
 fn drop_tables(database: &TestDatabase, kept: &[&str]) {
     let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/sqlite");

@@ -105,3 +105,82 @@ async fn a_request_refused_by_the_address_takes_no_token_of_the_account() {
     assert_eq!(app.clock.now(), now);
     app.close().await;
 }
+
+mod with_redis {
+    use std::time::Instant;
+
+    use offhook_testkit::{RedisServer, TestDatabase};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs Redis: just test"]
+    async fn two_processes_share_an_account_and_an_address_and_speak_of_the_same_bucket() {
+        let redis = RedisServer::start().await;
+        let database = TestDatabase::sqlite();
+        let start = async || {
+            TestApp::with(Setup {
+                limits: LimitSettings {
+                    ip_per_minute: 300,
+                    call_ip_per_minute: 4,
+                    ..LimitSettings::default()
+                },
+                plan: Plan::Pro,
+                database: Some(database.clone()),
+                redis: Some(redis.url()),
+                ..Setup::default()
+            })
+            .await
+        };
+        let (first, second) = (start().await, start().await);
+        // Their clocks stand still, and are a day apart: the server's counts.
+        second.clock.advance(Duration::from_secs(86_400));
+        let began = Instant::now();
+        for turn in 0..10 {
+            let app = if turn % 2 == 0 { &first } else { &second };
+            let me = app.bare("GET", "/v1/me").key(&first.token).send().await;
+            let remaining = me.number("x-ratelimit-remaining");
+            let refilled = i64::try_from(began.elapsed().as_millis() / 1_500).unwrap_or(0);
+            assert!(
+                (39 - turn..=39 - turn + refilled).contains(&remaining),
+                "{me:?}"
+            );
+            assert_eq!(me.assert(200)["rate_limit"]["remaining"], remaining);
+        }
+        let mut placed = Vec::new();
+        for turn in 0..6 {
+            let app = if turn % 2 == 0 { &first } else { &second };
+            let call = app.bare("POST", "/v1/calls").key(&first.token).json("{}");
+            placed.push(call.send().await.status);
+        }
+        let admitted = placed.iter().filter(|status| **status == 400).count();
+        // A minute may end meanwhile.
+        assert!(admitted == 4 || admitted == 6, "{placed:?}");
+        first.close().await;
+        second.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs Redis: just test"]
+    async fn a_redis_that_dies_is_waited_for_by_the_clients_and_back_within_a_second() {
+        let mut redis = RedisServer::start().await;
+        let app = TestApp::with(Setup {
+            redis: Some(redis.url()),
+            ..Setup::default()
+        })
+        .await;
+        app.get("/v1/me").send().await.assert(200);
+        redis.kill();
+        let refused = app.get("/v1/me").send().await;
+        refused.assert_error(503, "rate_limit_unavailable");
+        assert_eq!(refused.number("retry-after"), 5);
+        assert_eq!(refused.header("x-ratelimit-limit"), None);
+        redis.start_again().await;
+        let began = Instant::now();
+        while app.get("/v1/me").send().await.status != 200 {
+            assert!(began.elapsed() < Duration::from_secs(1), "not back");
+        }
+        app.bare("GET", "/readyz").send().await.assert(200);
+        app.close().await;
+    }
+}

@@ -1,0 +1,140 @@
+//! One limiter over whichever store counts.
+
+use std::fmt;
+
+use crate::gcra::{Decision, Quota};
+use crate::key::Key;
+use crate::memory::{BucketAndWindow, MemoryStore};
+#[cfg(feature = "redis")]
+use crate::redis::RedisStore;
+use crate::window::WindowDecision;
+
+/// Counts clients in this process, or in a Redis that several processes share. The rules are the same.
+#[derive(Debug)]
+pub enum Limiter {
+    /// One process counts for itself. It is never out of reach.
+    Memory(MemoryStore),
+    /// Several processes count together.
+    #[cfg(feature = "redis")]
+    Redis(RedisStore),
+}
+
+/// An answer, and when it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timed<T> {
+    /// What the store said.
+    pub answer: T,
+    /// The Unix microsecond at which it was said, by the clock that the answer's times are of: the caller's for a store
+    /// in memory, the server's for Redis.
+    pub now_us: i64,
+}
+
+/// The store is out of reach or too slow. Nobody knows whether the request may pass, so it may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unavailable;
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the store of the rate limits is out of reach")
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+impl Limiter {
+    /// Takes a token from the bucket of `key`, if it holds one: see [`MemoryStore::take`]. `now_us` is the caller's time,
+    /// for a store without a clock of its own.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the store was not reached in time. It may have taken the token.
+    pub async fn take(
+        &self,
+        key: Key,
+        quota: Quota,
+        now_us: i64,
+    ) -> Result<Timed<Decision>, Unavailable> {
+        match self {
+            Self::Memory(store) => Ok(Timed::at(now_us, store.take(key, quota, now_us))),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.take(key, quota).await,
+        }
+    }
+
+    /// Counts a request in the present Unix minute of `key`: see [`MemoryStore::take_window`].
+    ///
+    /// # Errors
+    /// As [`Limiter::take`].
+    pub async fn take_window(
+        &self,
+        key: Key,
+        limit: u32,
+        now_us: i64,
+    ) -> Result<Timed<WindowDecision>, Unavailable> {
+        match self {
+            Self::Memory(store) => Ok(Timed::at(now_us, store.take_window(key, limit, now_us))),
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.take_window(key, limit).await,
+        }
+    }
+
+    /// Both in one step: see [`MemoryStore::take_bucket_and_window`].
+    ///
+    /// # Errors
+    /// As [`Limiter::take`].
+    pub async fn take_bucket_and_window(
+        &self,
+        key: Key,
+        quota: Quota,
+        limit: u32,
+        now_us: i64,
+    ) -> Result<Timed<BucketAndWindow>, Unavailable> {
+        match self {
+            Self::Memory(store) => {
+                let both = store.take_bucket_and_window(key, quota, limit, now_us);
+                Ok(Timed::at(now_us, both))
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.take_bucket_and_window(key, quota, limit).await,
+        }
+    }
+
+    /// Whether requests can be counted: `false` while a shared store is out of reach.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        match self {
+            Self::Memory(_) => true,
+            #[cfg(feature = "redis")]
+            Self::Redis(store) => store.is_reachable(),
+        }
+    }
+}
+
+impl<T> Timed<T> {
+    pub(crate) const fn at(now_us: i64, answer: T) -> Self {
+        Self { answer, now_us }
+    }
+}
+
+impl Timed<Decision> {
+    /// `Retry-After` of a refused request.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> u64 {
+        self.answer.retry_after_seconds(self.now_us)
+    }
+}
+
+impl Timed<WindowDecision> {
+    /// `Retry-After` of a refused request, 1 to 60.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> u64 {
+        self.answer.retry_after_seconds(self.now_us)
+    }
+}
+
+impl Timed<BucketAndWindow> {
+    /// `Retry-After` of a refused request: until the one that refused may admit again.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> u64 {
+        self.answer.retry_after_seconds(self.now_us)
+    }
+}

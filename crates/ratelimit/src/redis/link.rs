@@ -1,0 +1,363 @@
+//! The connection: made in the background, shared by all checks, given up when it does not answer.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::aio::{MultiplexedConnection, SendError};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _,
+    ProtocolVersion, PushInfo, PushKind, RedisError, RedisResult, ServerErrorKind, Value,
+};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::scripts::Script;
+use crate::MAX_PER_MINUTE;
+use crate::gcra::Quota;
+use crate::limiter::Unavailable;
+
+/// How long a check may last, with the wait for a connection that is being made.
+#[cfg(not(test))]
+const LIMIT: Duration = Duration::from_millis(100);
+/// The rules are tested on machines that may be busy; the limit is tested from outside.
+#[cfg(test)]
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// So many failures in a row, and the connection is given up.
+const FAILURES: u32 = 5;
+
+/// How long a connection may take to be made and to answer for the first time, and the pause before another is tried:
+/// together well below the second within which Redis's return must be noticed.
+const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a connection is asked whether it still answers, and how often once it has not.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+const DOUBTFUL_HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Checks that may be waiting to be written.
+const PIPELINE: usize = 1024;
+
+/// A client of the server that `url` names.
+pub(super) fn client(url: &str) -> Result<Client, String> {
+    // The library's reasons tell what is wrong with the URL, not what stands in it.
+    let said = |error: RedisError| error.to_string();
+    let info = url.into_connection_info().map_err(said)?;
+    // RESP3 tells of a lost connection at once. Small commands must not wait for more.
+    let settings = info.redis_settings().clone();
+    let info = info
+        .set_redis_settings(settings.set_protocol(ProtocolVersion::RESP3))
+        .set_tcp_settings(TcpSettings::default().set_nodelay(true));
+    Client::open(info).map_err(said)
+}
+
+/// The connection to one server.
+pub(super) struct Link {
+    shared: Arc<Shared>,
+    keeper: JoinHandle<()>,
+}
+
+struct Shared {
+    client: Client,
+    clock: &'static str,
+    state: watch::Sender<State>,
+    /// Failures since the last answer.
+    failures: AtomicU32,
+    /// Whether the log says that the server is out of reach.
+    told: AtomicBool,
+}
+
+#[derive(Clone)]
+enum State {
+    /// Being made, and nothing speaks against it: checks wait.
+    Connecting,
+    Up(Arc<Connected>),
+    /// Out of reach: checks fail at once.
+    Down,
+}
+
+struct Connected {
+    /// Which connection this is, so that a late failure of an earlier one does not count against it.
+    number: u64,
+    connection: MultiplexedConnection,
+    /// The scripts' names on the server.
+    digests: [String; Script::ALL.len()],
+    clock: &'static str,
+}
+
+impl Link {
+    /// Connects and keeps connected, until this is dropped.
+    pub(super) fn keep(client: Client, clock: &'static str) -> Self {
+        let shared = Arc::new(Shared {
+            client,
+            clock,
+            state: watch::Sender::new(State::Connecting),
+            failures: AtomicU32::new(0),
+            told: AtomicBool::new(false),
+        });
+        Self {
+            keeper: tokio::spawn(keep(shared.clone())),
+            shared,
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        matches!(*self.shared.state.borrow(), State::Up(_))
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        matches!(*self.shared.state.borrow(), State::Down)
+    }
+
+    /// Runs a script.
+    pub(super) async fn ask<T: FromRedisValue>(
+        &self,
+        script: Script,
+        keys: &[&str],
+        numbers: &[i64],
+    ) -> Result<T, Unavailable> {
+        let deadline = Instant::now() + LIMIT;
+        let connected = self.shared.connected(deadline).await.ok_or(Unavailable)?;
+        let asked = connected.run(script, keys, numbers);
+        let answered = timeout_at(deadline, asked).await;
+        self.shared
+            .judge(connected.number, answered.ok())
+            .ok_or(Unavailable)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl Shared {
+    /// The connection, as soon as there is one.
+    async fn connected(&self, deadline: Instant) -> Option<Arc<Connected>> {
+        let state = self.state.borrow().clone();
+        match state {
+            State::Up(connected) => return Some(connected),
+            State::Down => return None,
+            State::Connecting => {}
+        }
+        let mut state = self.state.subscribe();
+        let decided = state.wait_for(|state| !matches!(state, State::Connecting));
+        match timeout_at(deadline, decided).await.ok()?.ok()?.clone() {
+            State::Up(connected) => Some(connected),
+            State::Connecting | State::Down => None,
+        }
+    }
+
+    /// Counts what became of a question on connection `number`; `None` is no answer in time.
+    fn judge<T>(&self, number: u64, answered: Option<RedisResult<T>>) -> Option<T> {
+        let (lost, why) = match answered {
+            Some(Ok(answer)) => {
+                if self.failures.load(Ordering::Relaxed) > 0 {
+                    self.failures.store(0, Ordering::Relaxed);
+                }
+                return Some(answer);
+            }
+            Some(Err(error)) => (is_lost(&error), error.to_string()),
+            None => (false, "no answer within 100 ms".to_owned()),
+        };
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if failures >= FAILURES {
+            self.leave(number, State::Down);
+            self.tell(&why);
+        } else if lost {
+            self.leave(number, State::Connecting);
+        }
+        None
+    }
+
+    /// Gives up connection `number`, if it is still the one.
+    fn leave(&self, number: u64, state: State) {
+        self.state.send_if_modified(|current| {
+            let is_it = matches!(current, State::Up(connected) if connected.number == number);
+            if is_it {
+                *current = state;
+            }
+            is_it
+        });
+    }
+
+    fn up(&self, connected: Arc<Connected>) {
+        self.failures.store(0, Ordering::Relaxed);
+        self.state.send_replace(State::Up(connected));
+        if self.told.swap(false, Ordering::Relaxed) {
+            tracing::info!("Redis answers again: requests are counted and served");
+        }
+    }
+
+    fn down(&self, why: &str) {
+        self.state.send_replace(State::Down);
+        self.tell(why);
+    }
+
+    /// Once an outage.
+    fn tell(&self, why: &str) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                why,
+                "Redis is out of reach: requests cannot be counted and are refused until it is back"
+            );
+        }
+    }
+}
+
+fn is_lost(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_connection_dropped() || error.is_unrecoverable_error()
+}
+
+/// Makes a connection whenever there is none.
+async fn keep(shared: Arc<Shared>) {
+    let mut is_advised = false;
+    for number in 1.. {
+        match timeout(CONNECT_LIMIT, Connected::open(&shared, number)).await {
+            Ok(Ok(connected)) => {
+                let connected = Arc::new(connected);
+                shared.up(connected.clone());
+                if !is_advised {
+                    is_advised = connected.advise().await;
+                }
+                watch_over(&shared, &connected).await;
+                continue;
+            }
+            Ok(Err(error)) => shared.down(&error.to_string()),
+            Err(_) => shared.down("no connection within 500 ms"),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Returns when the connection has been given up.
+async fn watch_over(shared: &Shared, connected: &Connected) {
+    let mut state = shared.state.subscribe();
+    let is_it = |state: &State| matches!(state, State::Up(one) if one.number == connected.number);
+    let mut given_up = pin!(state.wait_for(|state| !is_it(state)));
+    loop {
+        let pause = match shared.failures.load(Ordering::Relaxed) {
+            0 => HEARTBEAT,
+            _ => DOUBTFUL_HEARTBEAT,
+        };
+        if timeout(pause, &mut given_up).await.is_ok() {
+            return;
+        }
+        let beat = timeout(LIMIT, connected.ping()).await;
+        shared.judge(connected.number, beat.ok());
+    }
+}
+
+impl Connected {
+    /// Connects, loads the scripts and makes a check, as requests will.
+    async fn open(shared: &Arc<Shared>, number: u64) -> RedisResult<Self> {
+        let listener = Arc::downgrade(shared);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(PIPELINE)
+            .set_push_sender(move |push: PushInfo| {
+                hear(&listener, number, &push);
+                Ok::<(), SendError>(())
+            });
+        let client = &shared.client;
+        let mut connection = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
+        let mut load = redis::pipe();
+        for script in Script::ALL {
+            load.cmd("SCRIPT")
+                .arg("LOAD")
+                .arg(script.source(shared.clock));
+        }
+        let connected = Self {
+            number,
+            digests: load.query_async(&mut connection).await?,
+            connection,
+            clock: shared.clock,
+        };
+        connected.try_out().await?;
+        Ok(connected)
+    }
+
+    /// A check of nobody: the server may be loading its data, or not be written to.
+    async fn try_out(&self) -> RedisResult<()> {
+        let quota = Quota::per_minute(MAX_PER_MINUTE);
+        let numbers = [quota.interval_us(), quota.refill_us(), 0];
+        let key = "ratelimit:{nobody}:b";
+        self.run::<Value>(Script::Take, &[key], &numbers).await?;
+        Ok(())
+    }
+
+    async fn run<T: FromRedisValue>(
+        &self,
+        script: Script,
+        keys: &[&str],
+        numbers: &[i64],
+    ) -> RedisResult<T> {
+        let digest = &self.digests[script as usize];
+        let command = |name, script: &str| {
+            let mut command = Cmd::with_capacity(
+                3 + keys.len() + numbers.len(),
+                128 + 48 * keys.len() + script.len(),
+            );
+            command.arg(name).arg(script).arg(keys.len());
+            command.arg(keys).arg(numbers);
+            command
+        };
+        let mut connection = self.connection.clone();
+        let said = command("EVALSHA", digest)
+            .query_async(&mut connection)
+            .await;
+        match said {
+            // The server has forgotten its scripts: it has not run one, and learns this one as it does.
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                command("EVAL", &script.source(self.clock))
+                    .query_async(&mut connection)
+                    .await
+            }
+            said => said,
+        }
+    }
+
+    async fn ping(&self) -> RedisResult<()> {
+        let mut connection = self.connection.clone();
+        redis::cmd("PING").exec_async(&mut connection).await
+    }
+
+    /// Warns of a server that may forget clients; whether it could be asked.
+    async fn advise(&self) -> bool {
+        let mut connection = self.connection.clone();
+        let mut info = redis::cmd("INFO");
+        let asked = info.arg("memory").query_async(&mut connection);
+        let Ok(Ok(info)) = timeout(LIMIT, asked).await else {
+            return false;
+        };
+        let info: String = info;
+        let policy = info
+            .lines()
+            .find_map(|line| line.strip_prefix("maxmemory_policy:"));
+        if let Some(policy) = policy.filter(|policy| *policy != "noeviction") {
+            tracing::warn!(
+                policy,
+                "Redis may drop counts when its memory is full, and clients would exceed their limits: set its \
+                 `maxmemory-policy` to noeviction"
+            );
+        }
+        true
+    }
+}
+
+/// What the server, or the library in its place, says unasked.
+fn hear(shared: &Weak<Shared>, number: u64, push: &PushInfo) {
+    if push.kind == PushKind::Disconnection
+        && let Some(shared) = shared.upgrade()
+    {
+        shared.leave(number, State::Connecting);
+    }
+}

@@ -1,0 +1,168 @@
+//! What Redis need not be asked again.
+//!
+//! A bucket that has refused refuses until its next token, whoever asks and on whichever node: until then the answer is
+//! known. It is kept by the monotonic clock, from the moment the question was asked, so it never outlasts the truth.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::gcra::{Decision, Quota};
+use crate::key::Key;
+use crate::limiter::Timed;
+
+const SHARDS: usize = 16;
+
+/// Refusals that a shard holds in each of its two generations; all together some 10 MiB.
+const PER_GENERATION: usize = 4096;
+
+/// No bucket's next token is further away.
+const LONGEST: Duration = Duration::from_secs(61);
+
+/// The refusals of the last minute, as many as there is room for. One that is lost costs a question.
+pub(super) struct Refusals {
+    shards: [Mutex<Shard>; SHARDS],
+    hasher: RandomState,
+}
+
+#[derive(Default)]
+struct Shard {
+    young: HashMap<Key, Refusal>,
+    old: HashMap<Key, Refusal>,
+    turned: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Refusal {
+    quota: Quota,
+    said: Timed<Decision>,
+    asked: Instant,
+}
+
+impl Refusals {
+    /// The refusal of `key` under this quota that still holds, in the store's time as it is now.
+    pub(super) fn find(&self, key: Key, quota: Quota, now: Instant) -> Option<Timed<Decision>> {
+        let shard = self.shard(key);
+        let refusal = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
+        if refusal.quota != quota {
+            return None;
+        }
+        let passed_us = i64::try_from(now.duration_since(refusal.asked).as_micros()).ok()?;
+        let now_us = refusal.said.now_us.saturating_add(passed_us);
+        (now_us < refusal.said.answer.next_us).then(|| Timed::at(now_us, refusal.said.answer))
+    }
+
+    /// Remembers an answer to what was asked at `asked`, if it is a refusal.
+    pub(super) fn remember(&self, key: Key, quota: Quota, said: Timed<Decision>, asked: Instant) {
+        if said.answer.allowed {
+            return;
+        }
+        let mut shard = self.shard(key);
+        let is_due = shard
+            .turned
+            .is_none_or(|turned| asked.duration_since(turned) >= LONGEST);
+        if is_due || shard.young.len() >= PER_GENERATION {
+            shard.old = std::mem::take(&mut shard.young);
+            shard.turned = Some(asked);
+        }
+        let refusal = Refusal { quota, said, asked };
+        shard.young.insert(key, refusal);
+    }
+
+    fn shard(&self, key: Key) -> std::sync::MutexGuard<'_, Shard> {
+        let number = self.hasher.hash_one(key) as usize % SHARDS;
+        self.shards[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gcra;
+
+    const NOW: i64 = 1_777_573_931_123_456;
+    const ONE: Quota = Quota::per_minute(1);
+
+    fn client(number: u32) -> Key {
+        Key::account(u128::from(number).to_be_bytes())
+    }
+
+    fn refused(quota: Quota) -> Timed<Decision> {
+        let refused = gcra::decide(Some(i64::MAX), quota, NOW);
+        assert!(!refused.allowed);
+        Timed::at(NOW, refused)
+    }
+
+    #[test]
+    fn a_refusal_holds_exactly_until_the_next_token() {
+        let (refusals, asked) = (Refusals::default(), Instant::now());
+        let quota = Quota::per_minute(10);
+        refusals.remember(client(1), quota, refused(quota), asked);
+        let after = |us| refusals.find(client(1), quota, asked + Duration::from_micros(us));
+        let found = after(1_500_000).unwrap();
+        assert_eq!(found.now_us, NOW + 1_500_000);
+        assert_eq!(found.retry_after_seconds(), 5);
+        assert_eq!(found.answer, refused(quota).answer);
+        assert!(after(5_999_999).is_some());
+        assert_eq!(after(6_000_000), None);
+        assert_eq!(refusals.find(client(2), quota, asked), None);
+    }
+
+    #[test]
+    fn another_quota_is_asked_for() {
+        let (refusals, asked) = (Refusals::default(), Instant::now());
+        refusals.remember(client(1), ONE, refused(ONE), asked);
+        assert_eq!(refusals.find(client(1), Quota::per_minute(2), asked), None);
+        assert!(refusals.find(client(1), ONE, asked).is_some());
+    }
+
+    #[test]
+    fn an_admission_is_not_remembered() {
+        let (refusals, asked) = (Refusals::default(), Instant::now());
+        let admitted = Timed::at(NOW, gcra::decide(None, ONE, NOW));
+        refusals.remember(client(1), ONE, admitted, asked);
+        assert_eq!(refusals.find(client(1), ONE, asked), None);
+    }
+
+    #[test]
+    fn however_many_are_refused_there_is_an_end_to_what_is_kept() {
+        let (refusals, asked) = (Refusals::default(), Instant::now());
+        for number in 0..500_000 {
+            refusals.remember(client(number), ONE, refused(ONE), asked);
+        }
+        let kept: usize = refusals
+            .shards
+            .iter()
+            .map(|shard| shard.lock().unwrap())
+            .map(|shard| shard.young.len() + shard.old.len())
+            .sum();
+        assert!(kept <= 2 * SHARDS * PER_GENERATION, "{kept}");
+        assert!(refusals.find(client(499_999), ONE, asked).is_some());
+        // Generations that have nothing to say any more go with time.
+        for number in 0..1_000 {
+            for round in 1..=2 {
+                let later = asked + round * LONGEST;
+                refusals.remember(client(number), ONE, refused(ONE), later);
+            }
+        }
+        let kept: usize = refusals
+            .shards
+            .iter()
+            .map(|shard| shard.lock().unwrap())
+            .map(|shard| shard.young.len() + shard.old.len())
+            .sum();
+        assert!(kept <= 2_000, "{kept}");
+    }
+}
