@@ -12,6 +12,7 @@ mod pages;
 mod paging;
 mod posts;
 mod process;
+mod redis;
 mod resources;
 mod usage;
 mod voices;
@@ -30,6 +31,8 @@ use crate::report::Report;
 pub(crate) struct Bench {
     /// A maintenance database of the PostgreSQL server.
     pub(crate) postgres: String,
+    /// A Redis of its own.
+    pub(crate) redis: Option<String>,
     /// The release binary.
     pub(crate) binary: PathBuf,
     /// The only database to measure on.
@@ -59,8 +62,9 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 16] = [
+const ALL: [&str; 17] = [
     "limits",
+    "redis",
     "lists",
     "posts",
     "pages",
@@ -106,6 +110,7 @@ async fn measure(
         }
         match figure {
             "limits" => limits::run(bench, report).await?,
+            "redis" => redis::run(bench, report).await?,
             "lists" => lists::run(bench, report).await?,
             "posts" => posts::run(bench, report).await?,
             "pages" => pages::run(bench, report).await?,

@@ -25,12 +25,15 @@ use report::Report;
 /// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The figures to measure: limits, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, dead,
+    /// The figures to measure: limits, redis, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, dead,
     /// drain, backlog, nodes, crowd, process. None: all of them.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
     postgres: String,
+    /// A Redis that nothing else uses, for the figure of that name.
+    #[arg(long, env = service::REDIS, hide_env_values = true)]
+    redis: Option<String>,
     /// The release binary.
     #[arg(
         long,
@@ -63,6 +66,7 @@ fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let bench = figures::Bench {
         postgres: arguments.postgres,
+        redis: arguments.redis,
         binary: arguments.binary,
         only: arguments.database,
         seconds: arguments.seconds,

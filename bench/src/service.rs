@@ -11,7 +11,7 @@ use offhook_domain::{Clock as _, Plan, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{ModelRegistry, SimulatedLegacy};
-use offhook_ratelimit::MAX_PER_MINUTE;
+use offhook_ratelimit::{MAX_PER_MINUTE, RedisStore};
 use offhook_services::objects::Objects;
 use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, mint};
@@ -22,6 +22,9 @@ use tracing_subscriber::EnvFilter;
 use crate::bare;
 use crate::child::parent_is_gone;
 use crate::database::Place;
+
+/// Names the Redis of the benchmark.
+pub(crate) const REDIS: &str = "OFFHOOK_BENCH_REDIS";
 
 /// How fast the simulated people are.
 const SPEED: f64 = 1.0;
@@ -43,6 +46,8 @@ pub(crate) struct Ports {
     pub(crate) limited: SocketAddr,
     /// Without limits.
     pub(crate) unlimited: SocketAddr,
+    /// With limits too large to refuse anything, counted in Redis if there is one.
+    pub(crate) shared: Option<SocketAddr>,
     /// With limits that refuse everything.
     pub(crate) refusing: SocketAddr,
     /// The bare handlers.
@@ -80,10 +85,19 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
         enabled,
         ..LimitSettings::default()
     };
+    let in_memory = |limits| serve(&services, RateLimits::new(limits));
+    let in_redis = |url: String| -> anyhow::Result<SocketAddr> {
+        let store = RedisStore::connect(&url)?;
+        serve(
+            &services,
+            RateLimits::shared(store, limits(MAX_PER_MINUTE, true)),
+        )
+    };
     let ports = Ports {
-        limited: serve(&services, limits(MAX_PER_MINUTE, true))?,
-        unlimited: serve(&services, limits(MAX_PER_MINUTE, false))?,
-        refusing: serve(&services, limits(1, true))?,
+        limited: in_memory(limits(MAX_PER_MINUTE, true))?,
+        unlimited: in_memory(limits(MAX_PER_MINUTE, false))?,
+        shared: std::env::var(REDIS).ok().map(in_redis).transpose()?,
+        refusing: in_memory(limits(1, true))?,
         bare: serve_bare(store)?,
     };
     println!("{}", serde_json::to_string(&ports)?);
@@ -127,12 +141,8 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
     })?)
 }
 
-fn serve(services: &Services, limits: LimitSettings) -> anyhow::Result<SocketAddr> {
-    let state = HttpState::new(
-        services.clone(),
-        RateLimits::new(limits),
-        HttpConfig::default(),
-    );
+fn serve(services: &Services, limits: RateLimits) -> anyhow::Result<SocketAddr> {
+    let state = HttpState::new(services.clone(), limits, HttpConfig::default());
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     tokio::spawn(offhook_http::serve(listener, state, threads())?);

@@ -100,6 +100,15 @@ pub struct Server {
 impl Server {
     /// Starts a server and waits until it is ready.
     pub async fn start(options: Options) -> Self {
+        Self::start_until(options, "/readyz").await
+    }
+
+    /// Starts a server that need not become ready, and waits until it answers.
+    pub async fn start_unready(options: Options) -> Self {
+        Self::start_until(options, "/healthz").await
+    }
+
+    async fn start_until(options: Options, path: &str) -> Self {
         let directory = must("a directory", tempfile::tempdir());
         if options.database.is_shared() {
             let key = directory.path().join("key");
@@ -113,7 +122,7 @@ impl Server {
             child,
             directory,
         };
-        server.ready("/readyz").await;
+        server.ready(path).await;
         server
     }
 

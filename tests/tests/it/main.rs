@@ -32,6 +32,7 @@ mod outcomes;
 mod plan_changes;
 mod privacy;
 mod raw;
+mod redis;
 mod rekey;
 mod retries;
 mod statuses;

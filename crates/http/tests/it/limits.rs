@@ -138,6 +138,9 @@ mod with_redis {
         let began = Instant::now();
         for turn in 0..10 {
             let app = if turn % 2 == 0 { &first } else { &second };
+            // And one steps by an hour, to and fro.
+            let hour = if turn % 4 < 2 { 3_600 } else { -3_600 };
+            first.clock.step(hour * 1_000_000);
             let me = app.bare("GET", "/v1/me").key(&first.token).send().await;
             let remaining = me.number("x-ratelimit-remaining");
             let refilled = i64::try_from(began.elapsed().as_millis() / 1_500).unwrap_or(0);

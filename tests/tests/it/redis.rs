@@ -1,0 +1,221 @@
+//! Several processes that count together (decisions 4.4 and 4.5), and what they do while they cannot.
+
+mod on_postgres {
+    use std::time::{Duration, Instant};
+
+    use offhook_testkit::RedisServer;
+    use offhook_tests::{Account, Client, Database, Options, Server, eventually, must};
+    use serde_json::json;
+
+    /// A check lasts 100 ms at most, and a request has two; the rest is for a busy machine.
+    const NO_HANG: Duration = Duration::from_millis(1_000);
+
+    /// "recovers by itself within a second of Redis's return".
+    const RECOVERY: Duration = Duration::from_secs(1);
+
+    fn options(database: &Database, redis: &RedisServer) -> Options {
+        Options::on(database.clone()).set("redis_url", redis.url())
+    }
+
+    /// The same client at another server.
+    fn at(server: &Server, account: &Account) -> Client {
+        server.client().with_key(&account.token)
+    }
+
+    /// How many of `each` requests to each of two servers, all under way at once, were not refused.
+    async fn admitted(clients: [Client; 2], each: usize, target: &'static str) -> i64 {
+        let mut under_way = tokio::task::JoinSet::new();
+        for number in 0..2 * each {
+            let client = clients[number % 2].clone();
+            under_way.spawn(async move { client.get(target).send().await.status });
+        }
+        let statuses = under_way.join_all().await;
+        let others = statuses
+            .iter()
+            .filter(|status| ![200, 404, 429].contains(*status));
+        assert_eq!(others.count(), 0, "{statuses:?}");
+        i64::try_from(statuses.iter().filter(|status| **status != 429).count()).unwrap_or(0)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn two_servers_together_admit_exactly_the_limit_of_a_key_and_of_an_address() {
+        let (database, redis) = (Database::postgres().await, RedisServer::start().await);
+        let options = options(&database, &redis)
+            .set("plans.starter.requests_per_minute", 20)
+            .set("limits.ip_per_minute", 300)
+            .default_of("limits.call_ip_per_minute");
+        let first = Server::start(options.clone()).await;
+        let second = Server::start(options).await;
+        let account = first.account("starter").await;
+        let (here, there) = (at(&first, &account), at(&second, &account));
+
+        // A token of the account comes every 3 s, one of the address every 200 ms.
+        let began = Instant::now();
+        let spent = admitted([here.clone(), there.clone()], 40, "/v1/calls/call_x").await;
+        let refilled = i64::try_from(began.elapsed().as_secs() / 3).unwrap_or(0);
+        assert!(
+            (20..=20 + refilled).contains(&spent),
+            "{spent} of the account's 20"
+        );
+        for client in [&here, &there] {
+            let refused = client.get("/v1/me").send().await;
+            refused.assert_error(429, "rate_limit_exceeded");
+            assert_eq!(refused.number("x-ratelimit-remaining"), 0);
+        }
+
+        let bare = [first.client(), second.client()];
+        let so_far = 82;
+        let passed = so_far + admitted(bare, 200, "/v1/models?limit=1").await;
+        let refilled = i64::try_from(began.elapsed().as_millis() / 200).unwrap_or(0) + 1;
+        assert!(
+            (300..=300 + refilled).contains(&passed),
+            "{passed} of the address's 300"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn two_servers_together_admit_ten_calls_a_minute_from_an_address() {
+        let (database, redis) = (Database::postgres().await, RedisServer::start().await);
+        let options = options(&database, &redis).default_of("limits.call_ip_per_minute");
+        let first = Server::start(options.clone()).await;
+        let second = Server::start(options).await;
+        let account = first.account("scale").await;
+        let agent = account.agent().await;
+        let clients = [at(&first, &account), at(&second, &account)];
+        let body = json!({"agent_id": agent, "to": "+15005550001"}).to_string();
+        // A minute may end meanwhile; the next one then holds all.
+        for _ in 0..2 {
+            let minute = offhook_tests::unix_seconds() / 60;
+            let mut placed = 0;
+            for number in 0..16 {
+                let answer = clients[number % 2].post("/v1/calls", &body).send().await;
+                placed += usize::from(answer.status == 201);
+                assert!([201, 429].contains(&answer.status), "{answer:?}");
+            }
+            if offhook_tests::unix_seconds() / 60 == minute {
+                assert_eq!(placed, 10);
+                return;
+            }
+        }
+        panic!("sixteen requests took two minutes");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn without_its_redis_a_server_refuses_everything_and_is_back_within_a_second() {
+        let (database, mut redis) = (Database::postgres().await, RedisServer::start().await);
+        let server = Server::start(options(&database, &redis)).await;
+        let account = server.account("scale").await;
+        account.read("/v1/me").await;
+
+        let refuses = async || {
+            let began = Instant::now();
+            let answer = account.get("/v1/me").send().await;
+            assert!(began.elapsed() < NO_HANG, "{:?}", began.elapsed());
+            answer.assert_error(503, "rate_limit_unavailable");
+            assert_eq!(answer.number("retry-after"), 5);
+            assert_eq!(answer.header("x-ratelimit-limit"), None);
+        };
+        let returns = async |began: Instant| {
+            while account.get("/v1/me").send().await.status != 200 {
+                assert!(began.elapsed() < RECOVERY, "not back within a second");
+            }
+        };
+        redis.kill();
+        for _ in 0..20 {
+            refuses().await;
+        }
+        let ready = server.client().get("/readyz").send().await.assert(503);
+        assert_eq!(ready["status"], "unavailable");
+        server.client().get("/healthz").send().await.assert(200);
+        redis.start_again().await;
+        returns(Instant::now()).await;
+        server.client().get("/readyz").send().await.assert(200);
+
+        redis.freeze();
+        for _ in 0..20 {
+            refuses().await;
+        }
+        redis.thaw();
+        returns(Instant::now()).await;
+        let log = server.log();
+        assert_eq!(log.matches("Redis is out of reach").count(), 2, "{log}");
+        assert_eq!(log.matches("Redis answers again").count(), 2, "{log}");
+        assert_eq!(log.matches("ERROR").count(), 0, "{log}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_server_starts_without_its_redis_and_is_ready_once_that_is_there() {
+        let (database, mut redis) = (Database::postgres().await, RedisServer::start().await);
+        redis.kill();
+        let server = Server::start_unready(options(&database, &redis)).await;
+        let unready = server.client().get("/readyz").send().await.assert(503);
+        let reason = unready["reason"].as_str().unwrap_or_default();
+        assert!(
+            reason.starts_with("Redis is out of reach (redis_url)"),
+            "{reason}"
+        );
+        redis.start_again().await;
+        eventually("a server that is ready", RECOVERY, || async {
+            let ready = server.client().get("/readyz").send().await;
+            (ready.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn servers_that_do_not_count_together_are_not_ready_together() {
+        let (database, redis) = (Database::postgres().await, RedisServer::start().await);
+        let _first = Server::start(options(&database, &redis)).await;
+        let second = Server::start_unready(Options::on(database.clone())).await;
+        let lone = async || {
+            let unready = second.client().get("/readyz").send().await.assert(503);
+            let reason = unready["reason"].as_str().unwrap_or_default().to_owned();
+            reason.contains("without Redis (redis_url)").then_some(())
+        };
+        eventually("a reason that names Redis", Duration::from_secs(10), lone).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_redis_user_needs_few_rights_and_its_password_is_in_no_log() {
+        let (database, redis) = (Database::postgres().await, RedisServer::start().await);
+        let user = "ACL SETUSER offhook on >hunter2 +@connection +evalsha +eval +script|load +info +get +set +time \
+                    ~ratelimit:*";
+        let made = redis.say(user).await;
+        assert!(made.starts_with("+OK"), "{made}");
+        redis.say("CONFIG SET maxmemory-policy allkeys-lru").await;
+        let url = format!("redis://offhook:hunter2@{}/0", redis.address());
+        let server = Server::start(Options::on(database.clone()).set("redis_url", url)).await;
+        let account = server.account("scale").await;
+        account
+            .post("/v1/calls", "{}")
+            .send()
+            .await
+            .assert_error(400, "invalid_body");
+        let warned = || async { server.log().contains("maxmemory-policy").then_some(()) };
+        eventually(
+            "a warning of the eviction policy",
+            Duration::from_secs(5),
+            warned,
+        )
+        .await;
+        must(
+            "an end",
+            Ok::<_, ()>(redis.say("ACL SETUSER offhook off").await),
+        );
+        redis.say("CLIENT KILL USER offhook").await;
+        let refused = || async {
+            let answer = account.get("/v1/me").send().await;
+            (answer.status == 503).then_some(())
+        };
+        eventually("a refusal", Duration::from_secs(5), refused).await;
+        let log = server.log();
+        assert!(log.contains("Redis is out of reach"), "{log}");
+        assert!(!log.contains("hunter2"), "{log}");
+    }
+}
