@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(61);
 
 /// The refusals of the last minute, as many as there is room for. One that is lost costs a question.
 pub(super) struct Refusals {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
 }
 
@@ -81,7 +81,7 @@ impl Refusals {
 impl Default for Refusals {
     fn default() -> Self {
         Self {
-            shards: std::array::from_fn(|_| Mutex::default()),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
         }
     }
