@@ -181,8 +181,13 @@ impl Server {
 
     /// Kills the server and starts it again on the same data.
     pub async fn crash_and_restart(&mut self) {
+        self.crash_and_restart_with(&[]).await;
+    }
+
+    /// As [`Server::crash_and_restart`]; `variables` are added to its environment.
+    pub async fn crash_and_restart_with(&mut self, variables: &[(&str, &str)]) {
         must("a kill", self.child.kill().await);
-        self.start_again(&[]).await;
+        self.start_again(variables).await;
     }
 
     async fn ready(&mut self, path: &str) {

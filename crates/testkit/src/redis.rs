@@ -1,6 +1,7 @@
 //! A Redis of a test's own, to be killed and stopped at will.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -34,16 +35,45 @@ pub struct RedisServer {
 impl RedisServer {
     /// Starts one, and waits until it answers.
     pub async fn start() -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
-        let port = must("a free port", free).port();
+        let port = free_port();
         let directory = must("a directory", tempfile::tempdir());
         let server = Self {
             port,
-            child: spawn(port, &directory),
+            child: spawn(&["--port", &port.to_string()], &directory),
             directory,
         };
         server.answers().await;
         server
+    }
+
+    /// Starts one that speaks TLS alone, with a certificate and its key in PEM files. It may not answer yet, and can be
+    /// neither asked nor started again.
+    #[must_use]
+    pub fn start_tls(certificate: &Path, key: &Path) -> Self {
+        let port = free_port();
+        let directory = must("a directory", tempfile::tempdir());
+        let (text, certificate, key) = (
+            port.to_string(),
+            certificate.to_string_lossy(),
+            key.to_string_lossy(),
+        );
+        let arguments = [
+            "--port",
+            "0",
+            "--tls-port",
+            &text,
+            "--tls-cert-file",
+            &certificate,
+            "--tls-key-file",
+            &key,
+            "--tls-auth-clients",
+            "no",
+        ];
+        Self {
+            port,
+            child: spawn(&arguments, &directory),
+            directory,
+        }
     }
 
     /// Where it is.
@@ -66,7 +96,7 @@ impl RedisServer {
 
     /// Starts it again after it was killed, empty and on the same port; returns once it answers.
     pub async fn start_again(&mut self) {
-        self.child = spawn(self.port, &self.directory);
+        self.child = spawn(&["--port", &self.port.to_string()], &self.directory);
         self.answers().await;
     }
 
@@ -119,10 +149,15 @@ impl Drop for RedisServer {
     }
 }
 
-fn spawn(port: u16, directory: &TempDir) -> Child {
-    let port = port.to_string();
+fn free_port() -> u16 {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
+    must("a free port", free).port()
+}
+
+fn spawn(arguments: &[&str], directory: &TempDir) -> Child {
     let started = Command::new("redis-server")
-        .args(["--bind", "127.0.0.1", "--port", &port])
+        .args(["--bind", "127.0.0.1"])
+        .args(arguments)
         .args(["--save", "", "--appendonly", "no"])
         .arg("--dir")
         .arg(directory.path())

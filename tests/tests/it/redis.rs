@@ -7,6 +7,8 @@ mod on_postgres {
     use offhook_tests::{Account, Client, Database, Options, Server, eventually, must};
     use serde_json::json;
 
+    use crate::tls::write_pair;
+
     /// A check lasts 100 ms at most, and a request has two; the rest is for a busy machine.
     const NO_HANG: Duration = Duration::from_millis(1_000);
 
@@ -217,5 +219,31 @@ mod on_postgres {
         let log = server.log();
         assert!(log.contains("Redis is out of reach"), "{log}");
         assert!(!log.contains("hunter2"), "{log}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_redis_behind_tls_is_believed_by_its_certificate() {
+        let directory = must("a directory", tempfile::tempdir());
+        write_pair(directory.path());
+        let file = |name: &str| directory.path().join(name);
+        let redis = RedisServer::start_tls(&file("cert.pem"), &file("key.pem"));
+        let url = format!("rediss://localhost:{}", redis.address().port());
+        let options = Options::on(Database::Sqlite).set("redis_url", url);
+        let mut server = Server::start_unready(options).await;
+        let status = async |server: &Server| server.client().get("/readyz").send().await.status;
+        let doubted = || async { server.log().contains("Redis is out of reach").then_some(()) };
+        eventually("a doubt", Duration::from_secs(10), doubted).await;
+        assert_eq!(
+            status(&server).await,
+            503,
+            "a certificate that nobody vouches for"
+        );
+        let trusted = file("cert.pem").display().to_string();
+        let variables = [("SSL_CERT_FILE", trusted.as_str())];
+        server.crash_and_restart_with(&variables).await;
+        let ready = || async { (status(&server).await == 200).then_some(()) };
+        eventually("a server that is ready", Duration::from_secs(10), ready).await;
+        server.account("scale").await.read("/v1/me").await;
     }
 }

@@ -8,7 +8,7 @@ use offhook_tests::{Options, Server, both, exchange, must};
 use serde_json::{Value, json};
 
 /// A certificate for localhost and its key, as PEM files in `directory`; returns the certificate.
-fn write_pair(directory: &Path) -> rustls::pki_types::CertificateDer<'static> {
+pub(crate) fn write_pair(directory: &Path) -> rustls::pki_types::CertificateDer<'static> {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = must("a certificate", rcgen::generate_simple_self_signed(names));
     let files = [

@@ -65,8 +65,6 @@ struct Shared {
     client: Client,
     clock: &'static str,
     state: watch::Sender<State>,
-    /// Failures since the last answer.
-    failures: AtomicU32,
     /// Whether the log says that the server is out of reach.
     told: AtomicBool,
 }
@@ -81,9 +79,11 @@ enum State {
 }
 
 struct Connected {
-    /// Which connection this is, so that a late failure of an earlier one does not count against it.
+    /// Which connection this is: what becomes of an earlier one says nothing of it.
     number: u64,
     connection: MultiplexedConnection,
+    /// Failures since the last answer.
+    failures: AtomicU32,
     /// The scripts' names on the server.
     digests: [String; Script::ALL.len()],
     clock: &'static str,
@@ -96,7 +96,6 @@ impl Link {
             client,
             clock,
             state: watch::Sender::new(State::Connecting),
-            failures: AtomicU32::new(0),
             told: AtomicBool::new(false),
         });
         Self {
@@ -125,7 +124,7 @@ impl Link {
         let asked = connected.run(script, keys, numbers);
         let answered = timeout_at(deadline, asked).await;
         self.shared
-            .judge(connected.number, answered.ok())
+            .judge(&connected, answered.ok())
             .ok_or(Unavailable)
     }
 }
@@ -166,41 +165,41 @@ impl Shared {
         }
     }
 
-    /// Counts what became of a question on connection `number`; `None` is no answer in time.
-    fn judge<T>(&self, number: u64, answered: Option<RedisResult<T>>) -> Option<T> {
+    /// Counts what became of a question; `None` is no answer in time.
+    fn judge<T>(&self, connected: &Connected, answered: Option<RedisResult<T>>) -> Option<T> {
         let (lost, why) = match answered {
             Some(Ok(answer)) => {
-                if self.failures.load(Ordering::Relaxed) > 0 {
-                    self.failures.store(0, Ordering::Relaxed);
+                if connected.failures.load(Ordering::Relaxed) > 0 {
+                    connected.failures.store(0, Ordering::Relaxed);
                 }
                 return Some(answer);
             }
             Some(Err(error)) => (is_lost(&error), error.to_string()),
             None => (false, "no answer within 100 ms".to_owned()),
         };
-        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        let failures = connected.failures.fetch_add(1, Ordering::Relaxed) + 1;
         if failures >= FAILURES {
-            self.leave(number, State::Down);
-            self.tell(&why);
+            if self.leave(connected.number, State::Down) {
+                self.tell(&why);
+            }
         } else if lost {
-            self.leave(number, State::Connecting);
+            self.leave(connected.number, State::Connecting);
         }
         None
     }
 
-    /// Gives up connection `number`, if it is still the one.
-    fn leave(&self, number: u64, state: State) {
+    /// Gives up connection `number`; whether it was still the one.
+    fn leave(&self, number: u64, state: State) -> bool {
         self.state.send_if_modified(|current| {
             let is_it = matches!(current, State::Up(connected) if connected.number == number);
             if is_it {
                 *current = state;
             }
             is_it
-        });
+        })
     }
 
     fn up(&self, connected: Arc<Connected>) {
-        self.failures.store(0, Ordering::Relaxed);
         self.state.send_replace(State::Up(connected));
         if self.told.swap(false, Ordering::Relaxed) {
             tracing::info!("Redis answers again: requests are counted and served");
@@ -254,7 +253,7 @@ async fn watch_over(shared: &Shared, connected: &Connected) {
     let is_it = |state: &State| matches!(state, State::Up(one) if one.number == connected.number);
     let mut given_up = pin!(state.wait_for(|state| !is_it(state)));
     loop {
-        let pause = match shared.failures.load(Ordering::Relaxed) {
+        let pause = match connected.failures.load(Ordering::Relaxed) {
             0 => HEARTBEAT,
             _ => DOUBTFUL_HEARTBEAT,
         };
@@ -262,7 +261,7 @@ async fn watch_over(shared: &Shared, connected: &Connected) {
             return;
         }
         let beat = timeout(LIMIT, connected.ping()).await;
-        shared.judge(connected.number, beat.ok());
+        shared.judge(connected, beat.ok());
     }
 }
 
@@ -292,6 +291,7 @@ impl Connected {
             number,
             digests: load.query_async(&mut connection).await?,
             connection,
+            failures: AtomicU32::new(0),
             clock: shared.clock,
         };
         connected.try_out().await?;
