@@ -23,7 +23,8 @@ fn client() -> Key {
 }
 
 fn connect(url: &str) -> Arc<RedisStore> {
-    Arc::new(RedisStore::connect(url).unwrap())
+    let store = RedisStore::connect(url);
+    Arc::new(store.unwrap_or_else(|error| panic!("{url}: {error}")))
 }
 
 /// How long it takes until a check is answered, with checks all the while.
