@@ -6,6 +6,7 @@ mod on_postgres {
     use offhook_testkit::RedisServer;
     use offhook_tests::{Account, Client, Database, Options, Server, eventually, must};
     use serde_json::json;
+    use tempfile::TempDir;
 
     use crate::tls::write_pair;
 
@@ -17,6 +18,11 @@ mod on_postgres {
 
     fn options(database: &Database, redis: &RedisServer) -> Options {
         Options::on(database.clone()).set("redis_url", redis.url())
+    }
+
+    /// Options of servers that are to be ready beside each other, which takes files in common.
+    fn in_common(database: &Database, redis: &RedisServer, files: &TempDir) -> Options {
+        options(database, redis).set("storage.objects", files.path().display())
     }
 
     /// The same client at another server.
@@ -43,7 +49,8 @@ mod on_postgres {
     #[ignore = "needs PostgreSQL: just test"]
     async fn two_servers_together_admit_exactly_the_limit_of_a_key_and_of_an_address() {
         let (database, redis) = (Database::postgres().await, RedisServer::start().await);
-        let options = options(&database, &redis)
+        let files = must("a directory", tempfile::tempdir());
+        let options = in_common(&database, &redis, &files)
             .set("plans.starter.requests_per_minute", 20)
             .set("limits.ip_per_minute", 300)
             .default_of("limits.call_ip_per_minute");
@@ -80,7 +87,8 @@ mod on_postgres {
     #[ignore = "needs PostgreSQL: just test"]
     async fn two_servers_together_admit_ten_calls_a_minute_from_an_address() {
         let (database, redis) = (Database::postgres().await, RedisServer::start().await);
-        let options = options(&database, &redis).default_of("limits.call_ip_per_minute");
+        let files = must("a directory", tempfile::tempdir());
+        let options = in_common(&database, &redis, &files).default_of("limits.call_ip_per_minute");
         let first = Server::start(options.clone()).await;
         let second = Server::start(options).await;
         let account = first.account("scale").await;
