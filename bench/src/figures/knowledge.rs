@@ -4,13 +4,12 @@
 mod ingest;
 mod text;
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use anyhow::{anyhow, ensure};
 use offhook_domain::{AccountId, Clock as _, DocumentId, DocumentSource, DocumentStatus, Json};
 use offhook_services::{Services, SystemClock, bench_index};
-use offhook_storage::{BenchDocument, Document, Store};
+use offhook_storage::{BenchDocument, Document};
 
 use super::Bench;
 use crate::database::{Database, Kind};
@@ -97,15 +96,11 @@ impl Shelf {
         sql.fill(&database, &accounts).await?;
         let store = database.place.open().await?;
         let mut writer = Writer::new(7);
-        let (mut words, mut queries) = (HashMap::new(), Vec::new());
-        let mut number = 0;
+        let mut queries = Vec::new();
+        let (mut number, mut passages) = (0, 0);
         for other in 1..=OTHERS {
             let document = document(other, number, &writer.document(DOCUMENT));
-            let mut words = HashMap::new();
-            count_words(&document, &mut words);
             store.bench_documents(vec![document]).await?;
-            let words = words.into_iter().collect();
-            store.bench_words(account(other), words).await?;
             number += 1;
         }
         let every = (count / QUERIES as i64).max(1);
@@ -119,20 +114,20 @@ impl Shelf {
                 some.push(document(0, number, &text));
                 number += 1;
             }
-            for document in &some {
-                count_words(document, &mut words);
-            }
+            passages += (some.iter())
+                .map(|document| i64::from(document.document.chunks_count))
+                .sum::<i64>();
             store.bench_documents(some).await?;
+            while store.fold_words(SystemClock.now()).await? {}
         }
-        let passages = words.get("").copied().unwrap_or(0);
-        let words: Vec<(String, i64)> = words.into_iter().collect();
-        store_words(&store, words).await?;
         sql.settle(
             &database,
             &[
                 "knowledge_documents",
                 "knowledge_passages",
-                "knowledge_postings",
+                "knowledge_words",
+                "knowledge_indexed",
+                "knowledge_folded",
                 "knowledge_terms",
             ],
         )
@@ -173,13 +168,6 @@ impl Shelf {
     }
 }
 
-async fn store_words(store: &Store, words: Vec<(String, i64)>) -> anyhow::Result<()> {
-    for some in words.chunks(5_000) {
-        store.bench_words(account(0), some.to_vec()).await?;
-    }
-    Ok(())
-}
-
 fn account(number: i64) -> AccountId {
     AccountId::from_uuid(uuid(Of::Account, number))
 }
@@ -194,7 +182,7 @@ fn query(words: &str) -> anyhow::Result<Json> {
 }
 
 fn document(owner: i64, number: i64, text: &str) -> BenchDocument {
-    let (passages, postings) = bench_index(text);
+    let part = bench_index(text);
     let at = SystemClock.now();
     BenchDocument {
         document: Document {
@@ -207,22 +195,12 @@ fn document(owner: i64, number: i64, text: &str) -> BenchDocument {
             url: None,
             size_bytes: i64::try_from(text.len()).ok(),
             content_hash: None,
-            chunks_count: i32::try_from(passages.len()).unwrap_or(i32::MAX),
+            chunks_count: i32::try_from(part.passages.len()).unwrap_or(i32::MAX),
             status: DocumentStatus::Ready,
             error: None,
             created_at: at,
             updated_at: at,
         },
-        passages,
-        postings,
-    }
-}
-
-/// Adds a document's words to those of its account.
-fn count_words(document: &BenchDocument, words: &mut HashMap<String, i64>) {
-    let passages = i64::try_from(document.passages.len()).unwrap_or(0);
-    *words.entry(String::new()).or_default() += passages;
-    for posting in &document.postings {
-        *words.entry(posting.term.clone()).or_default() += posting.passages;
+        part,
     }
 }

@@ -8,6 +8,7 @@ mod folders;
 mod index;
 mod librarian;
 mod meaning;
+mod scores;
 mod search;
 mod selection;
 mod vectors;
@@ -43,12 +44,7 @@ const TEXT_AT_ONCE: i64 = 256;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 #[must_use]
-pub fn bench_index(
-    text: &str,
-) -> (
-    Vec<offhook_storage::NewPassage>,
-    Vec<offhook_storage::NewPosting>,
-) {
+pub fn bench_index(text: &str) -> offhook_storage::ReadPart {
     index::index(text)
 }
 

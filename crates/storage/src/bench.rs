@@ -10,8 +10,7 @@ use offhook_domain::{
 use crate::store::{Inner, read, write};
 use crate::{
     AgentFilter, BatchFilter, ConversationFilter, DeliveryFilter, Document, DocumentFilter,
-    LedgerFilter, LogFilter, NewCall, NewDocument, NewPassage, NewPosting, PageKey, Store,
-    StoreError, Verdict,
+    LedgerFilter, LogFilter, NewCall, NewDocument, PageKey, ReadPart, Store, StoreError, Verdict,
 };
 
 /// A list, its filters, and where its page goes on.
@@ -41,8 +40,7 @@ pub enum BenchList {
 #[derive(Debug)]
 pub struct BenchDocument {
     pub document: Document,
-    pub passages: Vec<NewPassage>,
-    pub postings: Vec<NewPosting>,
+    pub part: ReadPart,
 }
 
 impl Store {
@@ -154,45 +152,24 @@ impl Store {
         })
     }
 
-    /// Stores documents that are read already, in one transaction, by the statements that readers use; not what the
-    /// account's words come to.
+    /// Stores documents that are read already, in one transaction, by the statements that readers use.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[doc(hidden)]
     pub async fn bench_documents(&self, read: Vec<BenchDocument>) -> Result<(), StoreError> {
         write!(self, |conn| {
-            for BenchDocument {
-                document,
-                passages,
-                postings,
-            } in read
-            {
-                let (account, id) = (document.account_id, document.id);
+            for BenchDocument { document, part } in read {
+                let key = (document.account_id, document.id);
+                let (passages, at) = (document.chunks_count, document.created_at);
                 let new = NewDocument {
                     name_folded: document.name.clone(),
                     document,
                 };
                 queries::documents::insert(conn, new).await?;
-                dialect::insert_passages(conn, id, passages).await?;
-                dialect::insert_postings(conn, account, id, postings).await?;
+                queries::ingestion::insert_part(conn, key.1, part).await?;
+                queries::folds::enter(conn, key, passages, at).await?;
             }
-            Ok(Verdict::Commit(()))
-        })
-    }
-
-    /// Stores in how many of an account's passages its words are.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[doc(hidden)]
-    pub async fn bench_words(
-        &self,
-        account: AccountId,
-        counts: Vec<(String, i64)>,
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            dialect::add_terms(conn, account, &counts).await?;
             Ok(Verdict::Commit(()))
         })
     }

@@ -21,6 +21,7 @@ mod seal;
 mod sql;
 mod sqlite;
 mod store;
+mod words;
 
 #[cfg(feature = "bench")]
 #[doc(hidden)]

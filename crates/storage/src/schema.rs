@@ -201,12 +201,48 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
-    knowledge_postings (document_id, term) {
+    knowledge_words (document_id, last) {
         document_id -> sql::Uuid,
-        term -> Text,
+        last -> Text,
+        words -> Text,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_indexed (document_id) {
+        document_id -> sql::Uuid,
         account_id -> sql::Uuid,
-        impact -> Integer,
-        places -> Text,
+        passages -> BigInt,
+        fold -> Nullable<BigInt>,
+        is_folded -> Bool,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_folds (account_id) {
+        account_id -> sql::Uuid,
+        number -> BigInt,
+        upto -> Nullable<Text>,
+        opened_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    knowledge_folded (account_id, term, tier, fold) {
+        account_id -> sql::Uuid,
+        term -> Text,
+        tier -> Integer,
+        fold -> BigInt,
+        postings -> Binary,
     }
 }
 

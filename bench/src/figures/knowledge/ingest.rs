@@ -66,7 +66,8 @@ fn rate(texts: &[String], began: Instant) -> f64 {
     bytes as f64 / (1024.0 * 1024.0) / began.elapsed().as_secs_f64()
 }
 
-/// MiB/s from the moment at which documents wait to that at which the last is ready.
+/// MiB/s from the moment at which documents wait to that at which the last is ready. The words of those of the round before
+/// are folded meanwhile: as many as are folded at once.
 async fn ingest(
     services: &Services,
     account: AccountId,

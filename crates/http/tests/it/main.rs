@@ -23,6 +23,7 @@ mod furnished;
 mod integrations;
 mod knowledge;
 mod knowledge_faults;
+mod knowledge_scores;
 mod legacy;
 mod limits;
 mod lists;

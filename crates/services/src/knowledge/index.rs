@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use offhook_documents::{impact, split, words};
-use offhook_storage::{NewPassage, NewPosting};
+use offhook_storage::{NewPassage, NewPosting, ReadPart};
 
 /// Cuts a text and lists its words in their order.
-pub(super) fn index(text: &str) -> (Vec<NewPassage>, Vec<NewPosting>) {
+pub(super) fn index(text: &str) -> ReadPart {
     let mut passages = Vec::new();
     let mut postings: BTreeMap<String, NewPosting> = BTreeMap::new();
     for (at, passage) in split(text).into_iter().enumerate() {
@@ -22,12 +22,8 @@ pub(super) fn index(text: &str) -> (Vec<NewPassage>, Vec<NewPosting>) {
             let impact = impact(count, length);
             let posting = postings.entry(word.clone()).or_insert_with(|| NewPosting {
                 term: word,
-                impact: 0,
                 places: String::new(),
-                passages: 0,
             });
-            posting.impact = posting.impact.max(i32::from(impact));
-            posting.passages += 1;
             let gap = if posting.places.is_empty() { "" } else { " " };
             // Writing to a String does not fail.
             let _ = write!(posting.places, "{gap}{ordinal}:{impact}");
@@ -38,7 +34,10 @@ pub(super) fn index(text: &str) -> (Vec<NewPassage>, Vec<NewPosting>) {
             content: passage.text.to_owned(),
         });
     }
-    (passages, postings.into_values().collect())
+    ReadPart {
+        passages,
+        words: postings.into_values().collect(),
+    }
 }
 
 /// The places of a posting: passages and impacts.
@@ -56,16 +55,13 @@ mod tests {
     #[test]
     fn a_word_is_listed_once_with_every_passage_that_has_it() {
         let text = "The pool opens at nine. ".repeat(100);
-        let (passages, postings) = index(&text);
+        let ReadPart { passages, words } = index(&text);
         assert!(passages.len() > 1);
-        let terms: Vec<&str> = postings.iter().map(|p| p.term.as_str()).collect();
+        let terms: Vec<&str> = words.iter().map(|p| p.term.as_str()).collect();
         assert_eq!(terms, ["at", "nine", "opens", "pool", "the"]);
-        for posting in &postings {
+        for posting in &words {
             let listed: Vec<_> = places(&posting.places).collect();
             assert_eq!(listed.len(), passages.len());
-            assert_eq!(posting.passages, i64::try_from(passages.len()).unwrap());
-            let highest = listed.iter().map(|(_, impact)| *impact as i32).max();
-            assert_eq!(highest, Some(posting.impact));
         }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use offhook_documents::{ExtractError, Extractor, Format};
 use offhook_domain::DocumentId;
 use offhook_egress::GuardedClient;
-use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, StoreError};
+use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -25,10 +26,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a document is tried: one that ends its reader does so no more often.
 const TRIES: i32 = 3;
 
-/// Rows that are stored in one transaction, so that calls never wait for a long document.
-const PASSAGES_AT_ONCE: usize = 64;
-const POSTINGS_AT_ONCE: usize = 4_000;
-const CLEARED_AT_ONCE: i64 = 1_000;
+/// What is stored in one transaction, so that calls never wait for a long document. Most documents are shorter.
+const PASSAGES_AT_ONCE: usize = 256;
+const WORDS_AT_ONCE: usize = 16_000;
+
+/// Rows of words that are cleared away in one transaction: some hundreds of words.
+const CLEARED_AT_ONCE: i64 = 8;
 
 const MISSING: &str = "The file is not in the object store any more: send it again.";
 
@@ -41,6 +44,8 @@ pub struct Librarian {
     extractor: Arc<dyn Extractor>,
     client: GuardedClient,
     fetch_limit: Duration,
+    /// Wakes the worker that folds.
+    folds: Notify,
 }
 
 /// How a reading ended.
@@ -66,6 +71,7 @@ impl Librarian {
             extractor,
             client,
             fetch_limit: fetch::LIMIT,
+            folds: Notify::new(),
         }
     }
 
@@ -92,6 +98,7 @@ impl Librarian {
         let mut workers: Vec<_> = (0..WORKERS)
             .map(|_| tokio::spawn(librarian.clone().work(stop.clone())))
             .collect();
+        workers.push(tokio::spawn(librarian.fold(stop.clone())));
         workers.push(tokio::spawn(embedder.run(stop)));
         for worker in workers {
             if worker.await.is_err() {
@@ -121,6 +128,28 @@ impl Librarian {
         }
     }
 
+    /// Puts the words of documents together, beside those who read, so that they need not wait for it.
+    async fn fold(self: Arc<Self>, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            let busy = match self.shared.store.fold_words(self.shared.clock.now()).await {
+                Ok(busy) => busy,
+                Err(error) => {
+                    tracing::warn!(%error, "words of documents could not be put together");
+                    false
+                }
+            };
+            if busy {
+                continue;
+            }
+            // Documents may have waited for this.
+            self.shared.wakes.librarian.notify_one();
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = timeout(LOOK_EVERY, self.folds.notified()) => {}
+            }
+        }
+    }
+
     /// Reads a document, or else clears one away; `false` if there was nothing to do.
     async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
         let store = &self.shared.store;
@@ -141,6 +170,7 @@ impl Librarian {
                 let at = self.shared.clock.now();
                 let finished =
                     insist(|| store.finish_document(id, claim, ended.clone(), at)).await?;
+                self.folds.notify_one();
                 self.shared.wakes.embedder.notify_one();
                 if finished == Fenced::Done && claimed.document.url.is_none() {
                     let account = claimed.document.account_id;
@@ -218,6 +248,7 @@ impl Librarian {
             size_bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
             content_hash: content::hash(&content),
             embed_by: self.shared.meaning.get().map(|m| m.model().to_owned()),
+            rest: ReadPart::default(),
         };
         let content = match charset {
             Some(charset) => format.in_utf8(content, &charset),
@@ -273,10 +304,10 @@ impl Librarian {
 
     /// Removes what an earlier try has stored; `false` if the claim is gone.
     async fn clear(&self, claimed: &ClaimedDocument) -> Result<bool, StoreError> {
-        let document = &claimed.document;
-        let key = (document.account_id, document.id, claimed.claim);
+        let store = &self.shared.store;
+        let (id, claim) = (claimed.document.id, claimed.claim);
         loop {
-            match insist(|| self.shared.store.clear_document(key, CLEARED_AT_ONCE)).await? {
+            match insist(|| store.clear_document(id, claim, CLEARED_AT_ONCE)).await? {
                 None => return Ok(false),
                 Some(0) => return Ok(true),
                 Some(_) => {}
@@ -284,7 +315,7 @@ impl Librarian {
         }
     }
 
-    /// Stores passages and words in short transactions, each of which renews the lease.
+    /// Stores passages and words in short transactions, each of which renews the lease; the last ones come with the end.
     async fn store(
         &self,
         claimed: &ClaimedDocument,
@@ -292,28 +323,33 @@ impl Librarian {
         read: ReadDocument,
     ) -> Result<Ended, StoreError> {
         let store = &self.shared.store;
-        let document = &claimed.document;
-        let key = (document.account_id, document.id, claimed.claim);
+        let (id, claim) = (claimed.document.id, claimed.claim);
         let indexed = tokio::task::spawn_blocking(move || index::index(&text)).await;
-        let Ok((passages, postings)) = indexed else {
+        let Ok(mut rest) = indexed else {
             return Ok(Ended::Again);
         };
-        let chunks_count = i32::try_from(passages.len()).unwrap_or(i32::MAX);
-        for some in passages.chunks(PASSAGES_AT_ONCE) {
-            if insist(|| store.store_passages(key, some.to_vec())).await? == Fenced::Lost {
-                return Ok(Ended::Lost);
-            }
-        }
-        for some in postings.chunks(POSTINGS_AT_ONCE) {
-            if insist(|| store.store_postings(key, some.to_vec())).await? == Fenced::Lost {
+        let chunks_count = i32::try_from(rest.passages.len()).unwrap_or(i32::MAX);
+        while rest.passages.len() > PASSAGES_AT_ONCE || rest.words.len() > WORDS_AT_ONCE {
+            let part = ReadPart {
+                passages: first(&mut rest.passages, PASSAGES_AT_ONCE),
+                words: first(&mut rest.words, WORDS_AT_ONCE),
+            };
+            if insist(|| store.store_part(id, claim, part.clone())).await? == Fenced::Lost {
                 return Ok(Ended::Lost);
             }
         }
         Ok(Ended::Read(Ok(ReadDocument {
             chunks_count,
+            rest,
             ..read
         })))
     }
+}
+
+/// Takes up to `most` rows off the front.
+fn first<T>(rows: &mut Vec<T>, most: usize) -> Vec<T> {
+    let rest = rows.split_off(most.min(rows.len()));
+    std::mem::replace(rows, rest)
 }
 
 fn failed(sentence: impl Into<String>) -> Ended {

@@ -1,27 +1,29 @@
 //! Search: BM25 over an account's own passages, from an inverted index that is the same on both databases.
 //!
 //! What a word counts in a passage is stored with it, so a search adds numbers up. A common word is walked from where it
-//! counts most, and no further than [`WALK`] documents; the best documents are then completed with the words that were
-//! cut short. So a search costs the same however many documents there are.
+//! counts most, and little further than [`WALK`] documents; the best documents are then completed with the words that were
+//! cut short. So a search costs the same however many documents there are. The few documents whose words are not folded
+//! yet are looked into one by one.
 //!
 //! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
 //! one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use offhook_documents::{IMPACT_ONE, words};
+use offhook_documents::words;
 use offhook_domain::json::{Fields, Json, item_path};
 use offhook_domain::{AccountId, DocumentId};
-use offhook_storage::{Posting, Store, StoreError};
+use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
 
 use super::meaning::Meaning;
-use super::vectors::{best_first, fused};
-use super::{Knowledge, KnowledgeError, index};
+use super::scores::Scores;
+use super::vectors::fused;
+use super::{Knowledge, KnowledgeError};
 use crate::Shared;
 
 /// Documents that a word is followed to.
-const WALK: i64 = 1_000;
+const WALK: usize = 1_000;
 
 /// Documents that are completed with the words that were cut short.
 const COMPLETED: usize = 200;
@@ -37,6 +39,9 @@ const SPARE: usize = 50;
 
 /// Passages of each order that become one order.
 const FUSED: usize = 100;
+
+/// Passages whose documents are the first to be compared with the question by their meaning.
+const LIKELY: usize = 1_000;
 
 /// Documents or folders that a search may name.
 const MAX_NAMED: usize = 1_000;
@@ -132,7 +137,15 @@ pub(super) async fn search(
 ) -> Result<Vec<SearchHit>, StoreError> {
     let store = &shared.store;
     let ranked = match shared.meaning.get() {
-        None => by_words(store, account, query, &scope).await?,
+        None => {
+            by_words(
+                store,
+                account,
+                query,
+                (&scope, 2 * top_k, 2 * top_k + SPARE),
+            )
+            .await?
+        }
         Some(meaning) => by_both(store, meaning, (account, query), &scope).await?,
     };
     let places = ranked.iter().map(|(place, _)| *place);
@@ -159,7 +172,7 @@ async fn by_both(
 ) -> Result<Vec<(Place, f64)>, StoreError> {
     let began = Instant::now();
     let (ranked, question) = tokio::join!(
-        by_words(store, account, query, scope),
+        by_words(store, account, query, (scope, FUSED, LIKELY)),
         meaning.of_question(query)
     );
     let mut ranked = ranked?;
@@ -177,45 +190,51 @@ async fn by_both(
     })
 }
 
-/// The passages that have the query's words, best first.
+/// Some passages that have the query's words, best first; the first `most` of them count.
 async fn by_words(
     store: &Store,
     account: AccountId,
     query: &str,
-    scope: &Scope,
+    (scope, most, kept): (&Scope, usize, usize),
 ) -> Result<Vec<(Place, f64)>, StoreError> {
-    let words = rare(store, account, query).await?;
+    let (words, loose) = rare(store, account, query).await?;
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let terms: Vec<String> = words.keys().cloned().collect();
+    let terms: Vec<String> = words.iter().map(|(term, _)| term.clone()).collect();
     let mut scores = Scores::new(words);
     match scope {
         Scope::Documents(documents) => {
             for some in documents.chunks(AT_ONCE) {
-                let found = store.postings_within(some.to_vec(), terms.clone()).await?;
+                let all = some.iter().map(|document| (*document, u64::MAX));
+                let found = store.postings_within(all.collect(), terms.clone()).await?;
                 scores.add(&found);
             }
         }
         Scope::All => {
-            let found = store.strongest_postings(account, terms, WALK).await?;
-            scores.add(&found);
-            let cut = cut_short(&found);
-            if !cut.is_empty() {
-                let best = documents_of(&scores.ranked(), COMPLETED);
-                scores.add(&store.postings_within(best, cut).await?);
+            scores.add(&loose);
+            for walked in store
+                .strongest_postings(account, terms.clone(), WALK)
+                .await?
+            {
+                scores.walk(&walked);
+            }
+            let cut_short = scores.incomplete(most, COMPLETED);
+            if !cut_short.is_empty() {
+                scores.add(&store.postings_within(cut_short, terms).await?);
             }
         }
     }
-    Ok(scores.ranked())
+    Ok(scores.best(kept))
 }
 
-/// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency.
+/// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency; and where
+/// they are in documents that are not folded.
 async fn rare(
     store: &Store,
     account: AccountId,
     query: &str,
-) -> Result<HashMap<String, f64>, StoreError> {
+) -> Result<(Vec<(String, f64)>, Vec<Posting>), StoreError> {
     let mut asked: Vec<String> = Vec::new();
     for word in words(query) {
         if asked.len() < MAX_WORDS && !asked.contains(&word) {
@@ -223,35 +242,21 @@ async fn rare(
         }
     }
     if asked.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(Default::default());
     }
     // The empty word is in every passage.
     asked.push(String::new());
-    let mut counts: HashMap<String, i64> = store
-        .word_counts(account, asked)
-        .await?
-        .into_iter()
-        .collect();
+    let AccountWords { mut counts, loose } = store.account_words(account, asked).await?;
     let all = counts.remove("").unwrap_or(0);
     let rarity = |count: i64| {
         let (all, count) = (all.max(count) as f64, count as f64);
         (1.0 + (all - count + 0.5) / (count + 0.5)).ln()
     };
-    Ok(counts
+    let rare = counts
         .into_iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(word, count)| (word, rarity(count)))
-        .collect())
-}
-
-/// The words that were not followed to every document.
-fn cut_short(found: &[Posting]) -> Vec<String> {
-    let mut documents: HashMap<&str, i64> = HashMap::new();
-    for posting in found {
-        *documents.entry(&posting.term).or_default() += 1;
-    }
-    let cut = documents.into_iter().filter(|(_, count)| *count >= WALK);
-    cut.map(|(word, _)| word.to_owned()).collect()
+        .map(|(word, count)| (word, rarity(count)));
+    Ok((rare.collect(), loose))
 }
 
 /// A passage: its document, and its place in there.
@@ -265,42 +270,4 @@ fn documents_of(ranked: &[(Place, f64)], most: usize) -> Vec<DocumentId> {
         .filter(|document| seen.insert(*document))
         .take(most)
         .collect()
-}
-
-/// What passages have come to so far.
-struct Scores {
-    rarity: HashMap<String, f64>,
-    seen: HashSet<(DocumentId, String)>,
-    passages: HashMap<Place, f64>,
-}
-
-impl Scores {
-    fn new(rarity: HashMap<String, f64>) -> Self {
-        Self {
-            rarity,
-            seen: HashSet::new(),
-            passages: HashMap::new(),
-        }
-    }
-
-    fn add(&mut self, found: &[Posting]) {
-        for posting in found {
-            let Some(rarity) = self.rarity.get(&posting.term).copied() else {
-                continue;
-            };
-            let id = posting.document_id;
-            if !self.seen.insert((id, posting.term.clone())) {
-                continue;
-            }
-            for (ordinal, impact) in index::places(&posting.places) {
-                *self.passages.entry((id, ordinal)).or_default() += rarity * impact / IMPACT_ONE;
-            }
-        }
-    }
-
-    /// Best first.
-    fn ranked(&self) -> Vec<(Place, f64)> {
-        let ranked = self.passages.iter();
-        best_first(ranked.map(|(place, score)| (*place, *score)).collect())
-    }
 }

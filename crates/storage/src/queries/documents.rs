@@ -238,7 +238,7 @@ async fn folded_name(
         .optional()?)
 }
 
-/// Deletes a document that this transaction holds, with everything but its postings, which are left to a worker.
+/// Deletes a document that this transaction holds, with everything but its words, which are left to a worker.
 pub(crate) async fn delete(
     conn: &mut Conn,
     account: AccountId,

@@ -5,16 +5,14 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
 use super::super::{Conn, dialect};
-use super::turns;
+use super::{folds, turns};
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
-    knowledge_postings as postings, knowledge_terms as terms, knowledge_uploads as uploads,
+    knowledge_uploads as uploads,
 };
 use crate::sql::V;
-use crate::{ClaimedDocument, Document, NewPassage, NewPosting, ReadDocument, StoreError};
-
-/// The word that counts passages.
-const EVERY: &str = "";
+use crate::words::packed;
+use crate::{ClaimedDocument, Document, ReadDocument, ReadPart, StoreError};
 
 /// Claims the oldest waiting document of the account whose last turn was longest ago.
 pub(crate) async fn claim(
@@ -49,6 +47,9 @@ pub(crate) async fn claim(
 
 async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
     for account in turns::to_read(conn).await? {
+        if folds::are_behind(conn, account).await? {
+            continue;
+        }
         if let Some(id) = dialect::waiting_document(conn, account, now).await? {
             turns::take(conn, turns::READ, account).await?;
             return Ok(Some(id));
@@ -121,64 +122,18 @@ pub(crate) async fn upload(conn: &mut Conn, id: DocumentId) -> Result<Option<Vec
         .optional()?)
 }
 
-pub(crate) async fn insert_passages(
+pub(crate) async fn insert_part(
     conn: &mut Conn,
-    account: AccountId,
     id: DocumentId,
-    rows: Vec<NewPassage>,
+    part: ReadPart,
 ) -> Result<(), StoreError> {
-    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    dialect::insert_passages(conn, id, rows).await?;
-    dialect::add_terms(conn, account, &[(EVERY.to_owned(), count)]).await
-}
-
-pub(crate) async fn insert_postings(
-    conn: &mut Conn,
-    account: AccountId,
-    id: DocumentId,
-    rows: Vec<NewPosting>,
-) -> Result<(), StoreError> {
-    let counts: Vec<(String, i64)> = rows
-        .iter()
-        .map(|row| (row.term.clone(), row.passages))
-        .collect();
-    dialect::insert_postings(conn, account, id, rows).await?;
-    dialect::add_terms(conn, account, &counts).await
-}
-
-/// Removes up to `limit` of a document's words; returns how many there were.
-pub(crate) async fn remove_postings(
-    conn: &mut Conn,
-    account: AccountId,
-    id: DocumentId,
-    limit: i64,
-) -> Result<usize, StoreError> {
-    let found: Vec<(String, String)> = postings::table
-        .filter(postings::document_id.eq(V(id)))
-        .order(postings::term)
-        .limit(limit)
-        .select((postings::term, postings::places))
-        .load(conn)
-        .await?;
-    if found.is_empty() {
-        return Ok(0);
+    if !part.passages.is_empty() {
+        dialect::insert_passages(conn, id, part.passages).await?;
     }
-    let count = found.len();
-    let words: Vec<String> = found.iter().map(|(term, _)| term.clone()).collect();
-    diesel::delete(postings::table)
-        .filter(postings::document_id.eq(V(id)))
-        .filter(postings::term.eq_any(words.clone()))
-        .execute(conn)
-        .await?;
-    let counts: Vec<(String, i64)> = found
-        .into_iter()
-        .map(|(term, places)| {
-            let passages = places.split(' ').count();
-            (term, -i64::try_from(passages).unwrap_or(i64::MAX))
-        })
-        .collect();
-    uncount(conn, account, &counts, words).await?;
-    Ok(count)
+    if !part.words.is_empty() {
+        dialect::insert_words(conn, id, packed(&part.words)).await?;
+    }
+    Ok(())
 }
 
 /// Of these, the documents that have not been read.
@@ -198,41 +153,8 @@ pub(crate) async fn waiting(
 }
 
 /// Removes a document's passages.
-pub(crate) async fn remove_passages(
-    conn: &mut Conn,
-    account: AccountId,
-    id: DocumentId,
-) -> Result<(), StoreError> {
-    let removed = diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    uncount_passages(conn, account, removed).await
-}
-
-/// Counts an account's passages down.
-pub(crate) async fn uncount_passages(
-    conn: &mut Conn,
-    account: AccountId,
-    removed: usize,
-) -> Result<(), StoreError> {
-    if removed == 0 {
-        return Ok(());
-    }
-    let count = -i64::try_from(removed).unwrap_or(i64::MAX);
-    let every = vec![EVERY.to_owned()];
-    uncount(conn, account, &[(EVERY.to_owned(), count)], every).await
-}
-
-async fn uncount(
-    conn: &mut Conn,
-    account: AccountId,
-    counts: &[(String, i64)],
-    words: Vec<String>,
-) -> Result<(), StoreError> {
-    dialect::add_terms(conn, account, counts).await?;
-    diesel::delete(terms::table)
-        .filter(terms::account_id.eq(V(account)))
-        .filter(terms::term.eq_any(words).and(terms::passages.le(0)))
+pub(crate) async fn remove_passages(conn: &mut Conn, id: DocumentId) -> Result<(), StoreError> {
+    diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
         .execute(conn)
         .await?;
     Ok(())
@@ -251,7 +173,12 @@ pub(crate) async fn finish(
     } else {
         DocumentStatus::Failed
     };
-    let (read, error) = (ended.as_ref().ok(), ended.as_ref().err());
+    let (mut read, error) = match ended {
+        Ok(read) => (Some(read), None),
+        Err(error) => (None, Some(error)),
+    };
+    let rest = read.as_mut().map(|read| std::mem::take(&mut read.rest));
+    let read = read.as_ref();
     let finished: Option<AccountId> = diesel::update(documents::table)
         .filter(
             documents::id
@@ -260,7 +187,7 @@ pub(crate) async fn finish(
         )
         .set((
             documents::status.eq(V(status)),
-            documents::error.eq(error.cloned()),
+            documents::error.eq(error),
             read.map(|read| documents::chunks_count.eq(read.chunks_count)),
             read.map(|read| documents::mime_type.eq(read.mime_type.clone())),
             read.map(|read| documents::size_bytes.eq(read.size_bytes)),
@@ -276,6 +203,10 @@ pub(crate) async fn finish(
     let Some(account) = finished else {
         return Ok(false);
     };
+    if let Some((read, rest)) = read.zip(rest) {
+        insert_part(conn, id, rest).await?;
+        folds::enter(conn, (account, id), read.chunks_count, at).await?;
+    }
     if let Some(model) = read.and_then(|read| read.embed_by.as_deref()) {
         super::embeddings::order(conn, (id, account), model).await?;
     }

@@ -19,6 +19,7 @@ pub(crate) mod embeddings;
 pub(crate) mod endpoints;
 pub(crate) mod events;
 pub(crate) mod folders;
+pub(crate) mod folds;
 pub(crate) mod health;
 pub(crate) mod idempotency;
 pub(crate) mod ingestion;

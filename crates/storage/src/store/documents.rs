@@ -121,7 +121,7 @@ impl Store {
         })
     }
 
-    /// Deletes a document with its passages and pins; its postings are left to a worker. Returns the agents whose
+    /// Deletes a document with its passages and pins; its words are left to a worker. Returns the agents whose
     /// published version answered from it, or `None` if there is no such document.
     ///
     /// # Errors
@@ -144,7 +144,6 @@ impl Store {
             let agents = queries::pins::agents(conn, account, id).await?;
             queries::pins::forget(conn, id).await?;
             queries::embeddings::forget(conn, id).await?;
-            queries::ingestion::remove_passages(conn, account, id).await?;
             queries::documents::delete(conn, account, id, at).await?;
             Ok(Verdict::Commit(Some(agents)))
         })

@@ -3,9 +3,8 @@
 use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 
 use super::{LEASE, mint, read, write};
-use crate::{
-    ClaimedDocument, Fenced, NewPassage, NewPosting, ReadDocument, Store, StoreError, Verdict,
-};
+use crate::records::Unfolded;
+use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Store, StoreError, Verdict};
 
 /// Part of a deleted document that was cleared away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,14 +100,15 @@ impl Store {
         read!(self, |conn| queries::ingestion::upload(conn, id).await)
     }
 
-    /// Stores passages of a document that is being read, and renews its lease.
+    /// Stores some of what was read of a document, and renews its lease.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn store_passages(
+    pub async fn store_part(
         &self,
-        (account, id, claim): (AccountId, DocumentId, ClaimId),
-        rows: Vec<NewPassage>,
+        id: DocumentId,
+        claim: ClaimId,
+        part: ReadPart,
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -116,39 +116,20 @@ impl Store {
             if !queries::ingestion::renew(conn, id, claim, until).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
-            queries::ingestion::insert_passages(conn, account, id, rows).await?;
+            queries::ingestion::insert_part(conn, id, part).await?;
             Ok(Verdict::Commit(Fenced::Done))
         })
     }
 
-    /// Stores words of a document that is being read, and renews its lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn store_postings(
-        &self,
-        (account, id, claim): (AccountId, DocumentId, ClaimId),
-        rows: Vec<NewPosting>,
-    ) -> Result<Fenced, StoreError> {
-        let offset = self.offset();
-        write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            if !queries::ingestion::renew(conn, id, claim, until).await? {
-                return Ok(Verdict::Rollback(Fenced::Lost));
-            }
-            queries::ingestion::insert_postings(conn, account, id, rows).await?;
-            Ok(Verdict::Commit(Fenced::Done))
-        })
-    }
-
-    /// Removes up to `limit` words that an earlier reader of this document left, or else its passages; returns how many
-    /// words there were, and `None` if the claim is gone.
+    /// Removes up to `limit` rows of words that an earlier reader of this document left, or else its passages; returns how
+    /// many rows there were, and `None` if the claim is gone.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn clear_document(
         &self,
-        (account, id, claim): (AccountId, DocumentId, ClaimId),
+        id: DocumentId,
+        claim: ClaimId,
         limit: i64,
     ) -> Result<Option<usize>, StoreError> {
         let offset = self.offset();
@@ -157,15 +138,16 @@ impl Store {
             if !queries::ingestion::renew(conn, id, claim, until).await? {
                 return Ok(Verdict::Rollback(None));
             }
-            let removed = queries::ingestion::remove_postings(conn, account, id, limit).await?;
+            let removed = queries::folds::remove_words(conn, id, limit).await?;
             if removed == 0 {
-                queries::ingestion::remove_passages(conn, account, id).await?;
+                queries::ingestion::remove_passages(conn, id).await?;
             }
             Ok(Verdict::Commit(Some(removed)))
         })
     }
 
-    /// Ends the reading of a document: it is ready, or failed with this sentence. What was sent is forgotten.
+    /// Ends the reading of a document: it is ready, found by its words from now on, or failed with this sentence. What was
+    /// sent is forgotten.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -186,7 +168,22 @@ impl Store {
         })
     }
 
-    /// Removes up to `limit` words of a deleted document; `None` if there is no deleted document left.
+    /// Puts some words of documents together whose account has enough of them, one step; `false` if there is nothing to
+    /// do, or other processes are at it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn fold_words(&self, at: Timestamp) -> Result<bool, StoreError> {
+        write!(self, |conn| Ok(
+            match queries::folds::step(conn, at).await? {
+                true => Verdict::Commit(true),
+                false => Verdict::Rollback(false),
+            }
+        ))
+    }
+
+    /// Removes up to `limit` rows of words of a deleted document; `None` if there is no deleted document left, or its fold
+    /// is still being made.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -198,12 +195,15 @@ impl Store {
             let Some((id, account)) = dialect::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));
             };
-            let left = queries::ingestion::remove_postings(conn, account, id, limit).await? > 0;
-            if !left {
-                queries::ingestion::forget_gone(conn, id).await?;
-            }
-            let whole = (!left).then_some((account, id));
-            Ok(Verdict::Commit(Some(ClearedDocument { whole })))
+            Ok(
+                match queries::folds::unfold(conn, (account, id), limit).await? {
+                    Unfolded::Waits => Verdict::Rollback(None),
+                    Unfolded::Left => Verdict::Commit(Some(ClearedDocument { whole: None })),
+                    Unfolded::Whole => Verdict::Commit(Some(ClearedDocument {
+                        whole: Some((account, id)),
+                    })),
+                },
+            )
         })
     }
 }

@@ -3,7 +3,7 @@
 use offhook_domain::{AccountId, AgentId, DocumentId};
 
 use super::read;
-use crate::{FoundPassage, Posting, Store, StoreError};
+use crate::{AccountWords, FoundPassage, Posting, Store, StoreError, Walked};
 
 impl Store {
     /// A document's passages from `first` on: how many bytes of each repeat the one before, and its text.
@@ -20,20 +20,20 @@ impl Store {
             .await)
     }
 
-    /// In how many of the account's passages these words are; the empty word is in every one.
+    /// What the account's documents have of these words; the empty word is in every passage.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn word_counts(
+    pub async fn account_words(
         &self,
         account: AccountId,
         words: Vec<String>,
-    ) -> Result<Vec<(String, i64)>, StoreError> {
-        read!(self, |conn| queries::passages::counts(conn, account, words)
+    ) -> Result<AccountWords, StoreError> {
+        read!(self, |conn| queries::passages::words(conn, account, words)
             .await)
     }
 
-    /// Of each word, up to `limit` of the account's documents in which it counts most.
+    /// Of each word, some `limit` of the account's folded documents in which it counts most, or all if they are fewer.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -41,31 +41,29 @@ impl Store {
         &self,
         account: AccountId,
         words: Vec<String>,
-        limit: i64,
-    ) -> Result<Vec<Posting>, StoreError> {
+        limit: usize,
+    ) -> Result<Vec<Walked>, StoreError> {
         read!(self, |conn| {
             let mut found = Vec::new();
             for word in words {
-                let of_word = queries::passages::strongest(conn, account, word, limit).await?;
-                found.extend(of_word);
+                found.push(queries::passages::strongest(conn, account, word, limit).await?);
             }
             Ok(found)
         })
     }
 
-    /// Where these words are in these documents, whose account the caller has looked at.
+    /// Where these words are in these documents, whose account the caller has looked at: of each document the words whose
+    /// bit is set, the lowest for the first word. There are at most 63 words.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn postings_within(
         &self,
-        documents: Vec<DocumentId>,
+        documents: Vec<(DocumentId, u64)>,
         words: Vec<String>,
     ) -> Result<Vec<Posting>, StoreError> {
-        read!(self, |conn| queries::passages::within(
-            conn, documents, words
-        )
-        .await)
+        read!(self, |conn| dialect::places_within(conn, documents, &words)
+            .await)
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.

@@ -7,7 +7,8 @@ use offhook_domain::{
 };
 use offhook_storage::{
     ClaimedDocument, Document, DocumentChange, DocumentChanged, DocumentFilter, Fenced, Folder,
-    FolderMade, NewDocument, NewPassage, NewPosting, Publication, ReadDocument, Store, mint,
+    FolderMade, NewDocument, NewPassage, NewPosting, Publication, ReadDocument, ReadPart, Store,
+    mint,
 };
 use offhook_testkit::contract;
 
@@ -73,14 +74,17 @@ fn passage(ordinal: i32, content: &str) -> NewPassage {
 }
 
 fn posting(term: &str, places: &str) -> NewPosting {
-    let impacts = places
-        .split(' ')
-        .map(|place| place.split_once(':').unwrap().1.parse().unwrap());
     NewPosting {
         term: term.to_owned(),
-        impact: impacts.max().unwrap(),
         places: places.to_owned(),
-        passages: i64::try_from(places.split(' ').count()).unwrap(),
+    }
+}
+
+fn part(passages: &[&str], words: Vec<NewPosting>) -> ReadPart {
+    let passages = (0..).zip(passages);
+    ReadPart {
+        passages: passages.map(|(at, text)| passage(at, text)).collect(),
+        words,
     }
 }
 
@@ -91,6 +95,7 @@ fn read_document() -> ReadDocument {
         size_bytes: 3,
         content_hash: vec![1; 32],
         embed_by: None,
+        rest: ReadPart::default(),
     }
 }
 
@@ -115,36 +120,26 @@ pub(crate) async fn finished(store: &Store, by: Option<&str>) {
 /// Reads a document whose words are these.
 async fn read(store: &Store, words: Vec<NewPosting>) -> DocumentId {
     let claimed = claim(store).await;
-    let key = (
-        claimed.document.account_id,
-        claimed.document.id,
-        claimed.claim,
-    );
-    let passages = vec![passage(0, "one"), passage(1, "two")];
-    assert_eq!(
-        store.store_passages(key, passages).await.unwrap(),
-        Fenced::Done
-    );
-    assert_eq!(
-        store.store_postings(key, words).await.unwrap(),
-        Fenced::Done
-    );
-    let done = store
-        .finish_document(key.1, key.2, Ok(read_document()), T0)
-        .await
-        .unwrap();
-    assert_eq!(done, Fenced::Done);
-    key.1
+    let (id, claim) = (claimed.document.id, claimed.claim);
+    let stored = store
+        .store_part(id, claim, part(&["one"], Vec::new()))
+        .await;
+    assert_eq!(stored.unwrap(), Fenced::Done);
+    let mut rest = part(&["one", "two"], words);
+    rest.passages.remove(0);
+    let read = ReadDocument {
+        rest,
+        ..read_document()
+    };
+    let done = store.finish_document(id, claim, Ok(read), T0).await;
+    assert_eq!(done.unwrap(), Fenced::Done);
+    id
 }
 
 async fn counts(store: &Store, account: AccountId) -> BTreeMap<String, i64> {
     let words = ["", "pool", "nine", "towel"].map(str::to_owned).to_vec();
-    store
-        .word_counts(account, words)
-        .await
-        .unwrap()
-        .into_iter()
-        .collect()
+    let words = store.account_words(account, words).await.unwrap();
+    words.counts.into_iter().collect()
 }
 
 fn counted(counts: &[(&str, i64)]) -> BTreeMap<String, i64> {
@@ -307,11 +302,10 @@ contract! {
         pass(&store, 100);
         let second = claim(&store).await;
         assert_eq!((second.document.id, second.tries), (id, 2));
-        let key = (shop.account, id, first.claim);
         assert_eq!(store.renew_document(id, first.claim).await.unwrap(), Fenced::Lost);
-        assert_eq!(store.store_passages(key, vec![passage(0, "x")]).await.unwrap(), Fenced::Lost);
-        assert_eq!(store.store_postings(key, vec![posting("x", "0:1")]).await.unwrap(), Fenced::Lost);
-        assert_eq!(store.clear_document(key, 9).await.unwrap(), None);
+        let late = part(&["x"], vec![posting("x", "0:1")]);
+        assert_eq!(store.store_part(id, first.claim, late).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.clear_document(id, first.claim, 9).await.unwrap(), None);
         let late = store.finish_document(id, first.claim, Ok(read_document()), T0).await.unwrap();
         assert_eq!(late, Fenced::Lost);
         store.release_document(id, second.claim, true).await.unwrap();
@@ -339,9 +333,13 @@ contract! {
         assert_eq!(counts(&store, shop.account).await, counted(&[("", 4), ("pool", 3), ("nine", 1), ("towel", 1)]));
         assert_eq!(counts(&store, other.account).await, counted(&[("", 2), ("pool", 1)]));
 
-        let strongest = store.strongest_postings(shop.account, vec!["pool".to_owned()], 1).await.unwrap();
-        assert_eq!(strongest.iter().map(|p| (p.document_id, p.places.as_str())).collect::<Vec<_>>(), [(second, "1:30")]);
-        let within = store.postings_within(vec![first], vec!["pool".to_owned(), "towel".to_owned()]).await.unwrap();
+        let loose = store.account_words(shop.account, vec!["pool".to_owned()]).await.unwrap().loose;
+        let mut loose: Vec<_> = loose.iter().map(|p| (p.document_id, p.places.as_str())).collect();
+        loose.sort_unstable();
+        let mut expected = [(first, "0:7 1:9"), (second, "1:30")];
+        expected.sort_unstable();
+        assert_eq!(loose, expected);
+        let within = store.postings_within(vec![(first, u64::MAX)], vec!["pool".to_owned(), "towel".to_owned()]).await.unwrap();
         assert_eq!(within.iter().map(|p| p.places.as_str()).collect::<Vec<_>>(), ["0:7 1:9"]);
         let places = vec![(second, 7), (first, 1), (second, 0)];
         let found = store.found_passages(shop.account, places.clone(), 1).await.unwrap();
@@ -366,14 +364,12 @@ contract! {
         let shop = Shop::new(&store).await;
         let id = document(&store, shop.account, T0).await;
         let first = claim(&store).await;
-        let key = (shop.account, id, first.claim);
-        store.store_passages(key, vec![passage(0, "x")]).await.unwrap();
-        store.store_postings(key, vec![posting("nine", "0:1"), posting("pool", "0:2")]).await.unwrap();
+        let words = (0..65).map(|number| posting(&format!("word{number:02}"), "0:1"));
+        store.store_part(id, first.claim, part(&["x"], words.collect())).await.unwrap();
         pass(&store, 60);
         let second = claim(&store).await;
-        let key = (shop.account, id, second.claim);
         for removed in [1, 1, 0] {
-            assert_eq!(store.clear_document(key, 1).await.unwrap(), Some(removed));
+            assert_eq!(store.clear_document(id, second.claim, 1).await.unwrap(), Some(removed));
         }
         assert_eq!(counts(&store, shop.account).await, counted(&[]));
         assert_eq!(store.document_text(id, 0, 9).await.unwrap(), []);

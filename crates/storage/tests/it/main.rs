@@ -28,6 +28,8 @@ mod endpoints;
 #[cfg(test)]
 mod filters;
 #[cfg(test)]
+mod folds;
+#[cfg(test)]
 mod integrations;
 #[cfg(test)]
 mod jobs;

@@ -14,7 +14,7 @@ fn folder(database: &str) -> PathBuf {
 }
 
 /// Each migration's name and the text of one of its files, in order.
-fn migrations(database: &str, file: &str) -> Vec<(String, String)> {
+pub(crate) fn migrations(database: &str, file: &str) -> Vec<(String, String)> {
     let mut found: Vec<_> = std::fs::read_dir(folder(database))
         .unwrap()
         .map(|entry| {
@@ -51,6 +51,7 @@ fn in_sqlite(statement: &str) -> String {
     let plain = statement
         .replace(" COLLATE \"C\"", "")
         .replace(" WITH (fillfactor = 50)", "")
+        .replace(" WITH (toast_tuple_target = 8160)", "")
         // The day of an instant.
         .replace(
             "FLOOR(EXTRACT(EPOCH FROM started_at) / 86400)",

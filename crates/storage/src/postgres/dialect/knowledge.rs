@@ -1,18 +1,20 @@
 //! The statements on knowledge that differ, for PostgreSQL.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, Timestamp};
 
 use super::super::Conn;
 use super::column;
 use crate::schema::{
-    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_gone as gone,
+    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_folds as folds,
+    knowledge_gone as gone,
 };
 use crate::sql;
 use crate::sql::V;
-use crate::{NewPassage, NewPosting, StoreError};
+use crate::words::{FoldedRow, WordsRow};
+use crate::{NewPassage, Posting, StoreError};
 
 /// The account's document that has waited longest and that nobody reads; the row is this transaction's.
 pub(crate) async fn waiting_document(
@@ -67,7 +69,7 @@ pub(crate) async fn waiting_embedding(
         .optional()?)
 }
 
-/// A deleted document whose postings are still to go, and that no other process is at.
+/// A deleted document whose words are still to go, and that no other process is at.
 pub(crate) async fn gone_document(
     conn: &mut Conn,
 ) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
@@ -110,24 +112,182 @@ pub(crate) async fn insert_passages(
     Ok(())
 }
 
-pub(crate) async fn insert_postings(
+pub(crate) async fn insert_words(
     conn: &mut Conn,
-    account: AccountId,
     document: DocumentId,
-    rows: Vec<NewPosting>,
+    rows: Vec<WordsRow>,
 ) -> Result<(), StoreError> {
+    let (last, words): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.last, row.words)).unzip();
     diesel::sql_query(
-        "INSERT INTO knowledge_postings (document_id, term, account_id, impact, places) \
-         SELECT $1, r.term, $2, r.impact, r.places FROM UNNEST($3, $4, $5) AS r(term, impact, places)",
+        "INSERT INTO knowledge_words (document_id, last, words) \
+         SELECT $1, r.last, r.words FROM UNNEST($2, $3) AS r(last, words)",
     )
     .bind::<sql::Uuid, _>(V(document))
-    .bind::<sql::Uuid, _>(V(account))
-    .bind::<Array<Text>, _>(column(&rows, |r| r.term.clone()))
-    .bind::<Array<Integer>, _>(column(&rows, |r| r.impact))
-    .bind::<Array<Text>, _>(column(&rows, |r| r.places.clone()))
+    .bind::<Array<Text>, _>(last)
+    .bind::<Array<Text>, _>(words)
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// The fold that has been open for longest and that no other process is at, and how far it is; its row is this
+/// transaction's.
+pub(crate) async fn open_fold(
+    conn: &mut Conn,
+) -> Result<Option<(AccountId, i64, String)>, StoreError> {
+    Ok(folds::table
+        .filter(folds::upto.is_not_null())
+        .order((folds::opened_at, folds::account_id))
+        .select((
+            folds::account_id,
+            folds::number,
+            folds::upto.assume_not_null(),
+        ))
+        .for_update()
+        .skip_locked()
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Keeps an account's folded words from being changed by others until the transaction's end.
+pub(crate) async fn hold_folds(conn: &mut Conn, account: AccountId) -> Result<(), StoreError> {
+    let _: Option<i64> = folds::table
+        .find(V(account))
+        .select(folds::number)
+        .for_update()
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(())
+}
+
+/// Of each document, up to `limit` rows that have words behind `upto`.
+pub(crate) async fn words_behind(
+    conn: &mut Conn,
+    documents: &[DocumentId],
+    upto: &str,
+    limit: i64,
+) -> Result<Vec<(DocumentId, WordsRow)>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = sql::Uuid)]
+        document_id: DocumentId,
+        #[diesel(sql_type = Text)]
+        last: String,
+        #[diesel(sql_type = Text)]
+        words: String,
+    }
+    let rows: Vec<Found> = diesel::sql_query(
+        "SELECT d.id AS document_id, w.last, w.words FROM UNNEST($1) AS d(id) CROSS JOIN LATERAL \
+         (SELECT k.last, k.words FROM knowledge_words AS k WHERE k.document_id = d.id AND k.last > $2 \
+         ORDER BY k.last LIMIT $3) AS w",
+    )
+    .bind::<Array<sql::Uuid>, _>(column(documents, |id| V(*id)))
+    .bind::<Text, _>(upto)
+    .bind::<BigInt, _>(limit)
+    .load(conn)
+    .await?;
+    let rows = rows.into_iter().map(|row| {
+        let (last, words) = (row.last, row.words);
+        (row.document_id, WordsRow { last, words })
+    });
+    Ok(rows.collect())
+}
+
+pub(crate) async fn insert_folded(
+    conn: &mut Conn,
+    account: AccountId,
+    fold: i64,
+    rows: Vec<FoldedRow>,
+) -> Result<(), StoreError> {
+    let tiers = column(&rows, |row| row.tier);
+    let (terms, postings): (Vec<_>, Vec<_>) =
+        rows.into_iter().map(|row| (row.term, row.postings)).unzip();
+    diesel::sql_query(
+        "INSERT INTO knowledge_folded (account_id, term, tier, fold, postings) \
+         SELECT $1, r.term, r.tier, $2, r.postings FROM UNNEST($3, $4, $5) AS r(term, tier, postings)",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .bind::<BigInt, _>(fold)
+    .bind::<Array<Text>, _>(terms)
+    .bind::<Array<Integer>, _>(tiers)
+    .bind::<Array<Binary>, _>(postings)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Takes rows out of a fold.
+pub(crate) async fn take_folded(
+    conn: &mut Conn,
+    (account, fold): (AccountId, i64),
+    keys: Vec<(String, i32)>,
+) -> Result<Vec<FoldedRow>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Taken {
+        #[diesel(sql_type = Text)]
+        term: String,
+        #[diesel(sql_type = Integer)]
+        tier: i32,
+        #[diesel(sql_type = Binary)]
+        postings: Vec<u8>,
+    }
+    let (terms, tiers): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
+    let rows: Vec<Taken> = diesel::sql_query(
+        "DELETE FROM knowledge_folded AS f USING UNNEST($3, $4) AS r(term, tier) \
+         WHERE f.account_id = $1 AND f.fold = $2 AND f.term = r.term AND f.tier = r.tier \
+         RETURNING f.term, f.tier, f.postings",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .bind::<BigInt, _>(fold)
+    .bind::<Array<Text>, _>(terms)
+    .bind::<Array<Integer>, _>(tiers)
+    .load(conn)
+    .await?;
+    let rows = rows.into_iter().map(|row| FoldedRow {
+        term: row.term,
+        tier: row.tier,
+        postings: row.postings,
+    });
+    Ok(rows.collect())
+}
+
+/// Where these words are in these documents: of each those whose bit is set. The server cuts them out of their rows, which are a hundred times as long.
+pub(crate) async fn places_within(
+    conn: &mut Conn,
+    documents: Vec<(DocumentId, u64)>,
+    words: &[String],
+) -> Result<Vec<Posting>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = sql::Uuid)]
+        document_id: DocumentId,
+        #[diesel(sql_type = Text)]
+        term: String,
+        #[diesel(sql_type = Text)]
+        places: String,
+    }
+    let rows: Vec<Found> = diesel::sql_query(
+        "SELECT d.id AS document_id, t.term, \
+         split_part(split_part('|' || w.words, '|' || t.term || ' ', 2), '|', 1) AS places \
+         FROM UNNEST($1, $2) AS d(id, words) \
+         JOIN UNNEST($3) WITH ORDINALITY AS t(term, place) ON (d.words >> (t.place - 1)::integer) & 1 = 1 \
+         CROSS JOIN LATERAL (SELECT k.words FROM knowledge_words AS k WHERE k.document_id = d.id AND k.last >= t.term \
+         ORDER BY k.last LIMIT 1) AS w",
+    )
+    .bind::<Array<sql::Uuid>, _>(column(&documents, |(id, _)| V(*id)))
+    .bind::<Array<BigInt>, _>(column(&documents, |(_, words)| words.cast_signed()))
+    .bind::<Array<Text>, _>(words)
+    .load(conn)
+    .await?;
+    let found = rows.into_iter().filter(|row| !row.places.is_empty());
+    let found = found.map(|row| Posting {
+        document_id: row.document_id,
+        term: row.term,
+        places: row.places,
+    });
+    Ok(found.collect())
 }
 
 /// Adds to the counts of an account's words, in their order, so that two transactions never wait for each other.

@@ -1,19 +1,20 @@
 //! The statements on knowledge that differ, for SQLite.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, Timestamp};
 use serde::Serialize;
 
 use super::super::Conn;
 use crate::schema::{
-    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_gone as gone,
-    knowledge_passages as passages,
+    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_folds as folds,
+    knowledge_gone as gone, knowledge_passages as passages, knowledge_words as words,
 };
 use crate::sql;
 use crate::sql::V;
-use crate::{NewPassage, NewPosting, StoreError};
+use crate::words::{FoldedRow, WordsRow, entries};
+use crate::{NewPassage, Posting, StoreError};
 
 /// The account's document that has waited longest and that nobody reads.
 pub(crate) async fn waiting_document(
@@ -64,7 +65,7 @@ pub(crate) async fn waiting_embedding(
         .optional()?)
 }
 
-/// A deleted document whose postings are still to go.
+/// A deleted document whose words are still to go.
 pub(crate) async fn gone_document(
     conn: &mut Conn,
 ) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
@@ -102,24 +103,172 @@ pub(crate) async fn insert_passages(
     Ok(())
 }
 
-/// In one statement, whose rows come as JSON: a statement for each of thousands of words took three times as long.
-pub(crate) async fn insert_postings(
+pub(crate) async fn insert_words(
+    conn: &mut Conn,
+    document: DocumentId,
+    rows: Vec<WordsRow>,
+) -> Result<(), StoreError> {
+    for row in rows {
+        diesel::insert_into(words::table)
+            .values((
+                words::document_id.eq(V(document)),
+                words::last.eq(row.last),
+                words::words.eq(row.words),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The fold that has been open for longest, and how far it is.
+pub(crate) async fn open_fold(
+    conn: &mut Conn,
+) -> Result<Option<(AccountId, i64, String)>, StoreError> {
+    Ok(folds::table
+        .filter(folds::upto.is_not_null())
+        .order((folds::opened_at, folds::account_id))
+        .select((
+            folds::account_id,
+            folds::number,
+            folds::upto.assume_not_null(),
+        ))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Keeps an account's folded words from being changed by others until the transaction's end; the one writer does.
+pub(crate) async fn hold_folds(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// Of each document, up to `limit` rows that have words behind `upto`.
+pub(crate) async fn words_behind(
+    conn: &mut Conn,
+    documents: &[DocumentId],
+    upto: &str,
+    limit: i64,
+) -> Result<Vec<(DocumentId, WordsRow)>, StoreError> {
+    let mut found = Vec::new();
+    for document in documents {
+        let rows: Vec<(String, String)> = words::table
+            .filter(words::document_id.eq(V(*document)))
+            .filter(words::last.gt(upto))
+            .order(words::last)
+            .limit(limit)
+            .select((words::last, words::words))
+            .load(conn)
+            .await?;
+        let rows = rows.into_iter();
+        found.extend(rows.map(|(last, words)| (*document, WordsRow { last, words })));
+    }
+    Ok(found)
+}
+
+/// In one statement, which finds the rows' bytes one behind the other: a statement for each of thousands of words took
+/// three times as long.
+pub(crate) async fn insert_folded(
     conn: &mut Conn,
     account: AccountId,
-    document: DocumentId,
-    rows: Vec<NewPosting>,
+    fold: i64,
+    rows: Vec<FoldedRow>,
 ) -> Result<(), StoreError> {
-    let rows = rows.iter().map(|row| (&row.term, row.impact, &row.places));
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut listed = Vec::with_capacity(rows.len());
+    for row in rows {
+        // `substr` counts from 1.
+        listed.push((row.term, row.tier, bytes.len() + 1, row.postings.len()));
+        bytes.extend(row.postings);
+    }
     diesel::sql_query(
-        "INSERT INTO knowledge_postings (document_id, term, account_id, impact, places) \
-         SELECT ?1, r.value ->> 0, ?2, r.value ->> 1, r.value ->> 2 FROM json_each(?3) AS r",
+        "INSERT INTO knowledge_folded (account_id, term, tier, fold, postings) \
+         SELECT ?1, r.value ->> 0, r.value ->> 1, ?2, substr(?3, r.value ->> 2, r.value ->> 3) FROM json_each(?4) AS r",
     )
-    .bind::<sql::Uuid, _>(V(document))
     .bind::<sql::Uuid, _>(V(account))
-    .bind::<Text, _>(json(rows)?)
+    .bind::<BigInt, _>(fold)
+    .bind::<Binary, _>(bytes)
+    .bind::<Text, _>(json(listed.into_iter())?)
     .execute(conn)
     .await?;
     Ok(())
+}
+
+/// Takes rows out of a fold.
+pub(crate) async fn take_folded(
+    conn: &mut Conn,
+    (account, fold): (AccountId, i64),
+    keys: Vec<(String, i32)>,
+) -> Result<Vec<FoldedRow>, StoreError> {
+    let rows: Vec<Folded> = diesel::sql_query(
+        "DELETE FROM knowledge_folded WHERE (account_id, term, tier, fold) IN \
+         (SELECT ?1, r.value ->> 0, r.value ->> 1, ?2 FROM json_each(?3) AS r) RETURNING term, tier, postings",
+    )
+    .bind::<sql::Uuid, _>(V(account))
+    .bind::<BigInt, _>(fold)
+    .bind::<Text, _>(json(keys.into_iter())?)
+    .load(conn)
+    .await?;
+    Ok(rows.into_iter().map(Folded::row).collect())
+}
+
+#[derive(QueryableByName)]
+struct Folded {
+    #[diesel(sql_type = Text)]
+    term: String,
+    #[diesel(sql_type = Integer)]
+    tier: i32,
+    #[diesel(sql_type = Binary)]
+    postings: Vec<u8>,
+}
+
+impl Folded {
+    fn row(self) -> FoldedRow {
+        FoldedRow {
+            term: self.term,
+            tier: self.tier,
+            postings: self.postings,
+        }
+    }
+}
+
+/// Where these words are in these documents: of each those whose bit is set.
+pub(crate) async fn places_within(
+    conn: &mut Conn,
+    documents: Vec<(DocumentId, u64)>,
+    words: &[String],
+) -> Result<Vec<Posting>, StoreError> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = sql::Uuid)]
+        document_id: DocumentId,
+        #[diesel(sql_type = Text)]
+        term: String,
+        #[diesel(sql_type = Text)]
+        words: String,
+    }
+    let asked =
+        (documents.iter()).map(|(id, words)| (id.uuid().simple().to_string(), words.cast_signed()));
+    let rows: Vec<Found> = diesel::sql_query(
+        "SELECT w.document_id, d.term, w.words FROM \
+         (SELECT unhex(d.value ->> 0) AS id, t.value AS term FROM json_each(?1) AS d CROSS JOIN json_each(?2) AS t \
+         WHERE (d.value ->> 1) & (1 << t.key) <> 0) AS d \
+         CROSS JOIN knowledge_words AS w ON w.rowid = (SELECT k.rowid FROM knowledge_words AS k \
+         WHERE k.document_id = d.id AND k.last >= d.term ORDER BY k.last LIMIT 1)",
+    )
+    .bind::<Text, _>(json(asked)?)
+    .bind::<Text, _>(json(words.iter())?)
+    .load(conn)
+    .await?;
+    let found = rows.into_iter().filter_map(|row| {
+        let places = entries(&row.words).find(|(term, _)| *term == row.term)?.1;
+        Some(Posting {
+            places: places.to_owned(),
+            document_id: row.document_id,
+            term: row.term,
+        })
+    });
+    Ok(found.collect())
 }
 
 /// Rows as a JSON array.
