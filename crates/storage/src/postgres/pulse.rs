@@ -5,6 +5,7 @@
 //! nothing every quarter of a second; when that goes unanswered, everybody who waits is told at once, and so is whoever
 //! comes until it is answered again. A statement that is merely slow is waited for as ever.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ const EVERY: Duration = Duration::from_millis(250);
 /// A server that has said nothing for so long is out of reach. With [`EVERY`] and the way to the client this keeps
 /// every answer below two seconds.
 const SILENT_AFTER: Duration = Duration::from_millis(1_400);
+
+/// A question is given up after so long more: an answer that comes late is one, and opening a session may take its time
+/// on a busy machine. Less would open another session for ever where each takes longer than [`SILENT_AFTER`].
+const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_600);
 
 /// Knows whether the server answers; it asks until the last clone is gone.
 #[derive(Clone)]
@@ -65,23 +70,33 @@ async fn ask(door: Door, tell: watch::Sender<bool>) {
     let mut session = None;
     loop {
         sleep(EVERY).await;
-        let answers = match timeout(SILENT_AFTER, answered(&door, &mut session)).await {
-            Ok(answers) => answers,
-            Err(_) => {
-                session = None;
-                false
+        let answers = {
+            let mut answered = pin!(answered(&door, &mut session));
+            match timeout(SILENT_AFTER, &mut answered).await {
+                Ok(answers) => Some(answers),
+                Err(_) => {
+                    say(&tell, false);
+                    timeout(GIVEN_UP_AFTER, answered).await.ok()
+                }
             }
         };
-        let changed = tell.send_if_modified(|silent| {
-            let changed = *silent == answers;
-            *silent = !answers;
-            changed
-        });
-        match (changed, answers) {
-            (true, true) => tracing::info!("the database answers again"),
-            (true, false) => tracing::warn!("the database does not answer"),
-            (false, _) => {}
+        if answers.is_none() {
+            session = None;
         }
+        say(&tell, answers == Some(true));
+    }
+}
+
+fn say(tell: &watch::Sender<bool>, answers: bool) {
+    let changed = tell.send_if_modified(|silent| {
+        let changed = *silent == answers;
+        *silent = !answers;
+        changed
+    });
+    match (changed, answers) {
+        (true, true) => tracing::info!("the database answers again"),
+        (true, false) => tracing::warn!("the database does not answer"),
+        (false, _) => {}
     }
 }
 
