@@ -35,6 +35,10 @@ layers:
     scripts/layers --self-test
     scripts/layers
 
+# The files in deploy/, without anything to deploy to.
+deploy-check:
+    scripts/deploy-check
+
 # Licences, banned crates and sources of the dependencies; installs cargo-deny below target/tools.
 deny:
     scripts/deny
