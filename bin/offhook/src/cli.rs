@@ -3,7 +3,6 @@
 mod account;
 mod backup;
 mod credential;
-mod doctor;
 mod integration;
 mod invoice;
 mod key;
@@ -22,14 +21,20 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::demo::DemoArgs;
-use crate::settings::{Flags, Secret, Settings};
-use crate::{data_dir, demo, logging, output, parts, serve};
+use crate::doctor::DoctorArgs;
+use crate::health::HealthArgs;
+use crate::settings::{Flags, LogFormat, Secret, Settings};
+use crate::telemetry::{self, Telemetry};
+use crate::{data_dir, demo, doctor, health, logging, output, parts, serve};
 
 /// What administration logs: only what is amiss, as the answer is on standard output.
 const QUIET: &str = "warn";
 
 /// What the service logs: its own steps, not those of its server, which takes each malformed head for an error.
 const SERVING: &str = "info,actix_server=warn,actix_http=off";
+
+/// What a command logs that tells everything in its answer.
+const SILENT: &str = "off";
 
 /// A voice and chat agent service in one binary.
 #[derive(Debug, Parser)]
@@ -96,8 +101,10 @@ enum Command {
     /// List and mark invoices.
     #[command(subcommand)]
     Invoice(invoice::InvoiceCommand),
-    /// Look whether the books of every account add up.
-    Doctor(JsonArgs),
+    /// Look at every hop between a request and a delivered event, and say what to do about those that fail.
+    Doctor(DoctorArgs),
+    /// Ask the service of this data directory whether it lives; for supervisors without a client of their own.
+    Health(HealthArgs),
     /// Run the simulated phone network as a process of its own.
     Simulator(simulator::SimulatorArgs),
     /// The voice providers' lists.
@@ -147,9 +154,7 @@ impl Cli {
                     redis_url: args.redis_url,
                     ..flags
                 };
-                let settings = start(flags, SERVING)?;
-                settings.check_serving()?;
-                serve::run(settings).await
+                serve(flags).await
             }
             Command::Demo(args) => {
                 let keep_data = flags.data_dir.is_some();
@@ -168,7 +173,11 @@ impl Cli {
             Command::Number(command) => command.run(&start(flags, QUIET)?).await,
             Command::Wallet(command) => command.run(&start(flags, QUIET)?).await,
             Command::Invoice(command) => command.run(&start(flags, QUIET)?).await,
-            Command::Doctor(print) => doctor::run(&start(flags, QUIET)?, print).await,
+            Command::Doctor(args) => {
+                logging::start(LogFormat::Pretty, SILENT, None)?;
+                doctor::run(flags, args).await
+            }
+            Command::Health(args) => health::run(&start(flags, QUIET)?, args).await,
             Command::Simulator(args) => {
                 let settings = start(flags, SERVING)?;
                 simulator::run(settings, args).await
@@ -183,10 +192,25 @@ impl Cli {
     }
 }
 
+/// Serves, with logs and spans.
+async fn serve(flags: Flags) -> anyhow::Result<()> {
+    let settings = Settings::load(flags)?;
+    let telemetry = settings.telemetry.as_ref().map(telemetry::start);
+    let telemetry = telemetry.transpose()?;
+    let tracer = telemetry.as_ref().map(Telemetry::tracer);
+    logging::start(settings.log_format, SERVING, tracer)?;
+    settings.check_serving()?;
+    let served = serve::run(settings).await;
+    if let Some(telemetry) = telemetry {
+        telemetry.stop().await;
+    }
+    served
+}
+
 /// Reads the settings and starts the logs.
 fn start(flags: Flags, default_filter: &str) -> anyhow::Result<Settings> {
     let settings = Settings::load(flags)?;
-    logging::start(settings.log_format, default_filter)?;
+    logging::start(settings.log_format, default_filter, None)?;
     Ok(settings)
 }
 
@@ -219,7 +243,6 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::settings::LogFormat;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(line.split_whitespace())
@@ -252,7 +275,8 @@ mod tests {
             &format!("offhook wallet auto-refill --account {id} --off"),
             &format!("offhook invoice list --account {id} --json"),
             &format!("offhook invoice mark --id {id} --status paid"),
-            "offhook doctor --json",
+            "offhook doctor --json --egress https://example.com",
+            "offhook health --ready",
             &format!(
                 "offhook key create --account {id} --name N --scopes all --read-only --expires-at 2030-01-01 --monthly-credit-budget 5 --json"
             ),

@@ -14,6 +14,9 @@ use crate::settings::Settings;
 const LOCK_FILE: &str = "lock";
 const MASTER_KEY_FILE: &str = "master.key";
 const LISTEN_FILE: &str = "listen";
+
+/// Where the figures are served.
+const METRICS_LISTEN_FILE: &str = "metrics-listen";
 const NODE_FILE: &str = "node";
 
 /// The right to serve from a data directory; it ends with the value, or with the process.
@@ -80,8 +83,20 @@ pub(crate) fn succeed(dir: &Path, node: NodeId) -> anyhow::Result<Option<NodeId>
 /// # Errors
 /// The file cannot be written.
 pub(crate) fn write_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
-    let path = dir.join(LISTEN_FILE);
-    let fresh = dir.join(format!(".{LISTEN_FILE}.{}", std::process::id()));
+    write_address(dir, LISTEN_FILE, address)
+}
+
+/// Writes down where the figures are served.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_metrics_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
+    write_address(dir, METRICS_LISTEN_FILE, address)
+}
+
+fn write_address(dir: &Path, file: &str, address: SocketAddr) -> anyhow::Result<()> {
+    let path = dir.join(file);
+    let fresh = dir.join(format!(".{file}.{}", std::process::id()));
     std::fs::write(&fresh, format!("{address}\n"))
         .and_then(|()| std::fs::rename(&fresh, &path))
         .with_context(|| format!("{} cannot be written", path.display()))
@@ -93,10 +108,12 @@ pub(crate) fn read_listen(dir: &Path) -> Option<SocketAddr> {
     text.trim().parse().ok()
 }
 
-/// Takes back the address that was written down.
+/// Takes back the addresses that were written down.
 pub(crate) fn remove_listen(dir: &Path) {
-    // A file that stays behind is written anew by the next start.
-    let _ = std::fs::remove_file(dir.join(LISTEN_FILE));
+    for file in [LISTEN_FILE, METRICS_LISTEN_FILE] {
+        // A file that stays behind is written anew by the next start.
+        let _ = std::fs::remove_file(dir.join(file));
+    }
 }
 
 /// The master key, and behind it, each in a line of its own, earlier ones: that of `master_key_file`; else, with the embedded database, the data directory's own, made at the

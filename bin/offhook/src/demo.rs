@@ -12,7 +12,7 @@ use offhook_domain::{Plan, Scopes};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use self::api::Api;
+pub(crate) use self::api::Api;
 use crate::receiver::{Delivered, Receiver};
 use crate::serve::{self, Running};
 use crate::settings::Settings;

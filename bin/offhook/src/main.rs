@@ -3,13 +3,17 @@
 mod cli;
 mod data_dir;
 mod demo;
+mod doctor;
+mod health;
 mod logging;
+mod metrics;
 mod output;
 mod parts;
 mod receiver;
 mod serve;
 mod settings;
 mod signals;
+mod telemetry;
 mod tls;
 
 use std::process::ExitCode;

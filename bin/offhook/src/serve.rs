@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, DataDirLock};
+use crate::metrics::{self, Figures};
 use crate::parts;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -52,6 +53,7 @@ pub(crate) struct Running {
     services: Services,
     http: Http,
     workers: Workers,
+    _figures: Option<Figures>,
     _lock: DataDirLock,
 }
 
@@ -101,6 +103,13 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     let address = listener.local_addr()?;
     let workers = Workers::start(&settings, &services)?;
     let http = Http::start(&settings, &services, listener, tls)?;
+    let figures = match settings.metrics_listen {
+        Some(listen) => {
+            let figures = metrics::start(listen, &settings.data_dir, &services, &http.state);
+            Some(figures.await?)
+        }
+        None => None,
+    };
     data_dir::write_listen(&settings.data_dir, address)?;
     tracing::info!(%address, "ready");
     Ok(Running {
@@ -109,6 +118,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         services,
         http,
         workers,
+        _figures: figures,
         _lock: lock,
     })
 }

@@ -81,6 +81,10 @@ pub(crate) struct Settings {
     pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
     /// `knowledge.embeddings`: by what documents are also found by their meaning.
     pub(crate) embeddings: Option<EmbeddingsSettings>,
+    /// `metrics.listen`: where the figures of the process are served; `None`: nowhere.
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    /// `telemetry`: where spans are sent; `None`: nowhere.
+    pub(crate) telemetry: Option<TelemetrySettings>,
     /// `log.format`.
     pub(crate) log_format: LogFormat,
 }
@@ -149,6 +153,15 @@ pub(crate) struct SimulatorSettings {
     pub(crate) speed: Option<f64>,
     /// A simulator that runs as its own process.
     pub(crate) url: Option<String>,
+}
+
+/// `telemetry`.
+#[derive(Debug, Clone)]
+pub(crate) struct TelemetrySettings {
+    /// The collector's address, which `/v1/traces` follows.
+    pub(crate) otlp_endpoint: String,
+    /// The part of the traces that is sent, above 0 and at most 1.
+    pub(crate) sample: f64,
 }
 
 /// `log.format`.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_storage::{AttemptReport, StoreError};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -66,7 +67,8 @@ impl Recorder {
             self.write(batch.into_iter().map(|f| f.report).collect())
                 .await;
             failpoints::hit(failpoints::DELIVER_AFTER_FINISH);
-            self.shared.unrecorded.fetch_sub(size, Ordering::Relaxed);
+            let unrecorded = self.shared.unrecorded.fetch_sub(size, Ordering::Relaxed) - size;
+            metrics().deliveries.unrecorded(unrecorded);
             self.shared.refill.notify_one();
             if unblocks {
                 self.shared.unblocked.notify_one();

@@ -7,14 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use offhook_domain::EventType;
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_signing::{SigningSecret, sign};
 use offhook_storage::{AttemptReport, ClaimedAttempt, ClaimedWork};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
+use tracing::{Instrument as _, field};
 
 use crate::dispatcher::Shared;
 use crate::lanes::{Seen, Slot, Started};
-use crate::sender::{AttemptResult, Shipment};
+use crate::sender::{AttemptError, AttemptResult, Shipment};
 
 /// The words for an attempt that could not be signed, or whose event is kept no more, and so was not sent.
 const NO_SECRET: &str = "no_secret";
@@ -61,10 +63,22 @@ impl Worker {
                     continue;
                 }
             };
-            let finished = self.attempt(attempt).await;
+            let span = tracing::info_span!(
+                "delivery",
+                delivery = %attempt.delivery_id,
+                attempt = %attempt.attempt_id,
+                number = attempt.number,
+                status = field::Empty,
+                error = field::Empty,
+            );
+            let finished = self.attempt(attempt).instrument(span.clone()).await;
+            span.record("status", finished.report.status_code);
+            span.record("error", finished.report.error.as_deref());
+            drop(span);
             let success = finished.report.success;
             let took = Duration::from_millis(finished.report.duration_ms.unsigned_abs().into());
-            self.shared.unrecorded.fetch_add(1, Ordering::Relaxed);
+            let unrecorded = self.shared.unrecorded.fetch_add(1, Ordering::Relaxed) + 1;
+            metrics().deliveries.unrecorded(unrecorded);
             // The recorder outlives every worker.
             let _ = self.results.send(finished);
             held.release();
@@ -114,6 +128,7 @@ impl Worker {
     }
 
     async fn attempt(&self, attempt: ClaimedAttempt) -> Finished {
+        let _in_flight = metrics().deliveries.began();
         let began = self.shared.clock.now();
         let body = Bytes::from(attempt.body);
         let secrets: Vec<SigningSecret> = attempt
@@ -138,6 +153,7 @@ impl Worker {
         };
         failpoints::hit(failpoints::DELIVER_AFTER_SEND);
         let success = result.as_ref().is_some_and(AttemptResult::is_success);
+        count(result.as_ref(), has_body);
         let ended = self.shared.clock.steady();
         let retry_after = match success {
             true => None,
@@ -185,6 +201,22 @@ impl Worker {
                 retry_after,
             },
             unblocks: attempt.number == 1 && attempt.kind == EventType::CallInitiated,
+        }
+    }
+}
+
+/// Counts an attempt in the figures of the process.
+fn count(result: Option<&AttemptResult>, has_body: bool) {
+    let deliveries = &metrics().deliveries;
+    match result {
+        Some(result) => {
+            let took = Duration::from_millis(result.duration_ms.into());
+            let error = result.error.map(AttemptError::as_str);
+            deliveries.attempted(result.status_code, error, took);
+        }
+        None => {
+            let word = if has_body { NO_SECRET } else { NO_BODY };
+            deliveries.attempted(None, Some(word), Duration::ZERO);
         }
     }
 }

@@ -15,6 +15,7 @@ use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
 use offhook_domain::{AccountId, KeyId, RequestId, Timestamp};
+use offhook_metrics::metrics;
 use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
 use offhook_services::{Caller, Logged};
@@ -75,6 +76,7 @@ pub(crate) async fn edge(
         return Err(ApiError::internal("the application has no state").into());
     };
     let _answering = Answering::begin(&req);
+    let _in_flight = metrics().http.began();
     let exchange = Rc::new(Exchange::begin(&state, &req));
     // What is answered here needs no span, and in a flood no line: a refusal must cost next to nothing.
     if exchange.origin.is_some() && is_preflight(&req) {
@@ -97,6 +99,7 @@ async fn pass(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     req.extensions_mut().insert(exchange.clone());
+    let method = req.method().clone();
     // The request moves into the service and is lost if a handler panics, so that answer goes out as an error that
     // carries its whole response.
     let served = AssertUnwindSafe(async move { next.call(req).await });
@@ -104,21 +107,33 @@ async fn pass(
         Ok(Ok(answer)) => {
             let (req, answer) = answer.into_parts();
             let answer = exchange.finish(answer);
-            exchange.log(&req, answer.status());
+            let pattern = req.match_pattern();
+            exchange.log(pattern.as_deref(), answer.status());
+            exchange.count(req.method(), pattern, answer.status());
             exchange.record(&state, answer.status());
             Ok(ServiceResponse::new(req, answer))
         }
-        Ok(Err(error)) => Err(lost(&state, &exchange, HttpResponse::from_error(error))),
+        Ok(Err(error)) => Err(lost(
+            &state,
+            &exchange,
+            (&method, HttpResponse::from_error(error)),
+        )),
         Err(panic) => {
             let error = ApiError::internal(format_args!("panicked: {}", panic_text(&*panic)));
-            Err(lost(&state, &exchange, HttpResponse::from_error(error)))
+            let answer = HttpResponse::from_error(error);
+            Err(lost(&state, &exchange, (&method, answer)))
         }
     }
 }
 
 /// The answer to a request that is gone.
-fn lost(state: &HttpState, exchange: &Exchange, answer: HttpResponse) -> actix_web::Error {
+fn lost(
+    state: &HttpState,
+    exchange: &Exchange,
+    (method, answer): (&Method, HttpResponse),
+) -> actix_web::Error {
     let answer = exchange.finish(answer);
+    exchange.count(method, None, answer.status());
     exchange.record(state, answer.status());
     whole(answer)
 }
@@ -242,6 +257,9 @@ impl Exchange {
         self.error.set(Some(error.code.as_str()));
         // While Redis is out of reach every request ends so: the log says that once, when it begins.
         let is_told = error.code == Code::RateLimitUnavailable;
+        if is_told {
+            metrics().http.refused("unavailable");
+        }
         if status.is_server_error() && !is_told {
             let cause = error.cause.as_deref().unwrap_or("");
             tracing::error!(request_id = %self.id, code = error.code.as_str(), cause, "answered with {status}");
@@ -315,17 +333,26 @@ impl Exchange {
     }
 
     /// The path is logged as its pattern: what a client writes in its place may be a phone number.
-    fn log(&self, req: &HttpRequest, status: StatusCode) {
+    fn log(&self, pattern: Option<&str>, status: StatusCode) {
         tracing::info!(
             status = status.as_u16(),
-            path = req.match_pattern().as_deref().unwrap_or("-"),
+            path = pattern.unwrap_or("-"),
             duration_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
             "answered"
         );
     }
 
-    /// As [`Exchange::log`], of a request that is answered before it is routed.
+    /// Counts the answer in the figures of the process, under the route's pattern.
+    fn count(&self, method: &Method, pattern: Option<String>, status: StatusCode) {
+        let took = self.began.elapsed();
+        let http = &metrics().http;
+        http.answered(method.as_str(), pattern, status.as_u16(), took);
+    }
+
+    /// As [`Exchange::log`] and [`Exchange::count`], of a request that is answered before it is routed. It is counted
+    /// without its route: to look for that costs more than the refusal.
     fn log_early(&self, state: &HttpState, req: &ServiceRequest, status: StatusCode) {
+        self.count(req.method(), None, status);
         if state.log_budget.take(self.at) {
             tracing::info!(
                 request_id = %self.id,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use actix_web::http::header::HeaderMap;
 use ipnet::IpNet;
 use offhook_domain::{AccountId, Timestamp};
+use offhook_metrics::metrics;
 use offhook_ratelimit::{
     Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota,
     RedisStore, Timed, Unavailable, client_ip,
@@ -102,10 +103,21 @@ impl RateLimits {
                 .limiter
                 .take_bucket_and_window(key, self.ip_quota, window, now_us);
             let both = both.await.map_err(unavailable)?;
-            (!both.answer.allowed()).then(|| both.retry_after_seconds())
+            let allowed = both.answer.allowed();
+            if !allowed {
+                let limiter = match both.answer.bucket.allowed {
+                    true => "address_calls",
+                    false => "address",
+                };
+                metrics().http.refused(limiter);
+            }
+            (!allowed).then(|| both.retry_after_seconds())
         } else {
             let bucket = self.limiter.take(key, self.ip_quota, now_us).await;
             let bucket = bucket.map_err(unavailable)?;
+            if !bucket.answer.allowed {
+                metrics().http.refused("address");
+            }
             (!bucket.answer.allowed).then(|| bucket.retry_after_seconds())
         };
         retry_after.map_or(Ok(()), |seconds| {
@@ -131,6 +143,18 @@ impl RateLimits {
             .limiter
             .take(key, quota(requests_per_minute), now.micros());
         taken.await.map(Some).map_err(unavailable)
+    }
+
+    /// Notes in the figures of the process how full the store is. It locks every part of it for a moment.
+    pub(crate) fn note(&self) {
+        // Redis counts elsewhere.
+        let Limiter::Memory(store) = &self.limiter else {
+            return;
+        };
+        let (clients, bytes) = (store.clients(), store.memory_bytes());
+        metrics()
+            .limiter
+            .sampled(clients, bytes, store.overflowed());
     }
 
     /// The address that a request is counted by (decision 4.1).
@@ -183,6 +207,7 @@ impl RateLimits {
 
 /// The refusal of an account whose bucket is empty.
 pub(crate) fn account_exceeded(refused: &Timed<Decision>) -> ApiError {
+    metrics().http.refused("account");
     exceeded(
         "The account's requests per minute are used up.",
         refused.retry_after_seconds(),

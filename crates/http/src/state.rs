@@ -60,6 +60,11 @@ impl HttpState {
         }))
     }
 
+    /// Notes in the figures of the process how full the limits' store is: for every few seconds.
+    pub fn note_limits(&self) {
+        self.limits.note();
+    }
+
     /// Ends the open event streams, so that a graceful stop need not wait for the calls that they follow. Clients
     /// reconnect with `Last-Event-ID`.
     pub fn end_streams(&self) {

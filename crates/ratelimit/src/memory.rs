@@ -126,6 +126,12 @@ impl MemoryStore {
         self.sum(Shard::overflowed)
     }
 
+    /// How many clients are in the tables at present: those of the last one to two minutes.
+    #[must_use]
+    pub fn clients(&self) -> u64 {
+        self.sum(|shard| shard.clients() as u64)
+    }
+
     /// Bytes that the tables hold at present.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

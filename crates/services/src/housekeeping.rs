@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_metrics::metrics;
 use offhook_storage::StoreError;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -28,25 +29,34 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
             () = stop.cancelled() => true,
             _ = tick.tick() => false,
         };
-        if let Err(error) = keys.write_last_uses().await {
+        if let Err(error) = counted("key_uses", keys.write_last_uses().await) {
             tracing::warn!(%error, "the last uses of keys could not be written");
         }
         if stopping {
             return;
         }
-        if let Err(error) = shared.store.purge_keys(shared.clock.steady()).await {
+        let purged = shared.store.purge_keys(shared.clock.steady()).await;
+        if let Err(error) = counted("idempotency_keys", purged) {
             tracing::warn!(%error, "expired Idempotency-Keys could not be deleted");
         }
         if looked_at.is_none_or(|at| at.elapsed() >= RETENTION_EVERY) {
             looked_at = Some(Instant::now());
-            if let Err(error) = end_deliveries(&shared, &stop).await {
+            let ended = end_deliveries(&shared, &stop).await;
+            if let Err(error) = counted("old_deliveries", ended) {
                 tracing::warn!(%error, "old deliveries could not be deleted");
             }
-            if let Err(error) = billing::enter_months(&shared).await {
+            let entered = billing::enter_months(&shared).await;
+            if let Err(error) = counted("months", entered) {
                 tracing::warn!(%error, "accounts could not enter the month");
             }
         }
     }
+}
+
+/// Counts a run of a job in the figures of the process, and hands on what came of it.
+pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, E> {
+    metrics().jobs.ran(job, done.is_ok());
+    done
 }
 
 /// Deletes deliveries, and takes the payloads of events away, whose time is over (platform.md W15).

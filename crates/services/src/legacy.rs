@@ -15,6 +15,7 @@ use crate::agents::AgentError;
 use crate::calls::RESERVED_SECONDS;
 use crate::catalog::{self, CatalogError};
 use crate::folding::fold;
+use crate::housekeeping::counted;
 
 /// How often an account's legacy agents are asked for.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
@@ -133,7 +134,7 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
             }
         };
         for account in due {
-            match sync(&shared, account).await {
+            match counted("legacy_sync", sync(&shared, account).await) {
                 Ok(synced) => tracing::info!(%account, ?synced, "legacy agents are in step"),
                 // The lease runs out, and then it is due again.
                 Err(error) => tracing::warn!(%account, %error, "legacy agents are not in step"),

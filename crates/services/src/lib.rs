@@ -13,6 +13,7 @@ mod dialer;
 mod draining;
 mod events;
 mod feed;
+mod figures;
 mod folding;
 mod health;
 mod housekeeping;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use offhook_domain::{AccountId, KeyId, LogEntryId, RequestId, Timestamp};
+use offhook_metrics::metrics;
 use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -91,6 +92,7 @@ impl RequestLogs {
     pub fn push(&self, logged: Logged) {
         if self.sender.try_send(logged).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+            metrics().logs.drop_one();
         }
     }
 
@@ -98,6 +100,11 @@ impl RequestLogs {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Entries that wait in the buffer.
+    pub(crate) fn waiting(&self) -> usize {
+        self.sender.max_capacity() - self.sender.capacity()
     }
 
     /// Writes what waits now, in as many batches as it takes.

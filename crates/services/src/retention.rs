@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, Timestamp};
+use offhook_metrics::metrics;
 use offhook_storage::{Account, RetentionWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -68,7 +69,12 @@ impl Retention {
                 () = stop.cancelled() => return,
                 _ = tick.tick() => {}
             }
-            if let Err(error) = self.sweep(&stop).await {
+            let swept = self.sweep(&stop).await;
+            // Nobody's turn is no run.
+            if !matches!(swept, Ok(false)) {
+                metrics().jobs.ran(JOB, swept.is_ok());
+            }
+            if let Err(error) = swept {
                 tracing::warn!(%error, "rows whose time is over could not be deleted");
             }
         }

@@ -247,7 +247,9 @@ fn do_as_told(shared: &Shared, message: &str) -> bool {
     }
     for signal in signals {
         match signal {
-            Signal::HangUp(id) => shared.registry.end(id, EndRequest::ApiHangup),
+            Signal::HangUp(id) => {
+                shared.registry.end(id, EndRequest::ApiHangup);
+            }
             Signal::Follow(id) => {
                 shared.signals.follow(id);
                 // What happened between the follower's look and now was not told.

@@ -72,6 +72,18 @@ fn is_outage(message: &str) -> bool {
 }
 
 impl StoreError {
+    /// The stable word for it in the figures of the process.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "unavailable",
+            Self::UnknownCommit(_) => "unknown_commit",
+            Self::Locked => "locked",
+            Self::Conflict(_) => "conflict",
+            Self::Corrupt(_) => "corrupt",
+            Self::Internal(_) => "internal",
+        }
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt(what.into())
     }

@@ -21,6 +21,7 @@ mod seal;
 mod sql;
 mod sqlite;
 mod store;
+mod units;
 mod words;
 
 #[cfg(feature = "bench")]

@@ -1,5 +1,6 @@
 //! What the store hands out and takes in: rows with the domain's types, without JSON and without rules.
 
+mod about;
 mod accounts;
 mod agents;
 mod batches;
@@ -7,6 +8,7 @@ mod billing;
 mod calls;
 mod conversations;
 mod credentials;
+mod figures;
 mod integrations;
 mod knowledge;
 mod legacy;
@@ -21,6 +23,7 @@ mod webhooks;
 
 use offhook_domain::Timestamp;
 
+pub use about::*;
 pub use accounts::*;
 pub use agents::*;
 pub use batches::*;
@@ -28,6 +31,7 @@ pub use billing::*;
 pub use calls::*;
 pub use conversations::*;
 pub use credentials::*;
+pub use figures::*;
 pub use integrations::*;
 pub use knowledge::*;
 pub use legacy::*;

@@ -127,7 +127,7 @@ both! {
             let found = account.get(&format!("/v1/calls/{handle}")).send().await;
             assert!([200, 404].contains(&found.status), "in the backup, or behind it");
         }
-        let faults = server.cli(&["doctor"]).await;
+        let faults = server.cli(&["doctor", "--books"]).await;
         assert_eq!(faults, json!({"faults": []}));
         for dial in simulator.dials().iter().skip(before.len()) {
             assert!(!before.iter().any(|earlier| earlier["handle"] == dial["handle"]), "{dial}");

@@ -167,7 +167,7 @@ impl Scene {
             "{point}: no other call"
         );
         self.check_events(&calls).await;
-        let faults = self.server.cli(&["doctor"]).await;
+        let faults = self.server.cli(&["doctor", "--books"]).await;
         assert_eq!(faults, json!({"faults": []}), "{point}: the books add up");
         let credits = self.account.read("/v1/billing/credits").await;
         assert_eq!(credits["reserved_credits"], 0, "{point}: {credits}");

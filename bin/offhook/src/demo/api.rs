@@ -11,14 +11,14 @@ use serde_json::Value;
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// A client with its key.
-pub(super) struct Api {
+pub(crate) struct Api {
     http: reqwest::Client,
     base: String,
     key: String,
 }
 
 impl Api {
-    pub(super) fn new(base: String, key: String) -> anyhow::Result<Self> {
+    pub(crate) fn new(base: String, key: String) -> anyhow::Result<Self> {
         Ok(Self {
             http: crate::parts::http_client()?,
             base,
@@ -26,26 +26,26 @@ impl Api {
         })
     }
 
-    pub(super) fn base(&self) -> &str {
+    pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    pub(super) fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let request = self.http.get(format!("{}{path}", self.base));
         self.exchange(request).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let request = self.http.post(format!("{}{path}", self.base));
         self.exchange(request.json(body)).await
     }
 
     /// Opens a stream of server-sent events.
-    pub(super) async fn stream(&self, path: &str) -> anyhow::Result<reqwest::Response> {
+    pub(crate) async fn stream(&self, path: &str) -> anyhow::Result<reqwest::Response> {
         let request = self.http.get(format!("{}{path}", self.base));
         let request = request.header(ACCEPT, "text/event-stream");
         accepted(request.bearer_auth(&self.key).send().await?).await

@@ -1,7 +1,7 @@
 //! Every setting, its default and what it may be.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use super::given::{Given, Raw};
 use super::objects::objects;
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
-    SimulatorSettings, TlsSettings, WebhookSettings,
+    SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
 };
 
-const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// "Per-IP rate: 300 requests/min" and "Per-IP rate for calls: 10 requests/min" (interface, Limits).
 const IP_PER_MINUTE: u32 = 300;
@@ -39,7 +38,6 @@ const DAY_SECONDS: u32 = 86_400;
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
 pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
-    given.unavailable("metrics.listen", "remove it")?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
         data_dir: given
@@ -65,6 +63,8 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         models: models(given)?,
         voices: voices(given)?,
         embeddings: embeddings(given)?,
+        telemetry: telemetry(given)?,
+        metrics_listen: given.read("metrics.listen", metrics_address)?,
         log_format: given
             .read("log.format", log_format)?
             .unwrap_or(LogFormat::Pretty),
@@ -253,6 +253,22 @@ fn embeddings(given: &mut Given) -> Result<Option<EmbeddingsSettings>, SettingsE
     }
 }
 
+fn telemetry(given: &mut Given) -> Result<Option<TelemetrySettings>, SettingsError> {
+    let endpoint = given.read("telemetry.otlp_endpoint", base_url)?;
+    let sample = given.read("telemetry.sample", |raw| raw.positive(1.0))?;
+    match (endpoint, sample) {
+        (Some(otlp_endpoint), sample) => Ok(Some(TelemetrySettings {
+            otlp_endpoint,
+            sample: sample.unwrap_or(1.0),
+        })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(SettingsError(
+            "setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it"
+                .to_owned(),
+        )),
+    }
+}
+
 fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, SettingsError> {
     let value = given.read(key, |raw| raw.integer(1, MAX_PER_MINUTE))?;
     Ok(value.unwrap_or(default))
@@ -265,6 +281,19 @@ fn path(raw: Raw) -> Result<PathBuf, String> {
 fn address(raw: Raw) -> Result<SocketAddr, String> {
     let wrong = || "must be an IP address and a port, such as 127.0.0.1:8080".to_owned();
     raw.text()?.parse().map_err(|_| wrong())
+}
+
+/// The figures are served in the clear and without a key, so not where anybody could read them.
+fn metrics_address(raw: Raw) -> Result<SocketAddr, String> {
+    let address = address(raw)?;
+    let is_private = match address.ip().to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local(),
+    };
+    is_private.then_some(address).ok_or_else(|| {
+        "must be a loopback or private address and a port, such as 127.0.0.1:9464, as it is served without key and TLS"
+            .to_owned()
+    })
 }
 
 fn database_url(raw: Raw) -> Result<Secret, String> {

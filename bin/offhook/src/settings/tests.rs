@@ -270,8 +270,13 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
             file("calls.carrier = \"twilio\""),
         ),
         (
-            "setting `metrics.listen` (in DIR/offhook.toml) is not available yet: remove it",
-            file("metrics.listen = \"127.0.0.1:9090\""),
+            "setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it",
+            variable("OFFHOOK_TELEMETRY__SAMPLE", "0.1"),
+        ),
+        (
+            "setting `metrics.listen` (in DIR/offhook.toml) must be a loopback or private address and a port, such as \
+             127.0.0.1:9464, as it is served without key and TLS",
+            file("metrics.listen = \"0.0.0.0:9464\""),
         ),
         (
             "setting `redis_url` (from OFFHOOK_REDIS_URL) must be such as redis://user:password@host:6379/0, or \

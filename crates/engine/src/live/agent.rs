@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use offhook_domain::{CallOutcome, Timestamp};
 use tokio::time::timeout;
+use tracing::{Span, field};
 
 use super::Live;
 use super::tools::ToolStep;
@@ -31,6 +32,8 @@ pub(super) struct AgentTurn<'a> {
     pub(super) step: Option<ToolStep<'a>>,
     /// With these words the call ends.
     pub(super) farewell: Option<CallOutcome>,
+    /// From its beginning to its end.
+    span: Span,
 }
 
 impl AgentTurn<'_> {
@@ -49,6 +52,7 @@ impl AgentTurn<'_> {
             interrupted: false,
             step: None,
             farewell,
+            span: tracing::info_span!("turn", latency_ms = field::Empty),
         }
     }
 
@@ -120,6 +124,7 @@ impl<'a> Live<'a> {
             let heard_at = self.heard_at.take();
             if let Some(heard_at) = heard_at.filter(|_| turn.reply.is_some()) {
                 let waited = u32::try_from(heard_at.elapsed().as_millis()).unwrap_or(u32::MAX);
+                turn.span.record("latency_ms", waited);
                 self.latencies_ms.push(waited);
             }
         }

@@ -114,6 +114,11 @@ impl Shard {
         self.overflowed
     }
 
+    /// A client that comes again in the next generation is in both.
+    pub(super) fn clients(&self) -> usize {
+        self.current.table.len() + self.previous.table.len()
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         let cells = self.cells.as_ref().map_or(0, |cells| size_of_val(&**cells));
         self.current.table.allocation_size() + self.previous.table.allocation_size() + cells

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Agents;
 use crate::Shared;
 use crate::catalog::ModelKind;
+use crate::housekeeping::counted;
 
 /// How often published versions are judged.
 const EVERY: Duration = Duration::from_secs(86_400);
@@ -63,7 +64,7 @@ impl Agents {
                 () = stop.cancelled() => return,
                 _ = tick.tick() => {}
             }
-            if let Err(error) = self.judge().await {
+            if let Err(error) = counted("agents_judged", self.judge().await) {
                 tracing::warn!(%error, "published versions could not be judged");
                 tick.reset_after(RETRY_AFTER);
             }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason};
 use offhook_engine::EndRequest;
+use offhook_metrics::metrics;
 use offhook_storage::{Conversation, StoreError};
 
 use crate::conversations::retained_since;
@@ -163,6 +164,7 @@ pub(crate) async fn end_queued(
         .await?
         .is_some();
     if ended {
+        metrics().calls.ended("failed", reason.as_str());
         shared.touch(call.id);
         shared.wakes.dispatcher.notify_one();
     }

@@ -8,6 +8,7 @@ use offhook_domain::{
     RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_storage::{
     Agent, AgentRef, IdempotencyClaim, NewCall, Placed, StoreError, StoredAnswer, mint,
 };
@@ -170,6 +171,7 @@ impl Calls {
             Placed::Accepted(endpoints) => {
                 failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
                 tracing::info!(call = %id, "call accepted");
+                metrics().calls.accepted();
                 self.0.wakes.dialer.notify_one();
                 if !endpoints.is_empty() {
                     self.0.wakes.dispatcher.notify_one();

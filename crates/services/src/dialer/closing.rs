@@ -6,6 +6,7 @@ use offhook_domain::{CallOutcome, ClaimId, Timestamp};
 use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, StoreError};
 
 use super::record::insist;
@@ -77,6 +78,9 @@ pub(crate) async fn close(
         }
     }
     failpoints::hit(failpoints::CLOSE_AFTER_CLOSING);
+    for latency in &end.latencies_ms {
+        metrics().calls.turn(*latency);
+    }
     shared.touch(call.id);
     Ok(Some(duration_seconds))
 }
@@ -114,12 +118,21 @@ pub(crate) async fn settle(
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
     shared.touch(call.id);
     if settled.is_some() {
+        count_end(outcome);
         tracing::info!(call = %call.id, outcome = %outcome.state(), duration_seconds, "call ended");
         shared.wakes.dispatcher.notify_one();
     }
     // A place for the next call.
     shared.wakes.dialer.notify_one();
     Ok(())
+}
+
+fn count_end(outcome: CallOutcome) {
+    let reason = match outcome {
+        CallOutcome::Completed(reason) => reason.as_str(),
+        CallOutcome::Failed(reason) => reason.as_str(),
+    };
+    metrics().calls.ended(outcome.state().as_str(), reason);
 }
 
 fn settlement(

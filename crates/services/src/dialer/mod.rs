@@ -15,6 +15,7 @@ use std::time::Duration;
 use offhook_domain::FailureReason;
 use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_storage::{Account, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -179,6 +180,8 @@ impl Dialer {
             .await?;
         for call in claimed {
             let Some(claim) = call.claim_id else { continue };
+            let waited = shared.clock.now().since(call.started_at);
+            metrics().calls.claimed(waited);
             shared.touch(call.id);
             let control = CallControl::new();
             shared.registry.insert(call.id, claim, control.clone());
@@ -210,6 +213,7 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
             }
             Err(error) => {
                 shared.registry.renewals.failed();
+                metrics().calls.renewal_failed();
                 tracing::warn!(%error, "leases could not be renewed");
                 tick.reset_after(Duration::from_secs(1));
                 if renewed_at.elapsed() >= RENEWED_WITHIN {
@@ -240,8 +244,8 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
         .collect();
     for (id, claim) in held {
         // A call that has just been settled is not in the table's claims any more, nor in a moment here.
-        if !kept.contains(&claim) {
-            shared.registry.end(id, EndRequest::ClaimLost);
+        if !kept.contains(&claim) && shared.registry.end(id, EndRequest::ClaimLost) {
+            metrics().calls.lease_lost();
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use offhook_domain::{
     CallHandle, CallOutcome, CallState, ClaimId, FailureReason, Runtime, Timestamp,
 };
 use offhook_engine::EndRequest;
+use offhook_metrics::metrics;
 use offhook_storage::{Conversation, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,7 @@ async fn take(shared: &Arc<Shared>, calls: &TaskTracker, all: bool) -> Result<us
         .take_orphans(all, BATCH, shared.node, now)
         .await?;
     let count = orphans.len();
+    metrics().calls.orphans_taken(count);
     for call in orphans {
         let Some(claim) = call.claim_id else { continue };
         // It may be this process's own: a carrier that never reported back.

@@ -63,12 +63,13 @@ impl Registry {
         self.lock().len()
     }
 
-    /// Ends a call, if it is held here.
-    pub(crate) fn end(&self, id: ConversationId, request: EndRequest) {
+    /// Ends a call, if it is held here; `false` if not.
+    pub(crate) fn end(&self, id: ConversationId, request: EndRequest) -> bool {
         let control = self.lock().get(&id).map(|held| held.control.clone());
-        if let Some(control) = control {
+        if let Some(control) = &control {
             control.end(request);
         }
+        control.is_some()
     }
 
     /// Ends every call that is held here.

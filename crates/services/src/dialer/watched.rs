@@ -1,10 +1,13 @@
 //! The carrier of one call, watched for the end of the dial.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
 use offhook_engine::ports::{Carrier, DialError, DialRequest, Leg};
+use offhook_metrics::metrics;
+use tracing::Instrument as _;
 
 /// A carrier that says when a dial has failed or is being undone. From then on this process knows more of the call than
 /// its lease does, and keeps it until it has written so down: ending a call of which the carrier said nothing may take
@@ -17,7 +20,16 @@ pub(crate) struct Watched<F> {
 #[async_trait]
 impl<F: Fn() + Send + Sync> Carrier for Watched<F> {
     async fn dial(&self, request: DialRequest) -> Result<Leg, DialError> {
-        let dialed = self.carrier.dial(request).await;
+        let asked = Instant::now();
+        let dialing = self.carrier.dial(request);
+        let dialed = dialing.instrument(tracing::info_span!("dial")).await;
+        let outcome = match &dialed {
+            Ok(_) => "taken_over",
+            Err(DialError::NotConnected) => "not_connected",
+            Err(DialError::Unknown) => "unknown",
+            Err(DialError::Refused(reason)) => reason.as_str(),
+        };
+        metrics().calls.dialed(outcome, asked.elapsed());
         if dialed.is_err() {
             (self.on_failure)();
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use offhook_documents::{ExtractError, Extractor, Format};
 use offhook_domain::DocumentId;
 use offhook_egress::GuardedClient;
+use offhook_metrics::metrics;
 use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -181,7 +182,10 @@ impl Librarian {
                 store.release_document(id, claim, true).await?;
                 return Ok(false);
             }
-            Ok(Ended::Again) => store.release_document(id, claim, false).await?,
+            Ok(Ended::Again) => {
+                metrics().knowledge.read("again");
+                store.release_document(id, claim, false).await?;
+            }
             Ok(Ended::Lost) => {}
             Err(error) => {
                 store.release_document(id, claim, false).await?;
@@ -203,6 +207,9 @@ impl Librarian {
     }
 
     fn log(&self, document: DocumentId, ended: &Result<ReadDocument, String>) {
+        metrics()
+            .knowledge
+            .read(if ended.is_ok() { "ready" } else { "failed" });
         match ended {
             Ok(read) => {
                 tracing::info!(%document, passages = read.chunks_count, "a document was read");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, Voice, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_metrics::metrics;
 use offhook_storage::{StoreError, VoiceChanges};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -148,6 +149,7 @@ impl Voices {
             () = keep => return Ok(()),
         };
         let failed = outcomes.iter().any(|outcome| outcome.result.is_err());
+        metrics().jobs.ran(JOB, !failed);
         let pause = if failed { AGAIN_AFTER } else { DUE_EVERY };
         store.finish_job(JOB, node, now(), pause).await
     }

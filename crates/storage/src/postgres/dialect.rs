@@ -1,5 +1,6 @@
 //! The few statements that differ, for PostgreSQL.
 
+mod about;
 mod accounts;
 mod batches;
 mod calls;
@@ -21,6 +22,7 @@ use super::Conn;
 use crate::StoreError;
 use crate::schema::service_settings;
 
+pub(crate) use about::*;
 pub(crate) use accounts::*;
 pub(crate) use batches::*;
 pub(crate) use calls::*;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
 use diesel_async::pooled_connection::{
@@ -14,9 +14,11 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use offhook_metrics::metrics;
 use tokio::runtime::Handle;
 
 use crate::connect::Door;
+use crate::units::{Kind, Unit};
 use crate::{StoreError, Verdict};
 use pulse::Pulse;
 
@@ -91,12 +93,13 @@ impl Postgres {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     {
+        let unit = Unit::begin(Kind::Read);
         let pool = self.pool.clone();
         let reading = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             work(&mut conn).await
         });
-        reading.await.unwrap_or_else(|| Err(silent()))
+        unit.end(reading.await.unwrap_or_else(|| Err(silent())))
     }
 
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -106,6 +109,7 @@ impl Postgres {
             + Send
             + 'static,
     {
+        let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
         let begins = begun.clone();
@@ -115,12 +119,21 @@ impl Postgres {
             transaction(&mut conn, work).await
         });
         // A transaction that has begun goes on without whoever asked for it, and may commit.
-        writing
-            .await
-            .unwrap_or_else(|| match AtomicBool::load(&begun, Ordering::SeqCst) {
-                true => Err(StoreError::UnknownCommit(SILENT.to_owned())),
-                false => Err(silent()),
-            })
+        let done =
+            writing
+                .await
+                .unwrap_or_else(|| match AtomicBool::load(&begun, Ordering::SeqCst) {
+                    true => Err(StoreError::UnknownCommit(SILENT.to_owned())),
+                    false => Err(silent()),
+                });
+        unit.end(done)
+    }
+
+    /// Connections in use, idle ones, and units of work that wait for one.
+    pub(crate) fn connections(&self) -> (usize, usize, usize) {
+        let status = self.pool.status();
+        let idle = status.available;
+        (status.size.saturating_sub(idle), idle, status.waiting)
     }
 
     /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
@@ -192,7 +205,10 @@ where
 }
 
 async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Object<AsyncPgConnection>, StoreError> {
-    pool.get().await.map_err(|error| match error {
+    let asked = Instant::now();
+    let got = pool.get().await;
+    metrics().database.waited(asked.elapsed());
+    got.map_err(|error| match error {
         PoolError::Timeout(_) => StoreError::Unavailable("no connection within 2 s".into()),
         other => StoreError::Unavailable(other.to_string()),
     })

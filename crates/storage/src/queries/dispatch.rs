@@ -141,6 +141,20 @@ pub(crate) async fn due(
     Ok(all)
 }
 
+/// How long the delivery has waited that has been due longest; `None` if none is due.
+pub(crate) async fn oldest_due(
+    conn: &mut Conn,
+    (now, judged_at): (Timestamp, Timestamp),
+) -> Result<Option<Duration>, StoreError> {
+    let firsts = due_of(conn, due_query!("pending", first_attempts!()), judged_at).await?;
+    let retries = due_of(conn, due_query!("retrying", retries!()), judged_at).await?;
+    let dues = firsts.into_values().chain(retries.into_values());
+    Ok(dues
+        .min()
+        .filter(|due| *due <= now)
+        .map(|due| now.since(due)))
+}
+
 async fn due_of(
     conn: &mut Conn,
     query: &'static str,

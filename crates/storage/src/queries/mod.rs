@@ -18,6 +18,7 @@ pub(crate) mod documents;
 pub(crate) mod embeddings;
 pub(crate) mod endpoints;
 pub(crate) mod events;
+pub(crate) mod figures;
 pub(crate) mod folders;
 pub(crate) mod folds;
 pub(crate) mod health;

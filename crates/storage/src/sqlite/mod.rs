@@ -17,6 +17,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
+use crate::units::{Kind, Unit};
 use crate::{StoreError, Verdict};
 
 pub(crate) mod dialect;
@@ -166,13 +167,14 @@ impl Sqlite {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     {
+        let unit = Unit::begin(Kind::Read);
         let (answer, result) = oneshot::channel();
         let job: ReadJob = Box::new(move |conn| {
             let _ = answer.send(at_once(work(conn)));
         });
         let readers = self.0.readers.as_ref().ok_or_else(closed)?;
         readers.send(job).map_err(|_| closed())?;
-        result.await.unwrap_or_else(|_| Err(panicked()))
+        unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
     }
 
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
@@ -182,6 +184,7 @@ impl Sqlite {
             + Send
             + 'static,
     {
+        let unit = Unit::begin(Kind::Write);
         let (answer, result) = oneshot::channel();
         let job = Write {
             work: Some(work),
@@ -190,7 +193,14 @@ impl Sqlite {
         };
         let writer = self.0.writer.as_ref().ok_or_else(closed)?;
         writer.send(Box::new(job)).map_err(|_| closed())?;
-        result.await.unwrap_or_else(|_| Err(panicked()))
+        unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
+    }
+
+    /// How many writes wait for the writer, and reads for a reader.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let writes = self.0.writer.as_ref().map_or(0, Sender::len);
+        let reads = self.0.readers.as_ref().map_or(0, Sender::len);
+        (writes, reads)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store's public door. One method is one read or one use case's transaction.
 
 mod account_voices;
+mod about;
 mod accounts;
 mod agents;
 mod batches;
@@ -10,6 +11,7 @@ mod conversation_retention;
 mod credentials;
 pub(crate) mod documents;
 mod embeddings;
+mod figures;
 mod folders;
 pub(crate) mod ingestion;
 mod integrations;

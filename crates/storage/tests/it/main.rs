@@ -26,6 +26,8 @@ mod embeddings;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod filters;
 #[cfg(test)]
 mod folds;

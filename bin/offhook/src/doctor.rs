@@ -1,0 +1,144 @@
+//! `offhook doctor`: looks at every hop between a request and a delivered event, and says of each that fails which one it
+//! is and what to do.
+
+mod books;
+mod call;
+mod database;
+mod egress;
+mod network;
+mod service;
+
+use clap::Args;
+use serde_json::{Value, json};
+pub(crate) use service::{ask, here};
+
+use crate::output;
+use crate::settings::{Flags, Settings};
+
+/// `offhook doctor`'s flags.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// An https URL that is asked through the guard that webhooks go through.
+    #[arg(long, value_name = "URL")]
+    egress: Option<String>,
+    /// Look at the books of the accounts alone; with --json one object, its `faults` a list of sentences.
+    #[arg(long, conflicts_with = "egress")]
+    books: bool,
+    /// Print one JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a hop is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// As it should be.
+    Good,
+    /// It works, and should not stay like that.
+    Warning,
+    /// It does not work.
+    Failed,
+    /// It was not looked at.
+    Skipped,
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// What was found of a hop, in one sentence; of one that failed it ends in the remedy.
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    hop: &'static str,
+    state: State,
+    sentence: String,
+}
+
+impl Finding {
+    fn new(hop: &'static str, state: State, sentence: impl Into<String>) -> Self {
+        Self {
+            hop,
+            state,
+            sentence: sentence.into(),
+        }
+    }
+
+    fn good(hop: &'static str, sentence: impl Into<String>) -> Self {
+        Self::new(hop, State::Good, sentence)
+    }
+
+    fn warning(hop: &'static str, sentence: impl Into<String>) -> Self {
+        Self::new(hop, State::Warning, sentence)
+    }
+
+    fn failed(hop: &'static str, sentence: impl Into<String>) -> Self {
+        Self::new(hop, State::Failed, sentence)
+    }
+
+    fn skipped(hop: &'static str, sentence: impl Into<String>) -> Self {
+        Self::new(hop, State::Skipped, sentence)
+    }
+
+    fn json(&self) -> Value {
+        json!({ "check": self.hop, "status": self.state.as_str(), "message": self.sentence })
+    }
+
+    fn words(&self) -> String {
+        let state = self.state.as_str();
+        format!("{state:<8}{}: {}", self.hop, self.sentence)
+    }
+}
+
+/// Looks at everything and prints what was found.
+///
+/// # Errors
+/// Something failed.
+pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
+    if args.books {
+        return books::alone(&Settings::load(flags)?, args.json).await;
+    }
+    let findings = match Settings::load(flags) {
+        Ok(settings) => look(settings, &args).await,
+        Err(error) => vec![Finding::failed("configuration", error.to_string())],
+    };
+    let values: Vec<Value> = findings.iter().map(Finding::json).collect();
+    let lines: Vec<String> = findings.iter().map(Finding::words).collect();
+    output::print(args.json, &Value::Array(values), &lines.join("\n"))?;
+    let failed = findings.iter().filter(|one| one.state == State::Failed);
+    match failed.count() {
+        0 => Ok(()),
+        1 => anyhow::bail!("1 fault was found"),
+        count => anyhow::bail!("{count} faults were found"),
+    }
+}
+
+async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
+    let mut findings = vec![match settings.check_serving() {
+        Ok(()) => Finding::good("configuration", "every setting is known and may be so"),
+        Err(error) => Finding::failed("configuration", error.to_string()),
+    }];
+    findings.extend(service::look(&settings).await);
+    match database::open(&settings).await {
+        Ok(services) => {
+            findings.extend(database::look(&services).await);
+            findings.extend(books::look(&services).await);
+        }
+        Err(finding) => {
+            findings.push(finding);
+            let away = "the database cannot be opened";
+            findings.push(Finding::skipped("clock", away));
+            findings.push(Finding::skipped("ledger", away));
+        }
+    }
+    findings.push(network::carrier(&settings).await);
+    findings.push(egress::look(&settings, args.egress.as_deref()).await);
+    findings.push(call::look().await);
+    findings
+}

@@ -1,0 +1,68 @@
+//! The service that serves from this data directory, if one does.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::data_dir;
+use crate::settings::Settings;
+
+const HOP: &str = "service";
+
+/// How long it may take to answer.
+const LIMIT: Duration = Duration::from_secs(5);
+
+pub(super) async fn look(settings: &Settings) -> Option<Finding> {
+    let address = data_dir::read_listen(&settings.data_dir)?;
+    if settings.http.tls.is_some() {
+        return Some(Finding::skipped(
+            HOP,
+            "it ends TLS itself, under a name that this command does not know: ask GET /readyz",
+        ));
+    }
+    Some(match ask(address, "/readyz").await {
+        Ok((200, _)) => Finding::good(HOP, format!("the one at {address} is ready")),
+        Ok((status, body)) => Finding::failed(
+            HOP,
+            format!(
+                "the one at {address} is not ready ({status}): {}; put that right, and it is ready by itself",
+                body["reason"].as_str().unwrap_or("no reason given")
+            ),
+        ),
+        Err(error) => Finding::failed(
+            HOP,
+            format!(
+                "nothing answers at {address}, where one should serve ({error}): start it, or remove the file `listen` \
+                 from the data directory if it was killed and is to stay so"
+            ),
+        ),
+    })
+}
+
+/// Status and body of a GET at the service on this machine.
+///
+/// # Errors
+/// Nothing answers.
+pub(crate) async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(u16, Value)> {
+    let url = format!("http://{}{path}", here(address));
+    let request = crate::parts::http_client()?.get(url).timeout(LIMIT);
+    let response = request.send().await.map_err(reqwest::Error::without_url)?;
+    let status = response.status().as_u16();
+    let body = response.bytes().await.unwrap_or_default();
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+}
+
+/// An address of this machine that a listener on `address` can be reached by.
+pub(crate) const fn here(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
+            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), v4.port())
+        }
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::LOCALHOST), v6.port())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,56 @@
+//! `offhook health`: the service of this data directory asked for a sign of life, where there is no other client to ask it
+//! (an image without a shell).
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::data_dir;
+use crate::doctor::{ask, here};
+use crate::settings::Settings;
+
+/// How long a connection may take.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// `offhook health`'s flags.
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// Ask whether it can serve (/readyz), not only whether it lives (/healthz).
+    #[arg(long)]
+    ready: bool,
+}
+
+/// Succeeds if the service answers well.
+///
+/// # Errors
+/// It does not.
+pub(crate) async fn run(settings: &Settings, args: HealthArgs) -> anyhow::Result<()> {
+    let address = data_dir::read_listen(&settings.data_dir);
+    let address = address.unwrap_or(settings.listen);
+    if settings.http.tls.is_some() {
+        if args.ready {
+            bail!("--ready needs a plain listener: behind TLS only a connection can be tried");
+        }
+        return connect(address).await;
+    }
+    let path = if args.ready { "/readyz" } else { "/healthz" };
+    match ask(address, path).await? {
+        (200, _) => Ok(()),
+        (status, body) => bail!(
+            "{path} answers with {status}: {}",
+            body["reason"].as_str().unwrap_or("no reason given")
+        ),
+    }
+}
+
+/// Behind TLS the certificate has a name that is not known here; that the listener takes connections is a sign of life.
+async fn connect(address: SocketAddr) -> anyhow::Result<()> {
+    timeout(LIMIT, TcpStream::connect(here(address)))
+        .await
+        .with_context(|| format!("{address} takes no connection"))??;
+    Ok(())
+}

@@ -1,0 +1,481 @@
+//! The figures, by what they are of. Names and units are in `registry`.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+/// One label with one of a few words.
+pub(crate) type Word = [(&'static str, &'static str); 1];
+
+/// Two of them.
+pub(crate) type Words = [(&'static str, &'static str); 2];
+
+/// A label whose values are the routes of the server.
+type Route = (&'static str, Cow<'static, str>);
+
+pub(crate) type Timings<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// Seconds of what is usually done in milliseconds.
+fn quick() -> Histogram {
+    Histogram::new([
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    ])
+}
+
+/// Seconds of what waits for somebody else.
+fn slow() -> Histogram {
+    Histogram::new([
+        0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0,
+    ])
+}
+
+/// Seconds between the end of the caller's speech and the agent's first audio.
+fn turns() -> Histogram {
+    Histogram::new([
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0,
+    ])
+}
+
+pub(crate) fn gauge_of(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Counts itself as long as it lives.
+#[derive(Debug)]
+pub struct InFlight(Gauge);
+
+impl InFlight {
+    fn of(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Requests and their answers.
+#[derive(Debug)]
+pub struct Http {
+    pub(crate) requests: Family<[Route; 3], Counter>,
+    pub(crate) durations: Timings<[Route; 2]>,
+    pub(crate) in_flight: Gauge,
+    pub(crate) refusals: Family<Word, Counter>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            durations: Timings::new_with_constructor(quick),
+            in_flight: Gauge::default(),
+            refusals: Family::default(),
+        }
+    }
+}
+
+impl Http {
+    /// A request has come; it is under way until the value is dropped.
+    #[must_use]
+    pub fn began(&self) -> InFlight {
+        InFlight::of(&self.in_flight)
+    }
+
+    /// A request was answered. `route` is the route's pattern, `None` without one: never what a client wrote.
+    pub fn answered(&self, method: &str, route: Option<String>, status: u16, took: Duration) {
+        let method: Route = ("method", Cow::Borrowed(known_method(method)));
+        let route: Route = ("route", route.map_or(Cow::Borrowed("none"), Cow::Owned));
+        self.durations
+            .get_or_create(&[method.clone(), route.clone()])
+            .observe(took.as_secs_f64());
+        let class = ("status", Cow::Borrowed(class(status)));
+        self.requests.get_or_create(&[method, route, class]).inc();
+    }
+
+    /// A limiter refused a request: `address`, `address_calls`, `account`, or `unavailable`, which cannot count.
+    pub fn refused(&self, limiter: &'static str) {
+        self.refusals.get_or_create(&[("limiter", limiter)]).inc();
+    }
+}
+
+/// A client may send any word as its method.
+fn known_method(method: &str) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"];
+    KNOWN
+        .into_iter()
+        .find(|known| *known == method)
+        .unwrap_or("other")
+}
+
+fn class(status: u16) -> &'static str {
+    match status {
+        100..=199 => "1xx",
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    }
+}
+
+/// The store of the limits.
+#[derive(Debug, Default)]
+pub struct Limiter {
+    pub(crate) clients: Gauge,
+    pub(crate) memory: Gauge,
+    pub(crate) shared: Counter,
+}
+
+impl Limiter {
+    /// How many clients are counted, in how many bytes, and how many requests were ever counted in shared cells for
+    /// want of places (platform.md R10).
+    pub fn sampled(&self, clients: u64, memory_bytes: u64, shared: u64) {
+        self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
+        self.memory
+            .set(i64::try_from(memory_bytes).unwrap_or(i64::MAX));
+        self.shared.inc_by(shared.saturating_sub(self.shared.get()));
+    }
+}
+
+/// The request log.
+#[derive(Debug, Default)]
+pub struct Logs {
+    pub(crate) dropped: Counter,
+    pub(crate) waiting: Gauge,
+}
+
+impl Logs {
+    /// An entry was dropped.
+    pub fn drop_one(&self) {
+        self.dropped.inc();
+    }
+
+    /// How many entries wait to be written.
+    pub fn waiting(&self, entries: usize) {
+        self.waiting.set(gauge_of(entries));
+    }
+}
+
+/// Calls.
+#[derive(Debug)]
+pub struct Calls {
+    pub(crate) accepted: Counter,
+    pub(crate) ended: Family<Words, Counter>,
+    pub(crate) queued: Gauge,
+    pub(crate) live: Gauge,
+    pub(crate) held: Gauge,
+    pub(crate) queue: Histogram,
+    pub(crate) dials: Timings<Word>,
+    pub(crate) turns: Histogram,
+    pub(crate) renewal_failures: Counter,
+    pub(crate) leases_lost: Counter,
+    pub(crate) orphans: Counter,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            accepted: Counter::default(),
+            ended: Family::default(),
+            queued: Gauge::default(),
+            live: Gauge::default(),
+            held: Gauge::default(),
+            queue: slow(),
+            dials: Timings::new_with_constructor(slow),
+            turns: turns(),
+            renewal_failures: Counter::default(),
+            leases_lost: Counter::default(),
+            orphans: Counter::default(),
+        }
+    }
+}
+
+impl Calls {
+    /// A call was accepted.
+    pub fn accepted(&self) {
+        self.accepted.inc();
+    }
+
+    /// A dialer has claimed a call that had waited for so long.
+    pub fn claimed(&self, waited: Duration) {
+        self.queue.observe(waited.as_secs_f64());
+    }
+
+    /// The carrier has answered whether it takes a call over: `taken_over`, or the word of its refusal.
+    pub fn dialed(&self, outcome: &'static str, took: Duration) {
+        self.dials
+            .get_or_create(&[("outcome", outcome)])
+            .observe(took.as_secs_f64());
+    }
+
+    /// The agent began to answer so many milliseconds after the caller's last word.
+    pub fn turn(&self, latency_ms: u32) {
+        self.turns.observe(f64::from(latency_ms) / 1000.0);
+    }
+
+    /// A call has ended for good.
+    pub fn ended(&self, status: &'static str, reason: &'static str) {
+        self.ended
+            .get_or_create(&[("status", status), ("reason", reason)])
+            .inc();
+    }
+
+    /// The leases of this process could not be renewed.
+    pub fn renewal_failed(&self) {
+        self.renewal_failures.inc();
+    }
+
+    /// Another process has taken a call of this one for lost.
+    pub fn lease_lost(&self) {
+        self.leases_lost.inc();
+    }
+
+    /// Calls of a process that is gone were taken over here.
+    pub fn orphans_taken(&self, count: usize) {
+        self.orphans
+            .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// How many calls wait and go on in the whole deployment.
+    pub fn sampled(&self, queued: i64, live: i64) {
+        self.queued.set(queued);
+        self.live.set(live);
+    }
+
+    /// How many calls this process holds.
+    pub fn held(&self, count: usize) {
+        self.held.set(gauge_of(count));
+    }
+}
+
+/// Webhook deliveries.
+#[derive(Debug)]
+pub struct Deliveries {
+    pub(crate) attempts: Family<Word, Counter>,
+    pub(crate) durations: Histogram,
+    pub(crate) in_flight: Gauge,
+    pub(crate) unrecorded: Gauge,
+    pub(crate) backlog: Family<Word, Gauge>,
+    pub(crate) oldest_due: Gauge<f64, std::sync::atomic::AtomicU64>,
+}
+
+impl Default for Deliveries {
+    fn default() -> Self {
+        Self {
+            attempts: Family::default(),
+            durations: slow(),
+            in_flight: Gauge::default(),
+            unrecorded: Gauge::default(),
+            backlog: Family::default(),
+            oldest_due: Gauge::default(),
+        }
+    }
+}
+
+impl Deliveries {
+    /// An attempt has begun; it is under way until the value is dropped.
+    #[must_use]
+    pub fn began(&self) -> InFlight {
+        InFlight::of(&self.in_flight)
+    }
+
+    /// An attempt has ended, with a status or with the word of an error.
+    pub fn attempted(&self, status: Option<u16>, error: Option<&'static str>, took: Duration) {
+        let outcome = error.or(status.map(class)).unwrap_or("none");
+        self.attempts.get_or_create(&[("outcome", outcome)]).inc();
+        self.durations.observe(took.as_secs_f64());
+    }
+
+    /// How many results the database has not heard of.
+    pub fn unrecorded(&self, count: usize) {
+        self.unrecorded.set(gauge_of(count));
+    }
+
+    /// How many deliveries of the whole deployment wait, and how long the one that has been due longest.
+    pub fn sampled(&self, pending: i64, retrying: i64, oldest_due: Duration) {
+        let states = [("pending", pending), ("retrying", retrying)];
+        for (state, count) in states {
+            self.backlog.get_or_create(&[("state", state)]).set(count);
+        }
+        self.oldest_due.set(oldest_due.as_secs_f64());
+    }
+}
+
+/// Work that is done now and then.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    pub(crate) runs: Family<Words, Counter>,
+    pub(crate) last_success: Family<Word, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    pub(crate) ready: Gauge,
+    pub(crate) waiting_batches: Gauge,
+}
+
+impl Jobs {
+    /// A run of this job has ended here.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what operators compare with their own clock, and no customer reads"
+    )]
+    pub fn ran(&self, job: &'static str, well: bool) {
+        let outcome = if well { "ok" } else { "failed" };
+        self.runs
+            .get_or_create(&[("name", job), ("outcome", outcome)])
+            .inc();
+        if well {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            self.last_success
+                .get_or_create(&[("name", job)])
+                .set(now.unwrap_or_default().as_secs_f64().floor());
+        }
+    }
+
+    /// Whether `/readyz` is 200.
+    pub fn ready(&self, ready: bool) {
+        self.ready.set(i64::from(ready));
+    }
+
+    /// How many batches of the whole deployment have somebody still to call.
+    pub fn batches(&self, waiting: i64) {
+        self.waiting_batches.set(waiting);
+    }
+}
+
+/// Spans for a collector.
+#[derive(Debug, Default)]
+pub struct Traces {
+    pub(crate) spans: Family<Word, Counter>,
+}
+
+impl Traces {
+    /// So many spans were sent.
+    pub fn sent(&self, count: usize) {
+        self.count("sent", count);
+    }
+
+    /// So many were not taken by the collector, and are lost.
+    pub fn failed(&self, count: usize) {
+        self.count("failed", count);
+    }
+
+    /// So many found the queue full, and are lost.
+    pub fn dropped(&self, count: usize) {
+        self.count("dropped", count);
+    }
+
+    fn count(&self, outcome: &'static str, count: usize) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        self.spans
+            .get_or_create(&[("outcome", outcome)])
+            .inc_by(count);
+    }
+}
+
+/// Knowledge documents.
+#[derive(Debug, Default)]
+pub struct Knowledge {
+    pub(crate) read: Family<Word, Counter>,
+    pub(crate) waiting: Gauge,
+    pub(crate) to_embed: Gauge,
+}
+
+impl Knowledge {
+    /// A document was read here: `ready`, `failed`, or `again`.
+    pub fn read(&self, outcome: &'static str) {
+        self.read.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// How many documents of the whole deployment wait to be read, and to be embedded.
+    pub fn sampled(&self, waiting: i64, to_embed: i64) {
+        self.waiting.set(waiting);
+        self.to_embed.set(to_embed);
+    }
+}
+
+/// The database as this process sees it.
+#[derive(Debug)]
+pub struct Database {
+    pub(crate) durations: Timings<Word>,
+    pub(crate) errors: Family<Word, Counter>,
+    pub(crate) waits: Histogram,
+    pub(crate) pool: Family<Word, Gauge>,
+    pub(crate) waiting: Gauge,
+    pub(crate) writer_queue: Gauge,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self {
+            durations: Timings::new_with_constructor(quick),
+            errors: Family::default(),
+            waits: quick(),
+            pool: Family::default(),
+            waiting: Gauge::default(),
+            writer_queue: Gauge::default(),
+        }
+    }
+}
+
+impl Database {
+    /// A unit of work has ended, `read` or `write`; its waiting for a connection or thread is in it.
+    pub fn worked(&self, kind: &'static str, took: Duration) {
+        self.durations
+            .get_or_create(&[("kind", kind)])
+            .observe(took.as_secs_f64());
+    }
+
+    /// A unit of work failed.
+    pub fn failed(&self, kind: &'static str) {
+        self.errors.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// A unit of work has waited for its connection.
+    pub fn waited(&self, took: Duration) {
+        self.waits.observe(took.as_secs_f64());
+    }
+
+    /// The pool's connections.
+    pub fn connections(&self, in_use: usize, idle: usize) {
+        let states = [("in_use", in_use), ("idle", idle)];
+        for (state, count) in states {
+            self.pool
+                .get_or_create(&[("state", state)])
+                .set(gauge_of(count));
+        }
+    }
+
+    /// Units of work that wait for a connection or for a thread that reads.
+    pub fn waiting(&self, units: usize) {
+        self.waiting.set(gauge_of(units));
+    }
+
+    /// Writes that wait for the embedded database's one writer.
+    pub fn writer_queue(&self, waiting: usize) {
+        self.writer_queue.set(gauge_of(waiting));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_nobody_knows_makes_no_label() {
+        assert_eq!(known_method("GET"), "GET");
+        assert_eq!(known_method("BREW-0190163d"), "other");
+    }
+
+    #[test]
+    fn what_is_under_way_is_counted_until_it_is_dropped() {
+        let http = Http::default();
+        let one = http.began();
+        assert_eq!(http.in_flight.get(), 1);
+        drop(one);
+        assert_eq!(http.in_flight.get(), 0);
+    }
+}
