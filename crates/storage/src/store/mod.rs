@@ -1,7 +1,7 @@
 //! The store's public door. One method is one read or one use case's transaction.
 
-mod account_voices;
 mod about;
+mod account_voices;
 mod accounts;
 mod agents;
 mod batches;
