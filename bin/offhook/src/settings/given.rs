@@ -157,14 +157,6 @@ impl Given {
             .map_err(|fault| SettingsError(format!("setting `{key}` ({origin}) {fault}")))
     }
 
-    /// Refuses a setting whose feature does not exist yet, rather than ignore it.
-    pub(super) fn unavailable(&mut self, key: &str, remedy: &str) -> Result<(), SettingsError> {
-        self.read(key, |_| -> Result<(), String> {
-            Err(format!("is not available yet: {remedy}"))
-        })
-        .map(|_| ())
-    }
-
     /// Refuses what nobody read.
     pub(super) fn finish(self) -> Result<(), SettingsError> {
         let is_known_section = |key: &str, value: &Value| {
