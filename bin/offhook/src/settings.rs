@@ -8,6 +8,8 @@ mod objects;
 mod read;
 
 #[cfg(test)]
+mod deployed;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
