@@ -35,7 +35,7 @@ both! {
         let refused = logs(&account, "status=4xx", 3).await;
         let codes: Vec<_> = refused.iter().map(|entry| text(&entry["error"])).collect();
         assert_eq!(codes, ["not_found", "insufficient_scope", "agent_not_found"]);
-        assert_eq!(refused[0]["path"], "/v1/calls/{id}");
+        assert_eq!(refused[0]["path"], "/v1/calls/***");
         assert_eq!(refused[1]["key_id"], narrow.key_id.as_str());
         assert_eq!(refused[2]["method"], "POST");
         assert_eq!(refused[2]["request_id"], json!(placed.header("x-request-id")));
