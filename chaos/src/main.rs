@@ -77,7 +77,7 @@ impl OtherArguments {
             binary: std::path::absolute(&self.binary)?,
             database: Database::Postgres,
             nodes: 1,
-            redis: !self.without_redis && node::takes_redis(&self.binary).await?,
+            redis: !self.without_redis,
             accounts: 1,
             seed: 1,
             speed: 100,
@@ -174,9 +174,7 @@ async fn ledger(arguments: LedgerArguments) -> anyhow::Result<()> {
             binary: std::path::absolute(&arguments.binary)?,
             database,
             nodes: if shared { arguments.nodes } else { 1 },
-            redis: shared
-                && !arguments.without_redis
-                && node::takes_redis(&arguments.binary).await?,
+            redis: shared && !arguments.without_redis,
             accounts: 3,
             seed: arguments.seed,
             speed: 100,

@@ -48,11 +48,7 @@ impl Options {
             }
             None => Command::new(&self.binary),
         };
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("OFFHOOK_") || name == "RUST_LOG" {
-                command.env_remove(&name);
-            }
-        }
+        without_settings(&mut command);
         command.arg("--data-dir").arg(self.directory.join("data"));
         command.env("OFFHOOK_MASTER_KEY_FILE", self.directory.join("key"));
         if let Some(url) = &self.database_url {
@@ -89,32 +85,6 @@ impl Options {
     }
 }
 
-/// Whether a binary serves with a Redis at all.
-pub(crate) async fn takes_redis(binary: &Path) -> anyhow::Result<bool> {
-    let scratch = tempfile::tempdir()?;
-    let mut child = Command::new(binary)
-        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-        .arg(scratch.path().join("data"))
-        .args(["--redis-url", "redis://127.0.0.1:9"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(std::fs::File::create(scratch.path().join("log"))?)
-        .kill_on_drop(true)
-        .spawn()?;
-    // One that refuses the setting says so and ends.
-    let ended = tokio::time::timeout(Duration::from_secs(3), child.wait()).await;
-    let said = std::fs::read_to_string(scratch.path().join("log"))?;
-    let refused = ended.is_ok() && said.contains("redis_url");
-    if refused {
-        eprintln!("this binary refuses `redis_url`: each node limits by itself");
-    }
-    child.kill().await.or_else(|error| match refused {
-        true => Ok(()),
-        false => Err(error),
-    })?;
-    Ok(!refused)
-}
-
 /// Makes the directory of a node, with the master key that all share.
 pub(crate) fn home(scratch: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let directory = scratch.join(name);
@@ -131,6 +101,15 @@ pub(crate) struct Node {
     child: Option<Child>,
     /// The failpoint that this start is to come to.
     pub(crate) armed: Option<String>,
+}
+
+/// What this process was started with is no setting of the service.
+pub(crate) fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("OFFHOOK_") || name == "RUST_LOG" {
+            command.env_remove(&name);
+        }
+    }
 }
 
 impl Node {

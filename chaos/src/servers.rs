@@ -12,6 +12,8 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio_postgres::NoTls;
 
+use crate::node::without_settings;
+
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(60);
 
@@ -283,7 +285,9 @@ impl Network {
     /// Starts it, with people so many times faster than real ones.
     pub(crate) async fn start(binary: &Path, scratch: &Path, speed: u32) -> anyhow::Result<Self> {
         let dial_log = scratch.join("dials");
-        let mut child = Command::new(binary)
+        let mut command = Command::new(binary);
+        without_settings(&mut command);
+        let mut child = command
             .args(["simulator", "--listen", "127.0.0.1:0", "--json", "--speed"])
             .arg(speed.to_string())
             .arg("--dial-log")

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use offhook_tests::{
-    Address, Client, Database, Exposition, Options, Receiver, Server, both, eventually, must, text,
+    Address, Client, Database, Exposition, Options, Receiver, Server, both, eventually, exchange,
+    must, text,
 };
 use serde_json::json;
 
@@ -126,9 +127,13 @@ both! {
         );
         let address: SocketAddr = must("an address", address.trim().parse());
         let client = Client::new(Address::new(address));
-        for target in ["/", "/v1/me", "/healthz", "/metrics/x"] {
+        for target in ["/", "/healthz", "/metrics/x"] {
             assert_eq!(client.get(target).send().await.status, 404, "{target}");
         }
+        // By hand: the client would note the answer as one of the interface's.
+        let request = b"GET /v1/me HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+        let answer = must("an answer", exchange(address, request).await);
+        assert!(answer.starts_with(b"HTTP/1.1 404"), "{answer:?}");
         assert_eq!(client.post("/metrics", "{}").send().await.status, 405);
         let plain = Server::start(Options::on(Database::Sqlite)).await;
         assert!(!plain.data_dir().join("metrics-listen").exists());
