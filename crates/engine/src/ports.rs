@@ -1,5 +1,8 @@
-//! The ports: what the engine asks of language models, of tools and of carriers. Adapters live in `providers` and
-//! `carriers`; who starts a session brings the tools.
+//! The ports: what the engine asks of language models, of tools, of carriers and of speech services. Adapters live in
+//! `providers` and `carriers`; who starts a session brings the tools.
+
+pub mod audio;
+pub mod speech;
 
 mod embeddings;
 mod knowledge;

@@ -1,0 +1,209 @@
+//! Audio legs: one side of a call as sound. A carrier's adapter moves signalling and packets; the engine hears frames,
+//! fills a playout queue and is told what of it was played.
+//!
+//! All sound at these ports is mono, linear, 16 bit, 8 kHz. G.711 loses nothing on the way: each of its values has one
+//! linear value, which encodes to the same one again. Who speaks another rate resamples on its own side.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::{CallHandle, E164, FailureReason};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{DialError, DialRequest, LineError};
+
+/// Samples per second.
+pub const SAMPLE_RATE: u32 = 8_000;
+
+/// Samples of a frame.
+pub const FRAME_SAMPLES: usize = 160;
+
+/// The time that a frame takes.
+pub const FRAME_TIME: Duration = Duration::from_millis(20);
+
+/// 20 ms of sound.
+pub type Frame = [i16; FRAME_SAMPLES];
+
+/// 20 ms of silence.
+pub const SILENCE: Frame = [0; FRAME_SAMPLES];
+
+/// Frames that may wait between the carrier and the engine: 5 s. The carrier's side never waits; what finds no room is
+/// dropped, and [`Tick::number`] shows the gap.
+pub const TICKS_AHEAD: usize = 250;
+
+/// A phone network whose calls are heard.
+#[async_trait]
+pub trait AudioCarrier: Send + Sync {
+    /// Calls a number, once. `Ok` means that the carrier took the call over; what becomes of it comes as events.
+    ///
+    /// # Errors
+    /// [`DialError`] says whether the request can have had an effect.
+    async fn dial(&self, request: DialRequest) -> Result<AudioLeg, DialError>;
+
+    /// Ends a call whose owner died, if it still goes on. A handle that the carrier does not know is no error.
+    ///
+    /// # Errors
+    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
+
+    /// Whether the carrier is known to be out of reach now (decision §2, `upstream_unreachable`).
+    fn is_down(&self) -> bool {
+        false
+    }
+
+    /// A number that every account may call from.
+    fn ours(&self) -> Option<E164> {
+        None
+    }
+}
+
+/// One side of a call, from the dialing (or, of a call that came in, from its answer) to its end. Dropping it hangs up.
+pub struct AudioLeg {
+    /// What the signalling tells, in order. The end of the channel means that the line is gone.
+    pub events: mpsc::Receiver<AudioEvent>,
+    /// What is heard and said, one tick each 20 ms for as long as the line carries sound, whether a packet came or not.
+    /// The channel holds [`TICKS_AHEAD`].
+    pub ticks: mpsc::Receiver<Tick>,
+    /// What becomes of the segments in the playout queue. It holds two events per segment at most, so it needs no bound.
+    pub played: mpsc::UnboundedReceiver<Played>,
+    /// The queue of what is to be said.
+    pub playout: Arc<dyn Playout>,
+    /// The way to do something to the call itself.
+    pub signalling: Arc<dyn Signalling>,
+}
+
+/// What happens to a call. Nothing comes after [`Hangup`](Self::Hangup) and [`Failed`](Self::Failed).
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AudioEvent {
+    /// The other side's phone rings.
+    Ringing,
+    /// The network sends sound before the answer: ringback, or an announcement. Nobody listens to it.
+    EarlyMedia,
+    /// Somebody, or something, answered.
+    Answered,
+    /// A key was pressed, reported once, at its end: `0`–`9`, `*`, `#` or `A`–`D`.
+    Dtmf(char),
+    /// The other side put the call on hold, or took it off again.
+    Hold(bool),
+    /// The other side hung up.
+    Hangup,
+    /// The call failed; before the answer, it was never answered.
+    Failed(FailureReason),
+}
+
+/// Without the key: what a customer types may be a secret.
+impl fmt::Debug for AudioEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ringing => f.write_str("Ringing"),
+            Self::EarlyMedia => f.write_str("EarlyMedia"),
+            Self::Answered => f.write_str("Answered"),
+            Self::Dtmf(_) => f.write_str("Dtmf"),
+            Self::Hold(on) => write!(f, "Hold({on})"),
+            Self::Hangup => f.write_str("Hangup"),
+            Self::Failed(reason) => write!(f, "Failed({reason})"),
+        }
+    }
+}
+
+/// 20 ms of a call, both ways.
+#[derive(Clone, Copy)]
+pub struct Tick {
+    /// Counts the ticks of this leg from 0: a gap tells how many were dropped on the way here.
+    pub number: u64,
+    /// What came in, put in order by the jitter buffer. While a telephone-event is being received, silence: the tone
+    /// itself is nobody's speech.
+    pub heard: Frame,
+    /// Nothing came in time: `heard` is a guess, or silence.
+    pub lost: bool,
+    /// What went out at the same time; `None` is silence.
+    pub said: Option<Frame>,
+}
+
+/// Without the sound.
+impl fmt::Debug for Tick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tick({}, lost: {})", self.number, self.lost)
+    }
+}
+
+/// Names one segment of speech in a playout queue. Numbers rise and are never used twice on a leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u64);
+
+/// What became of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Played {
+    /// Its first sample was sent at this instant.
+    Began(SegmentId, Instant),
+    /// It was [finished](Playout::finish), and its last sample was sent. A segment that was cleared never ends.
+    Ended(SegmentId, Instant),
+}
+
+/// The queue of what is to be said on a leg. While it is empty or paused, silence is sent. No call blocks or waits.
+pub trait Playout: Send + Sync {
+    /// Adds sound to a segment. The queue plays segments in the order in which they were first named here.
+    fn enqueue(&self, segment: SegmentId, samples: &[i16]);
+
+    /// Nothing more comes for this segment: once all of it was sent, [`Played::Ended`] is told, at once if it is empty.
+    /// A queue whose first segment is unfinished and has nothing to play sends silence, and does not go on to the next.
+    fn finish(&self, segment: SegmentId);
+
+    /// Falls silent with the next frame, and keeps the queue.
+    fn pause(&self);
+
+    /// Goes on with the first sample that was not sent.
+    fn resume(&self);
+
+    /// Empties the queue, and takes it out of its pause. What it returns tells of every segment that had not ended, in
+    /// their order.
+    fn clear(&self) -> Vec<Cleared>;
+}
+
+/// How far a segment was played before it was cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cleared {
+    /// Which.
+    pub segment: SegmentId,
+    /// Samples that were sent.
+    pub played: u64,
+    /// Samples that it had in all.
+    pub enqueued: u64,
+    /// Whether it was [finished](Playout::finish), so that `enqueued` is its whole length.
+    pub finished: bool,
+}
+
+/// The way to do something to a call.
+#[async_trait]
+pub trait Signalling: Send + Sync {
+    /// Hands the customer over to another number, blindly. Once it has succeeded the line is the agent's no more.
+    ///
+    /// # Errors
+    /// [`LineError`] if the customer is still on this line.
+    async fn transfer(&self, to: &E164) -> Result<(), LineError>;
+
+    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for half a second's pause. It resolves when they are sent.
+    ///
+    /// # Errors
+    /// [`LineError`] if they were not sent.
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError>;
+
+    /// Ends the call in whatever state it is. Ending it twice is the same as once.
+    async fn hang_up(&self);
+}
+
+/// Tells speech from other sound, frame by frame.
+pub trait SpeechDetector: Send {
+    /// How likely the caller speaks in this frame, from 0 to 1. Frames come in order; what was lost comes as it is.
+    fn likelihood(&mut self, frame: &Frame) -> f32;
+}
+
+/// Keeps what is heard and said.
+pub trait Recorder: Send {
+    /// Takes one tick of an answered call. It neither blocks nor waits.
+    fn record(&mut self, tick: &Tick);
+}
