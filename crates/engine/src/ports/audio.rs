@@ -159,8 +159,7 @@ pub trait Playout: Send + Sync {
     /// Goes on with the first sample that was not sent.
     fn resume(&self);
 
-    /// Empties the queue, and takes it out of its pause. What it returns tells of every segment that had not ended, in
-    /// their order.
+    /// Empties the queue; a pause stays. What it returns tells of every segment that had not ended, in their order.
     fn clear(&self) -> Vec<Cleared>;
 }
 
