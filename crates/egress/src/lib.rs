@@ -3,10 +3,12 @@
 //! A URL passes two doors. [`TargetUrl::parse`] reads its text: https, a host name, no credentials, no fragment.
 //! [`GuardedClient`] then connects only to addresses that [`is_public`] accepts: it resolves the name itself, refuses
 //! the whole answer when one address of it is not public, follows no redirect and ignores the environment's proxies.
+//! [`GuardedDialer`] does the same for connections that do not stay HTTP, such as WebSockets.
 //! [`Failure`] is the short word for what went wrong, fit to be shown to a customer: it never tells an address.
 
 mod address;
 mod client;
+mod dial;
 mod failure;
 mod lookup;
 mod resolver;
@@ -15,6 +17,7 @@ mod tls;
 
 pub use address::is_public;
 pub use client::{GuardedClient, SetupError};
+pub use dial::{Connection, Duplex, GuardedDialer};
 pub use failure::{Failure, is_blocked};
 pub use lookup::{Lookup, LookupError, SystemLookup};
 pub use resolver::{Blocked, GuardedResolver, RESOLVE_TIMEOUT};

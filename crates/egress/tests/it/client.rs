@@ -18,19 +18,19 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::resolving::Scripted;
 
-const PRIVATE: Policy = Policy {
+pub(crate) const PRIVATE: Policy = Policy {
     allow_private: true,
 };
 const EMPTY_OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
-async fn listener() -> (TcpListener, SocketAddr) {
+pub(crate) async fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
 }
 
 /// Whether nothing has connected: the kernel knows at once, tokio's readiness only later.
-fn untouched(listener: TcpListener) -> bool {
+pub(crate) fn untouched(listener: TcpListener) -> bool {
     let accepted = listener.into_std().unwrap().accept();
     accepted.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
@@ -154,7 +154,7 @@ async fn a_redirect_is_an_answer_like_any_other() {
 }
 
 /// A certificate for `hooks.example.com` that ends with `last_year`, and a client that trusts it alone.
-fn trusted_pair(last_year: i32) -> (TlsAcceptor, rustls::ClientConfig) {
+pub(crate) fn trusted_pair(last_year: i32) -> (TlsAcceptor, rustls::ClientConfig) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(["hooks.example.com".to_owned()]).unwrap();
     params.not_after = date_time_ymd(last_year, 12, 31);

@@ -5,6 +5,8 @@ mod addresses;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod dialing;
+#[cfg(test)]
 mod resolving;
 #[cfg(test)]
 mod targets;
