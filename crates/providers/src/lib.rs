@@ -1,12 +1,13 @@
 //! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
 //! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
-//! embeddings. [`ModelRegistry`] finds them by the names that agents give.
+//! embeddings. [`ModelRegistry`] finds them by the names that agents give, and [`SpeechRegistry`] ears and voices.
 
 mod embeddings;
 mod legacy;
 mod openai;
 mod registry;
 mod scripted;
+mod speech;
 mod sse;
 mod voices;
 
@@ -14,4 +15,5 @@ pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;
+pub use speech::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
 pub use voices::{VoiceLibrarySettings, voice_library};

@@ -58,6 +58,9 @@ pub enum SettingsError {
     /// `scripted` and `custom` take no settings.
     #[error("provider `{0}` is built in and takes no settings")]
     BuiltIn(String),
+    /// A local program cannot be run so.
+    #[error("provider `{0}`: {1}")]
+    Program(String, String),
     /// There is no TLS, or no HTTP client.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -152,7 +155,7 @@ fn trusted(
     Ok(ChatCompletions::trusted(client.clone(), url, authorization))
 }
 
-fn client() -> Result<reqwest::Client, SetupError> {
+pub(crate) fn client() -> Result<reqwest::Client, SetupError> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(client_config()?)
         .no_proxy()

@@ -3,5 +3,7 @@
 mod embeddings;
 mod openai;
 mod server;
+#[cfg(test)]
+mod speech;
 mod voice_adding;
 mod voices;

@@ -1,0 +1,124 @@
+//! Cartesia's speech and what speaks like it (voice design 2.5): over a WebSocket, with a context for each text, or over
+//! HTTP, one request for each text. Sound comes as µ-law.
+
+mod contexts;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use offhook_egress::GuardedDialer;
+use offhook_engine::ports::speech::{
+    SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::endpoint::Endpoint;
+use super::fetch;
+use super::registry::{Mouth, SpeechTransport, with_headers};
+use super::settings::{self, VOICE};
+use super::socket::Upgrade;
+use super::sound::Coding;
+use super::utter::mouth;
+
+/// The version of the interface that these shapes are of.
+const VERSION: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("cartesia-version"),
+    HeaderValue::from_static("2026-03-01"),
+);
+
+/// What the catalog calls the service's model.
+const STANDARD: (&str, &str) = ("standard", "sonic-3.5");
+
+/// The speeds that the service knows.
+const SLOWEST: f64 = 0.6;
+const FASTEST: f64 = 1.5;
+
+/// One deployment's access to the service.
+pub(super) struct Cartesia {
+    pub(super) endpoint: Endpoint,
+    pub(super) dialer: GuardedDialer,
+    pub(super) client: reqwest::Client,
+    pub(super) transport: SpeechTransport,
+}
+
+/// How one agent sounds: what is asked for each text, but for the text.
+fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>, SpeechError> {
+    let voice_id = settings::voice_id(settings)?;
+    let speed = settings::speed(settings, SLOWEST, FASTEST)?;
+    let mut manner = settings::read(&settings.settings, VOICE, |fields| {
+        let mut manner = Map::new();
+        if let Some(volume) = fields.optional_number("volume", 0.5..=2.0)? {
+            manner.insert("volume".to_owned(), json!(volume));
+        }
+        if let Some(emotion) = fields.optional_string("emotion", 1..=40)? {
+            manner.insert("emotion".to_owned(), json!(emotion));
+        }
+        Ok(manner)
+    })?;
+    if speed != 1.0 {
+        manner.insert("speed".to_owned(), json!(speed));
+    }
+    let model = match settings.model.as_str() {
+        name if name == STANDARD.0 => STANDARD.1,
+        name => name,
+    };
+    let mut asked = Map::new();
+    asked.insert("model_id".to_owned(), json!(model));
+    asked.insert("voice".to_owned(), json!({"mode": "id", "id": voice_id}));
+    let language = settings::primary(&settings.language);
+    asked.insert("language".to_owned(), json!(language));
+    let format = json!({"container": "raw", "encoding": "pcm_mulaw", "sample_rate": 8000});
+    asked.insert("output_format".to_owned(), format);
+    if !manner.is_empty() {
+        asked.insert("generation_config".to_owned(), Value::Object(manner));
+    }
+    Ok(asked)
+}
+
+impl Mouth for Cartesia {
+    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+        voice(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for Cartesia {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        let voice = voice(&settings)?;
+        let mut headers = self.endpoint.credential(AUTHORIZATION);
+        headers.push(VERSION);
+        match self.transport {
+            SpeechTransport::WebSocket => {
+                let upgrade = Upgrade {
+                    dialer: self.dialer.clone(),
+                    url: self.endpoint.socket_url("tts/websocket", &[])?,
+                    headers,
+                };
+                mouth(upgrade, contexts::Contexts::new(voice)).await
+            }
+            SpeechTransport::Http => Ok(Box::new(OverHttp {
+                client: self.client.clone(),
+                url: self.endpoint.url("tts/bytes", &[])?,
+                headers,
+                voice,
+            })),
+        }
+    }
+}
+
+struct OverHttp {
+    client: reqwest::Client,
+    url: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    voice: Map<String, Value>,
+}
+
+impl Synthesiser for OverHttp {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        let mut body = self.voice.clone();
+        body.insert("transcript".to_owned(), json!(text.text));
+        let request = self.client.post(self.url.clone()).json(&body);
+        fetch::sound(with_headers(request, &self.headers), Coding::Ulaw)
+    }
+}

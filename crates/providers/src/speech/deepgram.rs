@@ -1,0 +1,181 @@
+//! Deepgram's live recognition and what speaks like it (voice design 2.4): `v1/listen` for models such as `nova-3`, and
+//! `v2/listen` for `flux` models, which find the turns of a conversation themselves. Sound goes there as µ-law.
+
+mod flux;
+mod nova;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use offhook_domain::Json;
+use offhook_egress::GuardedDialer;
+use offhook_engine::ports::speech::{
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechToText,
+};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+
+use super::endpoint::Endpoint;
+use super::listen::listen;
+use super::registry::Ear;
+use super::settings::{self, STT};
+use super::socket::Upgrade;
+
+/// Models whose turns the service finds.
+const FLUX: &str = "flux";
+
+/// How long a pause is before the service calls words final, where the agent does not say, in milliseconds.
+const ENDPOINTING_MS: i64 = 300;
+
+/// One deployment's access to the service.
+#[derive(Clone)]
+pub(super) struct Deepgram {
+    pub(super) endpoint: Endpoint,
+    pub(super) dialer: GuardedDialer,
+    pub(super) client: reqwest::Client,
+}
+
+/// How the service is to listen: the query of the connection.
+type Query = Vec<(&'static str, String)>;
+
+impl Deepgram {
+    fn url(&self, settings: &RecogniserSettings) -> Result<Url, SpeechError> {
+        let (path, query) = if is_flux(settings) {
+            ("v2/listen", turning(settings)?)
+        } else {
+            ("v1/listen", streaming(settings)?)
+        };
+        self.endpoint.socket_url(path, &query)
+    }
+
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        self.endpoint.credential(AUTHORIZATION)
+    }
+}
+
+impl Ear for Deepgram {
+    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+        self.url(settings).map(|_| ())
+    }
+
+    fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
+        let turning = || Arc::new(Turning(self.clone())) as Arc<dyn SpeechToText>;
+        model.starts_with(FLUX).then(turning)
+    }
+}
+
+/// The same for models that find turns.
+struct Turning(Deepgram);
+
+#[async_trait]
+impl SpeechToText for Turning {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        SpeechToText::open(&self.0, settings).await
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities {
+            partials: true,
+            turns: true,
+        }
+    }
+}
+
+#[async_trait]
+impl SpeechToText for Deepgram {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        let upgrade = Upgrade {
+            dialer: self.dialer.clone(),
+            url: self.url(&settings)?,
+            headers: self.headers(),
+        };
+        let socket = upgrade.open().await?;
+        Ok(if is_flux(&settings) {
+            listen(socket, flux::Flux::default())
+        } else {
+            listen(socket, nova::Nova::default())
+        })
+    }
+
+    /// Of the models of `v1/listen`: those of `v2/listen` have an ear of their own.
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities {
+            partials: true,
+            turns: false,
+        }
+    }
+}
+
+fn is_flux(settings: &RecogniserSettings) -> bool {
+    settings.model.starts_with(FLUX)
+}
+
+fn sound() -> [(&'static str, String); 2] {
+    [
+        ("encoding", "mulaw".to_owned()),
+        ("sample_rate", "8000".to_owned()),
+    ]
+}
+
+/// The query of `v1/listen`.
+fn streaming(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
+    settings::read(&settings.settings, STT, |fields| {
+        let mut query = vec![
+            ("model", settings.model.clone()),
+            ("language", settings.language.clone()),
+        ];
+        query.extend(sound());
+        query.push(("channels", "1".to_owned()));
+        query.push(("interim_results", "true".to_owned()));
+        let endpointing = match fields.take("endpointing_ms") {
+            None | Some(Json::Null) => ENDPOINTING_MS.to_string(),
+            Some(Json::Bool(false)) => "false".to_owned(),
+            Some(value) => match value.as_i64() {
+                Some(ms) if (10..=5_000).contains(&ms) => ms.to_string(),
+                _ => {
+                    let message = "must be an integer from 10 to 5000, or false";
+                    return Err(fields.fault("endpointing_ms", message));
+                }
+            },
+        };
+        query.push(("endpointing", endpointing));
+        for (name, default) in [
+            ("punctuate", Some(true)),
+            ("smart_format", None),
+            ("numerals", None),
+            ("profanity_filter", None),
+        ] {
+            if let Some(on) = fields.optional_bool(name)?.or(default) {
+                query.push((name, on.to_string()));
+            }
+        }
+        let terms = settings::terms(fields, "keyterms")?;
+        query.extend(terms.into_iter().map(|term| ("keyterm", term)));
+        Ok(query)
+    })
+}
+
+/// The query of `v2/listen`.
+fn turning(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
+    settings::read(&settings.settings, STT, |fields| {
+        let mut query = vec![("model", settings.model.clone())];
+        query.extend(sound());
+        if settings.model.ends_with("-multi") {
+            query.push(("language_hint", settings::primary(&settings.language)));
+        }
+        for (name, low, high) in [
+            ("eot_threshold", 0.5, 1.0),
+            ("eager_eot_threshold", 0.3, 0.9),
+        ] {
+            if let Some(threshold) = fields.optional_number(name, low..=high)? {
+                query.push((name, threshold.to_string()));
+            }
+        }
+        if let Some(ms) = fields.optional_integer("eot_timeout_ms", 500..=60_000)? {
+            query.push(("eot_timeout_ms", ms.to_string()));
+        }
+        let terms = settings::terms(fields, "keyterms")?;
+        query.extend(terms.into_iter().map(|term| ("keyterm", term)));
+        Ok(query)
+    })
+}

@@ -1,0 +1,152 @@
+//! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
+
+use offhook_engine::ports::audio::Frame;
+use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Bytes;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::speech::listen::Hearing;
+use crate::speech::socket::text;
+use crate::speech::sound::to_ulaw;
+
+/// What of the conversation matters for the next message.
+#[derive(Default)]
+pub(super) struct Flux {
+    /// What the service takes the turn's words for.
+    guess: String,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    event: String,
+    #[serde(default)]
+    transcript: String,
+}
+
+impl Hearing for Flux {
+    fn frame(&mut self, frame: &Frame) -> Option<Message> {
+        Some(Message::binary(to_ulaw(frame)))
+    }
+
+    fn finalize(&mut self) -> Message {
+        text(&json!({"type": "ForceEndTurn"}))
+    }
+
+    fn keep_alive(&mut self) -> Message {
+        // This interface has no message for it.
+        Message::Ping(Bytes::new())
+    }
+
+    fn farewell(&mut self) -> Option<Message> {
+        Some(text(&json!({"type": "CloseStream"})))
+    }
+
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+        let said: Said = serde_json::from_str(text)
+            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        match said.kind.as_str() {
+            "TurnInfo" => self.turn(&said.event, said.transcript.trim(), told),
+            "Error" => return Err(SpeechError::Protocol("it reported an error")),
+            // `Connected`, and what is yet to be invented.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+        // No turn goes on, so that none could be ended.
+        if self.guess.is_empty() {
+            return;
+        }
+        told.push(RecogniserEvent::Final(std::mem::take(&mut self.guess)));
+    }
+}
+
+impl Flux {
+    fn turn(&mut self, event: &str, words: &str, told: &mut Vec<RecogniserEvent>) {
+        if event == "StartOfTurn" {
+            told.push(RecogniserEvent::TurnBegan);
+        }
+        if event == "EndOfTurn" {
+            self.guess.clear();
+            if !words.is_empty() {
+                told.push(RecogniserEvent::Final(words.to_owned()));
+            }
+            told.extend([RecogniserEvent::TurnEnded, RecogniserEvent::Finalized]);
+            return;
+        }
+        if words != self.guess {
+            words.clone_into(&mut self.guess);
+            told.push(RecogniserEvent::Partial(words.to_owned()));
+        }
+        match event {
+            "EagerEndOfTurn" => told.push(RecogniserEvent::TurnEndsSoon),
+            "TurnResumed" => told.push(RecogniserEvent::TurnResumed),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_services_turns_are_told_with_their_words() {
+        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        for (event, words) in [
+            ("Update", ""),
+            ("StartOfTurn", "I"),
+            ("Update", "I need"),
+            ("Update", "I need"),
+            ("EagerEndOfTurn", "I need a room."),
+            ("TurnResumed", "I need a room"),
+            ("EndOfTurn", "I need a room for two."),
+        ] {
+            let text = json!({
+                "type": "TurnInfo", "event": event, "turn_index": 0, "transcript": words, "words": [],
+                "sequence_id": 1, "audio_window_start": 0.0, "audio_window_end": 1.0,
+                "end_of_turn_confidence": 0.5, "languages": ["en"]
+            });
+            assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
+        }
+        use RecogniserEvent::{
+            Final, Finalized, Partial, TurnBegan, TurnEnded, TurnEndsSoon, TurnResumed,
+        };
+        assert_eq!(
+            told,
+            [
+                TurnBegan,
+                Partial("I".to_owned()),
+                Partial("I need".to_owned()),
+                Partial("I need a room.".to_owned()),
+                TurnEndsSoon,
+                Partial("I need a room".to_owned()),
+                TurnResumed,
+                Final("I need a room for two.".to_owned()),
+                TurnEnded,
+                Finalized,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_ends_the_ear_and_a_greeting_does_not() {
+        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        let connected = r#"{"type":"Connected","request_id":"r","sequence_id":0}"#;
+        assert_eq!(flux.read(connected, &mut told), Ok(()));
+        assert_eq!(told, []);
+        assert_eq!(
+            flux.read(
+                r#"{"type":"Error","code":"X","description":"secret"}"#,
+                &mut told
+            ),
+            Err(SpeechError::Protocol("it reported an error"))
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! The messages of `v1/listen`.
+
+use offhook_engine::ports::audio::Frame;
+use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::speech::listen::Hearing;
+use crate::speech::socket::text;
+use crate::speech::sound::to_ulaw;
+
+/// What of the conversation matters for the next message.
+#[derive(Default)]
+pub(super) struct Nova {
+    /// What the service takes the newest words for, and where in the call they begin, in seconds.
+    guess: Option<(f64, String)>,
+    /// Words up to here were told as final although the service had not said so: it never answered.
+    told_until: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "type", default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    is_final: bool,
+    #[serde(default)]
+    from_finalize: bool,
+    #[serde(default)]
+    start: f64,
+    channel: Channel,
+}
+
+#[derive(Deserialize)]
+struct Channel {
+    #[serde(default)]
+    alternatives: Vec<Alternative>,
+}
+
+#[derive(Deserialize)]
+struct Alternative {
+    #[serde(default)]
+    transcript: String,
+}
+
+impl Hearing for Nova {
+    fn frame(&mut self, frame: &Frame) -> Option<Message> {
+        Some(Message::binary(to_ulaw(frame)))
+    }
+
+    fn finalize(&mut self) -> Message {
+        text(&json!({"type": "Finalize"}))
+    }
+
+    fn keep_alive(&mut self) -> Message {
+        text(&json!({"type": "KeepAlive"}))
+    }
+
+    fn farewell(&mut self) -> Option<Message> {
+        Some(text(&json!({"type": "CloseStream"})))
+    }
+
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+        let unreadable = |_| SpeechError::Protocol("a message is not of its form");
+        let kind: Kind = serde_json::from_str(text).map_err(unreadable)?;
+        match kind.kind.as_str() {
+            "Results" => self.results(serde_json::from_str(text).map_err(unreadable)?, told),
+            "Error" => return Err(SpeechError::Protocol("it reported an error")),
+            // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and what is yet to be invented.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+        if let Some((start, words)) = self.guess.take() {
+            self.told_until = Some(start);
+            told.push(RecogniserEvent::Final(words));
+        }
+    }
+}
+
+impl Nova {
+    fn results(&mut self, results: Results, told: &mut Vec<RecogniserEvent>) {
+        let best = results.channel.alternatives.into_iter().next();
+        let words = best.map(|best| best.transcript).unwrap_or_default();
+        let words = words.trim();
+        let is_late = self.told_until.is_some_and(|until| results.start <= until);
+        if !words.is_empty() && !is_late {
+            told.push(if results.is_final {
+                RecogniserEvent::Final(words.to_owned())
+            } else {
+                RecogniserEvent::Partial(words.to_owned())
+            });
+        }
+        if results.is_final {
+            self.guess = None;
+        } else if !is_late {
+            self.guess =
+                Some((results.start, words.to_owned())).filter(|(_, words)| !words.is_empty());
+        }
+        if results.from_finalize {
+            told.push(RecogniserEvent::Finalized);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(start: f64, words: &str, is_final: bool, from_finalize: bool) -> String {
+        json!({
+            "type": "Results", "channel_index": [0, 1], "duration": 1.0, "start": start, "is_final": is_final,
+            "speech_final": is_final, "from_finalize": from_finalize, "news": {"of": ["tomorrow"]},
+            "channel": {"alternatives": [{"transcript": words, "confidence": 0.9, "words": []}]}
+        })
+        .to_string()
+    }
+
+    fn told(nova: &mut Nova, text: &str) -> Vec<RecogniserEvent> {
+        let mut told = Vec::new();
+        assert_eq!(nova.read(text, &mut told), Ok(()));
+        told
+    }
+
+    #[test]
+    fn words_are_a_guess_until_the_service_is_sure() {
+        let (mut nova, none) = (Nova::default(), Vec::<RecogniserEvent>::new());
+        let partial = |words: &str| vec![RecogniserEvent::Partial(words.to_owned())];
+        let sure = |words: &str| RecogniserEvent::Final(words.to_owned());
+        assert_eq!(told(&mut nova, &results(0.0, "", false, false)), none);
+        assert_eq!(
+            told(&mut nova, &results(0.0, "I need", false, false)),
+            partial("I need")
+        );
+        assert_eq!(
+            told(&mut nova, &results(0.0, "I need a", true, false)),
+            [sure("I need a")]
+        );
+        assert_eq!(
+            told(&mut nova, &results(1.0, "room.", true, true)),
+            [sure("room."), RecogniserEvent::Finalized]
+        );
+        assert_eq!(
+            told(&mut nova, &results(2.0, "", true, true)),
+            [RecogniserEvent::Finalized]
+        );
+    }
+
+    #[test]
+    fn a_guess_stands_for_an_answer_that_never_comes_and_is_not_told_twice() {
+        let mut nova = Nova::default();
+        told(&mut nova, &results(3.0, "Hello", false, false));
+        let mut late = Vec::new();
+        nova.unanswered(&mut late);
+        assert_eq!(late, [RecogniserEvent::Final("Hello".to_owned())]);
+        assert_eq!(
+            told(&mut nova, &results(3.0, "Hello.", true, true)),
+            [RecogniserEvent::Finalized]
+        );
+        let mut nothing = Vec::new();
+        nova.unanswered(&mut nothing);
+        assert_eq!(nothing, []);
+        assert_eq!(
+            told(&mut nova, &results(4.0, "There.", true, false)),
+            [RecogniserEvent::Final("There.".to_owned())]
+        );
+    }
+
+    #[test]
+    fn other_messages_mean_nothing_and_broken_ones_end_the_ear() {
+        let mut nova = Nova::default();
+        for text in [
+            r#"{"type":"Metadata","request_id":"r","channels":1}"#,
+            r#"{"type":"SpeechStarted","channel":[0,1],"timestamp":1.2}"#,
+            r#"{"type":"UtteranceEnd","channel":[0,1],"last_word_end":2.1}"#,
+            r#"{"type":"Surprise"}"#,
+            r#"{"hello":"world"}"#,
+        ] {
+            assert_eq!(told(&mut nova, text), []);
+        }
+        let mut told = Vec::new();
+        for text in ["", "{", "7", r#"{"type":"Results","channel":7}"#] {
+            assert_eq!(
+                nova.read(text, &mut told),
+                Err(SpeechError::Protocol("a message is not of its form")),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            nova.read(r#"{"type":"Error","description":"secret"}"#, &mut told),
+            Err(SpeechError::Protocol("it reported an error"))
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! ElevenLabs' speech and what speaks like it (voice design 2.5): over a WebSocket, `multi-stream-input` with a context
+//! for each text, or over HTTP, one request for each text. Sound comes as µ-law.
+
+mod contexts;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use offhook_domain::Fields;
+use offhook_egress::GuardedDialer;
+use offhook_engine::ports::speech::{
+    SpeechError, SpeechPiece, SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+};
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::endpoint::Endpoint;
+use super::fetch;
+use super::registry::{Mouth, SpeechTransport, with_headers};
+use super::settings::{self, VOICE};
+use super::socket::Upgrade;
+use super::sound::Coding;
+use super::utter::mouth;
+
+pub(super) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
+
+/// What the catalog calls the fastest model.
+const FLASH: (&str, &str) = ("flash", "eleven_flash_v2_5");
+
+/// How long the service keeps a silent connection open, in seconds: the longest that it allows.
+const INACTIVITY_S: &str = "180";
+
+/// The speeds that the service knows.
+const SLOWEST: f64 = 0.7;
+const FASTEST: f64 = 1.2;
+
+/// One deployment's access to the service.
+pub(super) struct ElevenLabs {
+    pub(super) endpoint: Endpoint,
+    pub(super) dialer: GuardedDialer,
+    pub(super) client: reqwest::Client,
+    pub(super) transport: SpeechTransport,
+}
+
+/// How one agent sounds.
+struct Voice {
+    voice_id: String,
+    model: String,
+    language: Option<String>,
+    /// `voice_settings`, as the service has them.
+    manner: Map<String, Value>,
+    normalization: Option<String>,
+    seed: Option<i64>,
+}
+
+impl Voice {
+    fn read(settings: &VoiceSettings) -> Result<Self, SpeechError> {
+        let voice_id = settings::voice_id(settings)?.to_owned();
+        let speed = settings::speed(settings, SLOWEST, FASTEST)?;
+        let model = match settings.model.as_str() {
+            name if name == FLASH.0 => FLASH.1.to_owned(),
+            name => name.to_owned(),
+        };
+        // Older models refuse to be told their language.
+        let takes_language = model.contains("v2_5") || model.contains("v3");
+        let (mut manner, normalization, seed) =
+            settings::read(&settings.settings, VOICE, |fields| {
+                let manner = manner(fields)?;
+                let known = ["auto", "on", "off"];
+                let normalization = fields.optional_string("apply_text_normalization", 0..=8)?;
+                if normalization.is_some_and(|word| !known.contains(&word)) {
+                    let message = "must be `auto`, `on` or `off`";
+                    return Err(fields.fault("apply_text_normalization", message));
+                }
+                let seed = fields.optional_integer("seed", 0..=i64::from(u32::MAX))?;
+                Ok((manner, normalization.map(str::to_owned), seed))
+            })?;
+        if speed != 1.0 {
+            manner.insert("speed".to_owned(), json!(speed));
+        }
+        Ok(Self {
+            voice_id,
+            language: takes_language.then(|| settings::primary(&settings.language)),
+            model,
+            manner,
+            normalization,
+            seed,
+        })
+    }
+
+    /// The query of the WebSocket.
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let mut query = vec![
+            ("model_id", self.model.clone()),
+            ("output_format", "ulaw_8000".to_owned()),
+            // Each text is whole sentences: none is kept back to wait for more.
+            ("auto_mode", "true".to_owned()),
+            ("sync_alignment", "true".to_owned()),
+            ("inactivity_timeout", INACTIVITY_S.to_owned()),
+        ];
+        let language = self.language.clone();
+        query.extend(language.map(|language| ("language_code", language)));
+        let normalization = self.normalization.clone();
+        query.extend(normalization.map(|word| ("apply_text_normalization", word)));
+        query.extend(self.seed.map(|seed| ("seed", seed.to_string())));
+        query
+    }
+
+    /// The body of a request for one text.
+    fn body(&self, text: &SpokenText) -> Value {
+        let mut body = json!({"text": text.text, "model_id": self.model});
+        let mut put = |name: &str, value: Option<Value>| {
+            if let (Some(value), Some(body)) = (value, body.as_object_mut()) {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        put("language_code", self.language.clone().map(Value::from));
+        put("voice_settings", self.manner());
+        let before = Some(text.before.as_str()).filter(|before| !before.is_empty());
+        put("previous_text", before.map(Value::from));
+        put("seed", self.seed.map(Value::from));
+        let normalization = self.normalization.clone();
+        put("apply_text_normalization", normalization.map(Value::from));
+        body
+    }
+
+    fn manner(&self) -> Option<Value> {
+        let manner = self.manner.clone();
+        Some(Value::Object(manner)).filter(|_| !self.manner.is_empty())
+    }
+}
+
+fn manner(fields: &mut Fields<'_>) -> Result<Map<String, Value>, offhook_domain::FieldError> {
+    let mut manner = Map::new();
+    for name in ["stability", "similarity_boost", "style"] {
+        if let Some(number) = fields.optional_number(name, 0.0..=1.0)? {
+            manner.insert(name.to_owned(), json!(number));
+        }
+    }
+    if let Some(on) = fields.optional_bool("use_speaker_boost")? {
+        manner.insert("use_speaker_boost".to_owned(), json!(on));
+    }
+    Ok(manner)
+}
+
+impl Mouth for ElevenLabs {
+    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+        Voice::read(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for ElevenLabs {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        let voice = Voice::read(&settings)?;
+        let headers = self.endpoint.credential(KEY);
+        match self.transport {
+            SpeechTransport::WebSocket => {
+                let path = format!("v1/text-to-speech/{}/multi-stream-input", voice.voice_id);
+                let upgrade = Upgrade {
+                    dialer: self.dialer.clone(),
+                    url: self.endpoint.socket_url(&path, &voice.query())?,
+                    headers,
+                };
+                mouth(upgrade, contexts::Contexts::new(voice.manner())).await
+            }
+            SpeechTransport::Http => {
+                let path = format!("v1/text-to-speech/{}/stream", voice.voice_id);
+                let query = [("output_format", "ulaw_8000".to_owned())];
+                Ok(Box::new(OverHttp {
+                    client: self.client.clone(),
+                    url: self.endpoint.url(&path, &query)?,
+                    headers,
+                    voice,
+                }))
+            }
+        }
+    }
+}
+
+struct OverHttp {
+    client: reqwest::Client,
+    url: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    voice: Voice,
+}
+
+impl Synthesiser for OverHttp {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        let request = self.client.post(self.url.clone());
+        let request = with_headers(request, &self.headers);
+        fetch::sound(request.json(&self.voice.body(&text)), Coding::Ulaw)
+    }
+}

@@ -1,0 +1,163 @@
+//! The messages of `multi-stream-input`.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use offhook_engine::ports::audio::SAMPLE_RATE;
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::speech::socket::text;
+use crate::speech::sound::{Coding, SoundReader};
+use crate::speech::utter::{Speaking, Told, What};
+use crate::speech::words::Words;
+
+/// The texts that are being spoken on one connection.
+pub(super) struct Contexts {
+    manner: Option<Value>,
+    open: HashMap<u64, Open>,
+}
+
+struct Open {
+    reader: SoundReader,
+    words: Words,
+    samples: u64,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(rename = "contextId", alias = "context_id")]
+    context: Option<String>,
+    audio: Option<String>,
+    alignment: Option<Alignment>,
+    #[serde(rename = "isFinal", alias = "is_final")]
+    is_final: Option<bool>,
+    error: Option<Value>,
+}
+
+/// Times are relative to the piece of sound that they come with.
+#[derive(Deserialize)]
+struct Alignment {
+    #[serde(default)]
+    chars: Vec<String>,
+    #[serde(rename = "charStartTimesMs", default)]
+    starts: Vec<f64>,
+    #[serde(rename = "charDurationsMs", alias = "charsDurationsMs", default)]
+    durations: Vec<f64>,
+}
+
+impl Contexts {
+    pub(super) fn new(manner: Option<Value>) -> Self {
+        Self {
+            manner,
+            open: HashMap::new(),
+        }
+    }
+
+    fn sound(open: &mut Open, said: &Said) -> Result<Vec<SpeechPiece>, SpeechError> {
+        let mut pieces = Vec::new();
+        let before = open.samples;
+        if let Some(audio) = said.audio.as_deref().filter(|audio| !audio.is_empty()) {
+            let bytes = STANDARD
+                .decode(audio)
+                .map_err(|_| SpeechError::Protocol("its sound is not base64"))?;
+            let samples = open.reader.read(&bytes)?;
+            open.samples += samples.len() as u64;
+            pieces.push(SpeechPiece::Audio(samples));
+        }
+        if let Some(alignment) = &said.alignment {
+            let offset = f64::from(u32::try_from(before).unwrap_or(u32::MAX)) * 1_000.0
+                / f64::from(SAMPLE_RATE);
+            let times = alignment.starts.iter().zip(&alignment.durations);
+            let mut told = Vec::new();
+            for (character, (start, duration)) in alignment.chars.iter().zip(times) {
+                let end = (offset + start + duration).max(0.0) / 1_000.0;
+                let end = Duration::try_from_secs_f64(end).unwrap_or_default();
+                open.words.character(character, end, &mut told);
+            }
+            if !told.is_empty() {
+                pieces.push(SpeechPiece::Words(told));
+            }
+        }
+        Ok(pieces)
+    }
+}
+
+impl Speaking for Contexts {
+    fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>, SpeechError> {
+        let open = Open {
+            reader: SoundReader::new(Coding::Ulaw)?,
+            words: Words::new(spoken.text.clone()),
+            samples: 0,
+        };
+        self.open.insert(context, open);
+        let context = context.to_string();
+        let mut first = json!({"text": " ", "context_id": context});
+        if let (Some(manner), Some(first)) = (&self.manner, first.as_object_mut()) {
+            first.insert("voice_settings".to_owned(), manner.clone());
+        }
+        // The service wants texts to end with a space.
+        let all = format!("{} ", spoken.text.trim());
+        Ok(vec![
+            text(&first),
+            text(&json!({"text": all, "context_id": context, "flush": true})),
+            // It ends once all of it was spoken.
+            text(&json!({"context_id": context, "close_context": true})),
+        ])
+    }
+
+    /// The context was closed as soon as its text was sent: what the service still makes of it, nobody hears.
+    fn cancel(&mut self, _: u64) -> Option<Message> {
+        None
+    }
+
+    fn read(&mut self, text: &str) -> Result<Vec<Told>, SpeechError> {
+        let said: Said = serde_json::from_str(text)
+            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let context = said.context.as_deref().and_then(|id| id.parse().ok());
+        if let Some(error) = &said.error {
+            let error = refusal(error);
+            return match context {
+                Some(context) => Ok(vec![Told {
+                    context,
+                    what: What::Failed(error),
+                }]),
+                None => Err(error),
+            };
+        }
+        let Some((context, open)) = context.and_then(|id| Some((id, self.open.get_mut(&id)?)))
+        else {
+            return Ok(Vec::new());
+        };
+        let told = |what| Told { context, what };
+        let mut all: Vec<Told> = match Self::sound(open, &said) {
+            Ok(pieces) => pieces.into_iter().map(What::Piece).map(told).collect(),
+            Err(error) => return Ok(vec![told(What::Failed(error))]),
+        };
+        if said.is_final == Some(true) {
+            all.push(told(What::Done));
+        }
+        Ok(all)
+    }
+
+    fn forget(&mut self, context: u64) {
+        self.open.remove(&context);
+    }
+}
+
+/// The status that a reported error means, as far as its name tells.
+fn refusal(error: &Value) -> SpeechError {
+    let name = error.as_str().unwrap_or_default();
+    let has = |part| name.contains(part);
+    if has("api_key") || has("auth") {
+        SpeechError::Refused(401)
+    } else if has("quota") || has("rate_limit") || has("concurrent") || has("busy") {
+        SpeechError::Refused(429)
+    } else {
+        SpeechError::Protocol("it reported an error")
+    }
+}

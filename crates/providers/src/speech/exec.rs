@@ -1,0 +1,305 @@
+//! Local programs that understand or speak, one utterance or one text for each run. Only the deployment's configuration
+//! names them: an agent chooses words that stand in for the placeholders of their arguments, and no more. Words spoken
+//! and heard are never arguments, which every user of the machine could read.
+
+mod child;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use offhook_domain::FieldError;
+use offhook_engine::ports::audio::SAMPLE_RATE;
+use offhook_engine::ports::speech::{
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
+    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+};
+use tokio::sync::Semaphore;
+
+use super::registry::{Ear, Mouth};
+use super::segment::{self, Transcriber};
+use super::settings::{self, STT, VOICE};
+use super::sound::{resample, wav};
+use crate::SettingsError;
+use child::Run;
+
+/// The words a minute that a voice's own speed stands for, where a program counts so.
+const WORDS_PER_MINUTE: f64 = 175.0;
+
+/// What stands for the file with the caller's utterance; without it the program reads it from standard input.
+const FILE: &str = "{file}";
+
+/// What stands for the file with the text; without it the program reads it from standard input.
+const TEXT_FILE: &str = "{text_file}";
+
+/// What stands for the file that the program is to write; without it the program writes to standard output.
+const WAV_FILE: &str = "{wav_file}";
+
+const MODEL: &str = "{model}";
+const LANGUAGE: &str = "{language}";
+const VOICE_ID: &str = "{voice}";
+const SPEED: &str = "{speed}";
+const STRETCH: &str = "{stretch}";
+const WPM: &str = "{wpm}";
+
+/// A program, as the deployment's configuration names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpeechProgram {
+    /// The program and its arguments, in which words in braces are replaced. One that listens has `{file}` (a WAV file;
+    /// else it comes on standard input), `{model}` and `{language}`. One that speaks has `{text_file}` (else the text
+    /// comes on standard input), `{wav_file}` (else the sound is read from standard output), `{voice}`, `{model}`,
+    /// `{language}`, and for the speed `{speed}` (1 is normal), `{stretch}` (its inverse) or `{wpm}` (words a minute).
+    pub command: Vec<String>,
+    /// The rate of the files that a program gets to hear, in Hz.
+    pub sample_rate: u32,
+    /// How long a run may take.
+    pub limit: Duration,
+    /// How many runs may go on at once; the next one waits, within its limit.
+    pub at_once: usize,
+}
+
+/// A program that may be run.
+struct Program {
+    command: Vec<String>,
+    sample_rate: u32,
+    limit: Duration,
+    turns: Arc<Semaphore>,
+}
+
+impl Program {
+    fn new(
+        provider: &str,
+        settings: &SpeechProgram,
+        placeholders: &[&str],
+    ) -> Result<Arc<Self>, SettingsError> {
+        let fault = |what: String| SettingsError::Program(provider.to_owned(), what);
+        let Some(program) = settings.command.first() else {
+            let what = "command is empty: name a program and its arguments";
+            return Err(fault(what.to_owned()));
+        };
+        if !Path::new(program).is_absolute() {
+            let what = format!("command begins with `{program}`: give the program's whole path");
+            return Err(fault(what));
+        }
+        for argument in &settings.command {
+            let without = |rest: String, placeholder: &&str| rest.replace(placeholder, "");
+            let rest = placeholders.iter().fold(argument.clone(), without);
+            if rest.contains('{') || rest.contains('}') {
+                let known = placeholders.join("`, `");
+                let what = format!(
+                    "command has the unknown placeholder `{argument}`: `{known}` are known"
+                );
+                return Err(fault(what));
+            }
+        }
+        if !(8_000..=48_000).contains(&settings.sample_rate) {
+            let what = "sample_rate must be from 8000 to 48000".to_owned();
+            return Err(fault(what));
+        }
+        if settings.limit.is_zero() || settings.at_once == 0 {
+            let what = "limit and at_once must be above 0".to_owned();
+            return Err(fault(what));
+        }
+        Ok(Arc::new(Self {
+            command: settings.command.clone(),
+            sample_rate: settings.sample_rate,
+            limit: settings.limit,
+            turns: Arc::new(Semaphore::new(settings.at_once)),
+        }))
+    }
+
+    fn has(&self, placeholder: &str) -> bool {
+        let mut arguments = self.command.iter();
+        arguments.any(|argument| argument.contains(placeholder))
+    }
+
+    /// The program and its arguments, with the words that stand in for placeholders.
+    fn filled(&self, words: &[(&'static str, String)]) -> Vec<String> {
+        let fill = |argument: &String| {
+            let one = |text: String, (placeholder, word): &(&'static str, String)| {
+                text.replace(placeholder, word)
+            };
+            words.iter().fold(argument.clone(), one)
+        };
+        self.command.iter().map(fill).collect()
+    }
+
+    /// A model or a language that stands in for a placeholder. It comes from an agent, and must not look like an option
+    /// or a path.
+    fn word(&self, placeholder: &str, field: &str, word: &str) -> Result<String, SpeechError> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let begins = word.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !self.has(placeholder) || (begins && word.len() <= 128 && word.chars().all(is_part)) {
+            return Ok(word.to_owned());
+        }
+        Err(settings::unable(FieldError::new(
+            field,
+            "must be of letters, digits, `-`, `_` and `.`: a local program is told of it",
+        )))
+    }
+}
+
+/// A program that listens.
+pub(super) struct ExecEar(Arc<Program>);
+
+impl ExecEar {
+    /// An ear of this program.
+    ///
+    /// # Errors
+    /// [`SettingsError::Program`], with the provider's name.
+    pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
+        Program::new(provider, settings, &[FILE, MODEL, LANGUAGE]).map(Self)
+    }
+
+    fn words(
+        &self,
+        settings: &RecogniserSettings,
+    ) -> Result<Vec<(&'static str, String)>, SpeechError> {
+        settings::none(&settings.settings, STT)?;
+        let language = settings::primary(&settings.language);
+        Ok(vec![
+            (
+                MODEL,
+                self.0.word(MODEL, "config.stt.model", &settings.model)?,
+            ),
+            (
+                LANGUAGE,
+                self.0.word(LANGUAGE, "config.stt.language", &language)?,
+            ),
+        ])
+    }
+}
+
+impl Ear for ExecEar {
+    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+        self.words(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl SpeechToText for ExecEar {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        Ok(segment::listen(Arc::new(Listening {
+            program: Arc::clone(&self.0),
+            words: self.words(&settings)?,
+        })))
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities::default()
+    }
+}
+
+struct Listening {
+    program: Arc<Program>,
+    words: Vec<(&'static str, String)>,
+}
+
+#[async_trait]
+impl Transcriber for Listening {
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+        let program = &self.program;
+        let rate = program.sample_rate;
+        // Filters and files are work for a thread that may be busy.
+        let file = tokio::task::spawn_blocking(move || {
+            Ok::<_, SpeechError>(wav(&resample(&samples, SAMPLE_RATE, rate)?, rate))
+        });
+        let file = file.await.map_err(|_| SpeechError::Unreachable)??;
+        let mut words = self.words.clone();
+        let (input, kept) = if program.has(FILE) {
+            let (kept, path) = child::file_with(file, ".wav").await?;
+            words.push((FILE, path));
+            (Vec::new(), Some(kept))
+        } else {
+            (file, None)
+        };
+        let run = Run {
+            turns: &program.turns,
+            command: program.filled(&words),
+            input,
+            limit: program.limit,
+        };
+        let said = run.whole().await?;
+        drop(kept);
+        String::from_utf8(said).map_err(|_| SpeechError::Protocol("its words are not UTF-8"))
+    }
+}
+
+/// A program that speaks.
+pub(super) struct ExecVoice(Arc<Program>);
+
+impl ExecVoice {
+    /// A voice of this program.
+    ///
+    /// # Errors
+    /// [`SettingsError::Program`], with the provider's name.
+    pub(super) fn new(provider: &str, settings: &SpeechProgram) -> Result<Self, SettingsError> {
+        let known = [
+            TEXT_FILE, WAV_FILE, VOICE_ID, MODEL, LANGUAGE, SPEED, STRETCH, WPM,
+        ];
+        Program::new(provider, settings, &known).map(Self)
+    }
+
+    fn words(&self, settings: &VoiceSettings) -> Result<Vec<(&'static str, String)>, SpeechError> {
+        settings::none(&settings.settings, VOICE)?;
+        let program = &self.0;
+        let has_speed = [SPEED, STRETCH, WPM].iter().any(|word| program.has(word));
+        let (low, high) = if has_speed { (0.5, 2.0) } else { (1.0, 1.0) };
+        let speed = settings::speed(settings, low, high)?;
+        let voice = if program.has(VOICE_ID) {
+            settings::voice_id(settings)?
+        } else {
+            ""
+        };
+        let language = settings::primary(&settings.language);
+        Ok(vec![
+            (VOICE_ID, voice.to_owned()),
+            (
+                MODEL,
+                program.word(MODEL, "config.voice.model", &settings.model)?,
+            ),
+            (
+                LANGUAGE,
+                program.word(LANGUAGE, "config.voice.language", &language)?,
+            ),
+            (SPEED, format!("{speed:.2}")),
+            (STRETCH, format!("{:.2}", 1.0 / speed)),
+            (WPM, format!("{:.0}", WORDS_PER_MINUTE * speed)),
+        ])
+    }
+}
+
+impl Mouth for ExecVoice {
+    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+        self.words(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for ExecVoice {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        Ok(Box::new(Talking {
+            program: Arc::clone(&self.0),
+            words: self.words(&settings)?,
+        }))
+    }
+}
+
+struct Talking {
+    program: Arc<Program>,
+    words: Vec<(&'static str, String)>,
+}
+
+impl Synthesiser for Talking {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        let speaking = child::Speaking::new(
+            Arc::clone(&self.program),
+            self.words.clone(),
+            text.text.into_bytes(),
+        );
+        stream::unfold(speaking, child::Speaking::next).boxed()
+    }
+}

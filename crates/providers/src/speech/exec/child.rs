@@ -1,0 +1,307 @@
+//! A run of a program, which ends with its whole process group when nobody waits for it any more.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece};
+use tempfile::TempPath;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Program, TEXT_FILE, WAV_FILE};
+use crate::speech::sound::MAX_SAMPLES;
+use crate::speech::wav::WavReader;
+
+/// What of the environment a program gets: it holds the service's secrets besides.
+const ENVIRONMENT: [&str; 6] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+];
+
+/// The most that a program may print, in bytes: more words than anybody says in one breath.
+const MAX_WORDS_BYTES: usize = 64 * 1024;
+
+/// The largest file that a program may write: the longest sound at the highest rate.
+const MAX_FILE_BYTES: u64 = MAX_SAMPLES as u64 * 2 * 6 + 1_024;
+
+/// How much is read at once.
+const PIECE_BYTES: usize = 8 * 1024;
+
+/// How long a program may take to its first sound (voice design 5.4).
+const FIRST_SOUND: Duration = Duration::from_secs(3);
+
+/// One run of a program that answers with words.
+pub(super) struct Run<'a> {
+    pub(super) turns: &'a Semaphore,
+    pub(super) command: Vec<String>,
+    pub(super) input: Vec<u8>,
+    pub(super) limit: Duration,
+}
+
+impl Run<'_> {
+    /// What the program printed. Dropping the future kills it.
+    ///
+    /// # Errors
+    /// [`SpeechError`] if it cannot be started, fails, says too much or takes too long.
+    pub(super) async fn whole(self) -> Result<Vec<u8>, SpeechError> {
+        let end_by = Instant::now() + self.limit;
+        let work = async {
+            let _turn = self
+                .turns
+                .acquire()
+                .await
+                .map_err(|_| SpeechError::Unreachable)?;
+            let (mut running, stdout) = Running::start(&self.command, self.input)?;
+            let mut said = Vec::new();
+            let most = MAX_WORDS_BYTES as u64 + 1;
+            let read = stdout.take(most).read_to_end(&mut said).await;
+            read.map_err(|_| SpeechError::Unreachable)?;
+            if said.len() > MAX_WORDS_BYTES {
+                return Err(SpeechError::Protocol("it says too much"));
+            }
+            running.end().await?;
+            Ok(said)
+        };
+        timeout_at(end_by, work)
+            .await
+            .map_err(|_| SpeechError::Timeout)?
+    }
+}
+
+/// A process and its group, both gone when this is.
+struct Running {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Running {
+    fn start(command: &[String], input: Vec<u8>) -> Result<(Self, ChildStdout), SpeechError> {
+        let (program, arguments) = command.split_first().ok_or(SpeechError::NotConfigured)?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(ENVIRONMENT.iter().filter_map(|name| {
+                let value = std::env::var_os(name)?;
+                Some((name, value))
+            }))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|_| SpeechError::Unreachable)?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let running = Self {
+            child,
+            has_ended: false,
+        };
+        let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
+            return Err(SpeechError::Unreachable);
+        };
+        // A program that ends early does not read everything; one that reads nothing is killed in time.
+        tokio::spawn(async move { stdin.write_all(&input).await });
+        Ok((running, stdout))
+    }
+
+    /// Waits for the end, which must be a success.
+    async fn end(&mut self) -> Result<(), SpeechError> {
+        let ended = self.child.wait().await;
+        self.has_ended = true;
+        match ended {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(SpeechError::Protocol("the program failed")),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if !self.has_ended
+            && let Some(pid) = self.child.id()
+            && let Some(group) = i32::try_from(pid)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+        {
+            // Not waited for yet, so that the number is still its own.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// A text that a program speaks.
+pub(super) struct Speaking {
+    program: Arc<Program>,
+    state: State,
+}
+
+enum State {
+    Waiting {
+        words: Vec<(&'static str, String)>,
+        text: Vec<u8>,
+    },
+    Reading(Box<Reading>),
+    Over,
+}
+
+/// A program that writes its sound to standard output.
+struct Reading {
+    running: Running,
+    stdout: ChildStdout,
+    wav: WavReader,
+    begin_by: Instant,
+    end_by: Instant,
+    _turn: OwnedSemaphorePermit,
+    _text: Option<TempPath>,
+}
+
+type Piece = Result<SpeechPiece, SpeechError>;
+
+impl Speaking {
+    pub(super) fn new(
+        program: Arc<Program>,
+        words: Vec<(&'static str, String)>,
+        text: Vec<u8>,
+    ) -> Self {
+        let state = State::Waiting { words, text };
+        Self { program, state }
+    }
+
+    /// The next piece of sound. Dropping the stream kills the program.
+    pub(super) async fn next(mut self) -> Option<(Piece, Self)> {
+        let state = std::mem::replace(&mut self.state, State::Over);
+        let told = match state {
+            State::Over => return None,
+            State::Waiting { words, text } => self.begin(words, text).await,
+            State::Reading(reading) => self.read(reading).await,
+        };
+        told.transpose().map(|piece| (piece, self))
+    }
+
+    async fn begin(
+        &mut self,
+        mut words: Vec<(&'static str, String)>,
+        text: Vec<u8>,
+    ) -> Result<Option<SpeechPiece>, SpeechError> {
+        let now = Instant::now();
+        let (begin_by, end_by) = (now + FIRST_SOUND, now + self.program.limit);
+        let started = async {
+            let turns = Arc::clone(&self.program.turns);
+            let turn = turns.acquire_owned().await;
+            let turn = turn.map_err(|_| SpeechError::Unreachable)?;
+            let (input, kept) = if self.program.has(TEXT_FILE) {
+                let (kept, path) = file_with(text, ".txt").await?;
+                words.push((TEXT_FILE, path));
+                (Vec::new(), Some(kept))
+            } else {
+                (text, None)
+            };
+            if self.program.has(WAV_FILE) {
+                return self.to_file(words, input).await.map(Err);
+            }
+            let command = self.program.filled(&words);
+            let (running, stdout) = Running::start(&command, input)?;
+            Ok(Ok(Box::new(Reading {
+                running,
+                stdout,
+                wav: WavReader::default(),
+                begin_by,
+                end_by,
+                _turn: turn,
+                _text: kept,
+            })))
+        };
+        let started = timeout_at(begin_by.min(end_by), started).await;
+        match started.map_err(|_| SpeechError::Timeout)?? {
+            Ok(reading) => self.read(reading).await,
+            Err(samples) if samples.is_empty() => Ok(None),
+            Err(samples) => Ok(Some(SpeechPiece::Audio(samples))),
+        }
+    }
+
+    /// Runs a program that writes a file, which is read once it is whole.
+    async fn to_file(
+        &self,
+        mut words: Vec<(&'static str, String)>,
+        input: Vec<u8>,
+    ) -> Result<Vec<i16>, SpeechError> {
+        let (kept, path) = file_with(Vec::new(), ".wav").await?;
+        words.push((WAV_FILE, path));
+        let (mut running, mut stdout) = Running::start(&self.program.filled(&words), input)?;
+        // What it prints besides is nobody's.
+        let mut chatter = tokio::io::sink();
+        let _ = tokio::io::copy(&mut stdout, &mut chatter).await;
+        running.end().await?;
+        let file = tokio::fs::File::open(&kept).await.map_err(|_| NO_FILE)?;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).await;
+        read.map_err(|_| NO_FILE)?;
+        let mut wav = WavReader::default();
+        wav.read(&bytes)
+    }
+
+    async fn read(
+        &mut self,
+        mut reading: Box<Reading>,
+    ) -> Result<Option<SpeechPiece>, SpeechError> {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let due = if reading.wav.has_begun() {
+                reading.end_by
+            } else {
+                reading.begin_by.min(reading.end_by)
+            };
+            let read = timeout_at(due, reading.stdout.read(&mut piece)).await;
+            let count = read
+                .map_err(|_| SpeechError::Timeout)?
+                .map_err(|_| SpeechError::Unreachable)?;
+            if count == 0 {
+                let ended = timeout_at(reading.end_by, reading.running.end()).await;
+                ended.map_err(|_| SpeechError::Timeout)??;
+                if !reading.wav.has_begun() {
+                    return Err(SpeechError::Protocol("its sound is no WAV file"));
+                }
+                return Ok(None);
+            }
+            let samples = reading.wav.read(piece.get(..count).unwrap_or_default())?;
+            if !samples.is_empty() {
+                self.state = State::Reading(reading);
+                return Ok(Some(SpeechPiece::Audio(samples)));
+            }
+        }
+    }
+}
+
+const NO_FILE: SpeechError = SpeechError::Protocol("the program wrote no file");
+
+/// A temporary file with this content, gone when it is dropped, and its path.
+///
+/// # Errors
+/// [`SpeechError::Unreachable`] if there is no place for it.
+pub(super) async fn file_with(
+    content: Vec<u8>,
+    suffix: &'static str,
+) -> Result<(TempPath, String), SpeechError> {
+    let written = tokio::task::spawn_blocking(move || {
+        use std::io::Write as _;
+        let mut file = tempfile::Builder::new()
+            .prefix("offhook-speech-")
+            .suffix(suffix)
+            .tempfile()?;
+        file.write_all(&content)?;
+        Ok::<_, std::io::Error>(file.into_temp_path())
+    });
+    let path = written.await.map_err(|_| SpeechError::Unreachable)?;
+    let path = path.map_err(|_| SpeechError::Unreachable)?;
+    let text = path.to_str().ok_or(SpeechError::Unreachable)?.to_owned();
+    Ok((path, text))
+}

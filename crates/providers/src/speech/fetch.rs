@@ -1,0 +1,118 @@
+//! One text's sound over HTTP: a request for each text, its answer the sound.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use offhook_engine::ports::speech::{SpeechError, SpeechPiece};
+use reqwest::RequestBuilder;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::sound::{Coding, SoundReader};
+
+/// How long a service may take to the first byte of sound, and from one to the next (voice design 5.4).
+const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The sound that answers a request. Dropping the stream closes its connection, which cancels the request.
+pub(super) fn sound(
+    request: RequestBuilder,
+    coding: Coding,
+) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+    stream::once(open(request, coding))
+        .flat_map(|opened| match opened {
+            Ok(sound) => stream::unfold(sound, Sound::next).boxed(),
+            Err(error) => stream::once(async { Err(error) }).boxed(),
+        })
+        .boxed()
+}
+
+struct Sound {
+    body: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    reader: SoundReader,
+    /// When the next byte is due.
+    due: Instant,
+    over: bool,
+}
+
+async fn open(request: RequestBuilder, coding: Coding) -> Result<Sound, SpeechError> {
+    let due = Instant::now() + SILENCE_LIMIT;
+    let answer = timeout_at(due, request.send())
+        .await
+        .map_err(|_| SpeechError::Timeout)?
+        .map_err(|error| failure(&error))?;
+    let status = answer.status();
+    if !status.is_success() {
+        return Err(SpeechError::Refused(status.as_u16()));
+    }
+    Ok(Sound {
+        body: answer.bytes_stream().boxed(),
+        reader: SoundReader::new(coding)?,
+        due,
+        over: false,
+    })
+}
+
+impl Sound {
+    async fn next(mut self) -> Option<(Result<SpeechPiece, SpeechError>, Self)> {
+        if self.over {
+            return None;
+        }
+        loop {
+            let came = timeout_at(self.due, self.body.next()).await;
+            let error = match came {
+                Ok(Some(Ok(bytes))) => match self.reader.read(&bytes) {
+                    Ok(samples) if samples.is_empty() => continue,
+                    Ok(samples) => {
+                        self.due = Instant::now() + SILENCE_LIMIT;
+                        return Some((Ok(SpeechPiece::Audio(samples)), self));
+                    }
+                    Err(error) => error,
+                },
+                Ok(Some(Err(error))) => failure(&error),
+                Ok(None) => return None,
+                Err(_) => SpeechError::Timeout,
+            };
+            self.over = true;
+            return Some((Err(error), self));
+        }
+    }
+}
+
+/// The text that answers a request, of `most` bytes at most, within `limit`.
+///
+/// # Errors
+/// [`SpeechError`], without anything of what was answered.
+pub(super) async fn body(
+    request: RequestBuilder,
+    most: usize,
+    limit: Duration,
+) -> Result<Vec<u8>, SpeechError> {
+    let whole = async {
+        let mut answer = request.send().await.map_err(|error| failure(&error))?;
+        let status = answer.status();
+        if !status.is_success() {
+            return Err(SpeechError::Refused(status.as_u16()));
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(|error| failure(&error))? {
+            if body.len() + piece.len() > most {
+                return Err(SpeechError::Protocol("it is too long"));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    };
+    timeout(limit, whole)
+        .await
+        .map_err(|_| SpeechError::Timeout)?
+}
+
+fn failure(error: &reqwest::Error) -> SpeechError {
+    if error.is_timeout() {
+        SpeechError::Timeout
+    } else if error.is_builder() || error.is_redirect() {
+        SpeechError::Protocol("the request could not be made")
+    } else {
+        SpeechError::Unreachable
+    }
+}

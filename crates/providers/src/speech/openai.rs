@@ -1,0 +1,187 @@
+//! OpenAI's speech and what speaks like it (voice design 2.4 and 2.5): `audio/transcriptions`, one utterance for each
+//! request, and `audio/speech`, one text for each. Sound goes there as a WAV file of 16 kHz, which servers of one's own
+//! take without converting it, and comes as 24 kHz.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use offhook_engine::ports::audio::SAMPLE_RATE;
+use offhook_engine::ports::speech::{
+    Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
+    SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
+};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::endpoint::Endpoint;
+use super::registry::{Ear, Mouth, with_headers};
+use super::segment::{self, Transcriber};
+use super::settings::{self, STT, VOICE};
+use super::sound::{Coding, resample, wav};
+use super::{fetch, form};
+
+/// The rate of the files that are sent, in Hz.
+const SENT_RATE: u32 = 16_000;
+
+/// The rate of `pcm`, in Hz.
+const PCM_RATE: u32 = 24_000;
+
+/// How long an utterance may take to be understood.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The longest answer to an utterance.
+const MAX_ANSWER_BYTES: usize = 256 * 1024;
+
+/// The longest text that the service speaks, and the longest hint, in characters.
+const MAX_TEXT_CHARS: usize = 4_096;
+const MAX_HINT_CHARS: usize = 1_000;
+
+/// The speeds that the service knows.
+const SLOWEST: f64 = 0.25;
+const FASTEST: f64 = 4.0;
+
+/// One deployment's access to the service.
+#[derive(Clone)]
+pub(super) struct OpenAi {
+    pub(super) endpoint: Endpoint,
+    pub(super) client: reqwest::Client,
+}
+
+impl OpenAi {
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        self.endpoint.credential(AUTHORIZATION)
+    }
+}
+
+/// The fields of a request, besides the file.
+type Wanted = Vec<(&'static str, String)>;
+
+fn wanted(settings: &RecogniserSettings) -> Result<Wanted, SpeechError> {
+    settings::read(&settings.settings, STT, |fields| {
+        let mut wanted = vec![
+            ("model", settings.model.clone()),
+            ("language", settings::primary(&settings.language)),
+            ("response_format", "json".to_owned()),
+        ];
+        let prompt = fields.optional_string("prompt", 1..=MAX_HINT_CHARS)?;
+        wanted.extend(prompt.map(|prompt| ("prompt", prompt.to_owned())));
+        let temperature = fields.optional_number("temperature", 0.0..=1.0)?;
+        wanted.extend(temperature.map(|number| ("temperature", number.to_string())));
+        Ok(wanted)
+    })
+}
+
+impl Ear for OpenAi {
+    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+        wanted(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl SpeechToText for OpenAi {
+    /// Connects with the first utterance.
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        Ok(segment::listen(Arc::new(Transcriptions {
+            client: self.client.clone(),
+            url: self.endpoint.url("audio/transcriptions", &[])?,
+            headers: self.headers(),
+            wanted: wanted(&settings)?,
+        })))
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities::default()
+    }
+}
+
+struct Transcriptions {
+    client: reqwest::Client,
+    url: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    wanted: Wanted,
+}
+
+#[derive(Deserialize)]
+struct Transcription {
+    text: String,
+}
+
+#[async_trait]
+impl Transcriber for Transcriptions {
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+        let file = wav(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
+        let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
+        let request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, form.content_type)
+            .body(form.body);
+        let request = with_headers(request, &self.headers);
+        let answer = fetch::body(request, MAX_ANSWER_BYTES, LIMIT).await?;
+        let answer: Transcription = serde_json::from_slice(&answer)
+            .map_err(|_| SpeechError::Protocol("a transcription is not of its form"))?;
+        Ok(answer.text)
+    }
+}
+
+/// How one agent sounds: the request for each text, but for the text.
+fn voice(settings: &VoiceSettings) -> Result<Value, SpeechError> {
+    let voice_id = settings::voice_id(settings)?;
+    let speed = settings::speed(settings, SLOWEST, FASTEST)?;
+    let instructions = settings::read(&settings.settings, VOICE, |fields| {
+        let instructions = fields.optional_string("instructions", 1..=MAX_HINT_CHARS)?;
+        Ok(instructions.map(str::to_owned))
+    })?;
+    let mut body = json!({"model": settings.model, "voice": voice_id, "response_format": "pcm"});
+    if speed != 1.0 {
+        body["speed"] = json!(speed);
+    }
+    if let Some(instructions) = instructions {
+        body["instructions"] = json!(instructions);
+    }
+    Ok(body)
+}
+
+impl Mouth for OpenAi {
+    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+        voice(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for OpenAi {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        Ok(Box::new(Speeches {
+            client: self.client.clone(),
+            url: self.endpoint.url("audio/speech", &[])?,
+            headers: self.headers(),
+            voice: voice(&settings)?,
+        }))
+    }
+}
+
+struct Speeches {
+    client: reqwest::Client,
+    url: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    voice: Value,
+}
+
+impl Synthesiser for Speeches {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        if text.text.chars().count() > MAX_TEXT_CHARS {
+            let error = SpeechError::Protocol("the text is longer than the service speaks");
+            return stream::once(async { Err(error) }).boxed();
+        }
+        let mut body = self.voice.clone();
+        body["input"] = json!(text.text);
+        let request = self.client.post(self.url.clone()).json(&body);
+        let request = with_headers(request, &self.headers);
+        fetch::sound(request, Coding::Pcm(PCM_RATE))
+    }
+}

@@ -1,0 +1,151 @@
+//! ElevenLabs' live recognition and what speaks like it (voice design 2.4): `v1/speech-to-text/realtime`, where this side
+//! says when an utterance is over. Sound goes there as µ-law in base64.
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use offhook_engine::ports::audio::Frame;
+use offhook_engine::ports::speech::{
+    Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserSettings, SpeechError, SpeechToText,
+};
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+use super::elevenlabs::{ElevenLabs, KEY};
+use super::listen::{Hearing, listen};
+use super::registry::Ear;
+use super::settings::{self, STT};
+use super::socket::{Upgrade, text};
+use super::sound::to_ulaw;
+
+/// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
+const TOGETHER: usize = 800;
+
+impl ElevenLabs {
+    fn listening_url(&self, settings: &RecogniserSettings) -> Result<Url, SpeechError> {
+        settings::none(&settings.settings, STT)?;
+        let query = [
+            ("model_id", settings.model.clone()),
+            ("audio_format", "ulaw_8000".to_owned()),
+            ("commit_strategy", "manual".to_owned()),
+            ("language_code", settings::primary(&settings.language)),
+        ];
+        self.endpoint
+            .socket_url("v1/speech-to-text/realtime", &query)
+    }
+}
+
+impl Ear for ElevenLabs {
+    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+        self.listening_url(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl SpeechToText for ElevenLabs {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        let upgrade = Upgrade {
+            dialer: self.dialer.clone(),
+            url: self.listening_url(&settings)?,
+            headers: self.endpoint.credential(KEY),
+        };
+        Ok(listen(upgrade.open().await?, Scribe::default()))
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities {
+            partials: true,
+            turns: false,
+        }
+    }
+}
+
+/// What of the conversation matters for the next message.
+#[derive(Default)]
+struct Scribe {
+    /// Sound that has not gone out.
+    pending: Vec<u8>,
+    guess: String,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    message_type: String,
+    #[serde(default)]
+    text: String,
+}
+
+impl Scribe {
+    fn chunk(&mut self, commit: bool) -> Message {
+        let sound = STANDARD.encode(std::mem::take(&mut self.pending));
+        text(&json!({
+            "message_type": "input_audio_chunk", "audio_base_64": sound, "commit": commit, "sample_rate": 8000
+        }))
+    }
+}
+
+impl Hearing for Scribe {
+    fn frame(&mut self, frame: &Frame) -> Option<Message> {
+        self.pending.extend(to_ulaw(frame));
+        (self.pending.len() >= TOGETHER).then(|| self.chunk(false))
+    }
+
+    fn finalize(&mut self) -> Message {
+        self.chunk(true)
+    }
+
+    fn keep_alive(&mut self) -> Message {
+        // This interface has no message for it.
+        Message::Ping(Bytes::new())
+    }
+
+    fn farewell(&mut self) -> Option<Message> {
+        None
+    }
+
+    fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
+        let said: Said = serde_json::from_str(text)
+            .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
+        let words = said.text.trim();
+        match said.message_type.as_str() {
+            "partial_transcript" if words != self.guess => {
+                words.clone_into(&mut self.guess);
+                told.push(RecogniserEvent::Partial(words.to_owned()));
+            }
+            "committed_transcript" => {
+                self.guess.clear();
+                if !words.is_empty() {
+                    told.push(RecogniserEvent::Final(words.to_owned()));
+                }
+                told.push(RecogniserEvent::Finalized);
+            }
+            // There was not enough to be understood.
+            "commit_throttled" | "insufficient_audio_activity" => {
+                told.push(RecogniserEvent::Finalized);
+            }
+            "auth_error" | "unaccepted_terms" => return Err(SpeechError::Refused(401)),
+            "quota_exceeded" | "rate_limited" | "resource_exhausted" | "queue_overflow" => {
+                return Err(SpeechError::Refused(429));
+            }
+            "error"
+            | "input_error"
+            | "chunk_size_exceeded"
+            | "transcriber_error"
+            | "session_time_limit_exceeded" => {
+                return Err(SpeechError::Protocol("it reported an error"));
+            }
+            // `session_started`, `committed_transcript_with_timestamps`, and what is yet to be invented.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn unanswered(&mut self, told: &mut Vec<RecogniserEvent>) {
+        if !self.guess.is_empty() {
+            told.push(RecogniserEvent::Final(std::mem::take(&mut self.guess)));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Speech that is none: an ear that hears the lines of a script, and a voice that hums a note for each word. In process,
+//! without latency, the same every time; for demonstrations and tests.
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use offhook_domain::Json;
+use offhook_engine::ports::audio::SAMPLE_RATE;
+use offhook_engine::ports::speech::{
+    INPUTS_AHEAD, Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserInput,
+    RecogniserSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesiser,
+    TextToSpeech, VoiceSettings, WordTime,
+};
+use tokio::sync::mpsc;
+
+use super::hum;
+use super::registry::{Ear, Mouth};
+use super::settings::{self, STT, VOICE};
+
+/// Frames of speech after which the line's words are guessed: 200 ms.
+const GUESS_AFTER: usize = 10;
+
+/// Lines of a script, and characters of one.
+const LINES: usize = 1_000;
+const LINE_CHARS: usize = 2_000;
+
+/// The scripted ear. `config.stt.settings.lines` is its script: each time that the caller pauses after speech, the next
+/// line is what was said, whatever was. An empty line is noise, which nobody understands; after the last line all is.
+pub(super) struct ScriptedEar;
+
+impl ScriptedEar {
+    fn lines(settings: &RecogniserSettings) -> Result<Vec<String>, SpeechError> {
+        settings::read(&settings.settings, STT, |fields| {
+            let items = fields.optional_array("lines", 0..=LINES)?.unwrap_or(&[]);
+            let line = |item: &Json| {
+                item.as_str()
+                    .filter(|line| line.chars().count() <= LINE_CHARS)
+                    .map(|line| line.trim().to_owned())
+            };
+            let lines: Option<Vec<String>> = items.iter().map(line).collect();
+            lines.ok_or_else(|| {
+                let message = format!("must hold strings of at most {LINE_CHARS} characters");
+                fields.fault("lines", message)
+            })
+        })
+    }
+}
+
+impl Ear for ScriptedEar {
+    fn check(&self, settings: &RecogniserSettings) -> Result<(), SpeechError> {
+        Self::lines(settings).map(|_| ())
+    }
+}
+
+#[async_trait]
+impl SpeechToText for ScriptedEar {
+    async fn open(&self, settings: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        let lines = Self::lines(&settings)?;
+        let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
+        let (told, events) = mpsc::channel(INPUTS_AHEAD);
+        tokio::spawn(hear(lines, inputs, told));
+        Ok(Recogniser { input, events })
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities {
+            partials: true,
+            turns: false,
+        }
+    }
+}
+
+async fn hear(
+    lines: Vec<String>,
+    mut inputs: mpsc::Receiver<RecogniserInput>,
+    told: mpsc::Sender<RecogniserEvent>,
+) {
+    let mut lines = lines.into_iter();
+    // The line being said, and how many frames of it came.
+    let mut saying: Option<(String, usize)> = None;
+    while let Some(input) = inputs.recv().await {
+        let mut events = Vec::new();
+        match input {
+            RecogniserInput::Frame(_) => {
+                if let Some((line, frames)) = &mut saying {
+                    *frames += 1;
+                    if *frames == GUESS_AFTER && !line.is_empty() {
+                        events.push(RecogniserEvent::Partial(line.clone()));
+                    }
+                }
+            }
+            RecogniserInput::SpeechBegan => {
+                saying.get_or_insert_with(|| (lines.next().unwrap_or_default(), 0));
+            }
+            RecogniserInput::Finalize => {
+                let line = saying.take().map(|(line, _)| line);
+                let line = line.filter(|line| !line.is_empty());
+                events.extend(line.map(RecogniserEvent::Final));
+                events.push(RecogniserEvent::Finalized);
+            }
+        }
+        for event in events {
+            if told.send(event).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The scripted voice: it knows every language and no word of any.
+pub(super) struct ScriptedVoice;
+
+impl Mouth for ScriptedVoice {
+    fn check(&self, settings: &VoiceSettings) -> Result<(), SpeechError> {
+        settings::speed(settings, 0.5, 2.0)?;
+        settings::none(&settings.settings, VOICE)
+    }
+}
+
+#[async_trait]
+impl TextToSpeech for ScriptedVoice {
+    async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        self.check(&settings)?;
+        Ok(Box::new(Hum {
+            speed: settings.speed,
+        }))
+    }
+}
+
+struct Hum {
+    speed: f64,
+}
+
+impl Synthesiser for Hum {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        let (mut pieces, mut samples) = (Vec::new(), 0_u64);
+        for (text_end, word) in hum::words(&text.text) {
+            let sound = hum::word(word, self.speed);
+            samples += sound.len() as u64;
+            let spoken_at =
+                std::time::Duration::from_micros(samples * 1_000_000 / u64::from(SAMPLE_RATE));
+            pieces.push(Ok(SpeechPiece::Audio(sound)));
+            pieces.push(Ok(SpeechPiece::Words(vec![WordTime {
+                text_end,
+                spoken_at,
+            }])));
+        }
+        stream::iter(pieces).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ear(settings: &str) -> RecogniserSettings {
+        RecogniserSettings {
+            model: "scripted".to_owned(),
+            language: "en".to_owned(),
+            settings: settings.into(),
+        }
+    }
+
+    fn voice(speed: f64) -> VoiceSettings {
+        VoiceSettings {
+            voice_id: "scripted".to_owned(),
+            model: "scripted".to_owned(),
+            language: "en".to_owned(),
+            speed,
+            settings: "{}".into(),
+        }
+    }
+
+    async fn hear(
+        recogniser: &mut Recogniser,
+        inputs: Vec<RecogniserInput>,
+    ) -> Vec<RecogniserEvent> {
+        for input in inputs {
+            recogniser.input.send(input).await.unwrap();
+        }
+        let mut events = Vec::new();
+        while let Some(event) = recogniser.events.recv().await {
+            let is_last = event == RecogniserEvent::Finalized;
+            events.push(event);
+            if is_last {
+                break;
+            }
+        }
+        events
+    }
+
+    fn utterance(frames: usize) -> Vec<RecogniserInput> {
+        let frame = || RecogniserInput::Frame(Box::new([0; 160]));
+        let mut inputs = vec![frame(), RecogniserInput::SpeechBegan];
+        inputs.extend(std::iter::repeat_with(frame).take(frames));
+        inputs.push(RecogniserInput::Finalize);
+        inputs
+    }
+
+    #[tokio::test]
+    async fn each_utterance_is_the_next_line() {
+        use RecogniserEvent::{Final, Finalized, Partial};
+        let settings = ear(r#"{"lines": ["Good morning.", "", " A room. "]}"#);
+        let mut recogniser = ScriptedEar.open(settings).await.unwrap();
+        let heard = hear(&mut recogniser, utterance(30)).await;
+        let line = "Good morning.".to_owned();
+        assert_eq!(heard, [Partial(line.clone()), Final(line), Finalized]);
+        assert_eq!(hear(&mut recogniser, utterance(30)).await, [Finalized]);
+        let short = hear(&mut recogniser, utterance(3)).await;
+        assert_eq!(short, [Final("A room.".to_owned()), Finalized]);
+        assert_eq!(hear(&mut recogniser, utterance(30)).await, [Finalized]);
+        let nothing = hear(&mut recogniser, vec![RecogniserInput::Finalize]).await;
+        assert_eq!(nothing, [Finalized]);
+        drop(recogniser.input);
+        assert_eq!(recogniser.events.recv().await, None);
+    }
+
+    #[test]
+    fn a_script_is_a_list_of_texts() {
+        let check = |settings| ScriptedEar.check(&ear(settings)).err();
+        assert_eq!(check("{}"), None);
+        let fault = "`config.stt.settings.lines`: must hold strings of at most 2000 characters";
+        assert_eq!(
+            check(r#"{"lines":[1]}"#),
+            Some(SpeechError::Unable(fault.to_owned()))
+        );
+        let fault = "`config.stt.settings.line`: unknown field";
+        assert_eq!(
+            check(r#"{"line":[]}"#),
+            Some(SpeechError::Unable(fault.to_owned()))
+        );
+    }
+
+    #[tokio::test]
+    async fn each_word_is_a_sound_and_the_same_one_every_time() {
+        let text = SpokenText {
+            text: "Hello, dear caller!".to_owned(),
+            before: String::new(),
+        };
+        let mut spoken = Vec::new();
+        for speed in [1.0, 1.0, 2.0] {
+            let mouth = ScriptedVoice.open(voice(speed)).await.unwrap();
+            let pieces: Vec<_> = mouth.speak(text.clone()).collect().await;
+            let (mut samples, mut ends) = (Vec::new(), Vec::new());
+            for piece in pieces {
+                match piece.unwrap() {
+                    SpeechPiece::Audio(more) => samples.extend(more),
+                    SpeechPiece::Words(words) => {
+                        let length = samples.len() as u128;
+                        assert_eq!(words[0].spoken_at.as_micros(), length * 125);
+                        ends.extend(words.iter().map(|word| word.text_end));
+                    }
+                    _ => {}
+                }
+            }
+            assert_eq!(ends, [6, 11, 19]);
+            spoken.push(samples);
+        }
+        assert_eq!(spoken[0], spoken[1]);
+        let (slow, fast) = (spoken[0].len(), spoken[2].len());
+        assert!((slow / 2).abs_diff(fast) < 400, "{slow} and {fast} samples");
+    }
+
+    #[tokio::test]
+    async fn nothing_to_say_is_silence() {
+        let mouth = ScriptedVoice.open(voice(1.0)).await.unwrap();
+        let text = SpokenText {
+            text: "  ".to_owned(),
+            before: String::new(),
+        };
+        assert_eq!(mouth.speak(text).count().await, 0);
+    }
+}

@@ -1,0 +1,322 @@
+//! The ear of one call for services and programs that take one utterance at a time: what all such share.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use offhook_engine::ports::audio::{FRAME_SAMPLES, Frame, SAMPLE_RATE};
+use offhook_engine::ports::speech::{
+    INPUTS_AHEAD, Recogniser, RecogniserEvent, RecogniserInput, SpeechError,
+};
+use tokio::sync::mpsc;
+
+/// Events that may wait for the engine.
+const EVENTS_AHEAD: usize = 64;
+
+/// Frames before the mark of speech that belong to it: half a second.
+const FRAMES_BEFORE: usize = 25;
+
+/// An utterance longer than this is taken in parts, in samples: half a minute.
+const LONGEST: usize = 30 * SAMPLE_RATE as usize;
+
+/// Utterances that may wait to be understood: more, and the service is too slow for a conversation.
+const WAITING: usize = 4;
+
+/// Understands one utterance.
+#[async_trait]
+pub(super) trait Transcriber: Send + Sync + 'static {
+    /// What is said in these samples. Dropping the future cancels.
+    ///
+    /// # Errors
+    /// [`SpeechError`] if nobody can tell.
+    async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError>;
+}
+
+/// Listens, one utterance after the other.
+pub(super) fn listen(transcriber: Arc<dyn Transcriber>) -> Recogniser {
+    let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
+    let (told, events) = mpsc::channel(EVENTS_AHEAD);
+    let ear = Ear {
+        transcriber,
+        told,
+        before: VecDeque::with_capacity(FRAMES_BEFORE),
+        speech: None,
+        waiting: VecDeque::new(),
+        running: None,
+    };
+    tokio::spawn(ear.run(inputs));
+    Recogniser { input, events }
+}
+
+struct Ear {
+    transcriber: Arc<dyn Transcriber>,
+    told: mpsc::Sender<RecogniserEvent>,
+    /// The newest frames that may belong to no utterance.
+    before: VecDeque<Frame>,
+    /// The utterance that goes on.
+    speech: Option<Vec<i16>>,
+    waiting: VecDeque<Utterance>,
+    running: Option<Running>,
+}
+
+struct Utterance {
+    samples: Vec<i16>,
+    /// Whether the engine waits for it.
+    is_wanted: bool,
+}
+
+struct Running {
+    words: BoxFuture<'static, Result<String, SpeechError>>,
+    is_wanted: bool,
+}
+
+/// The engine listens no more.
+struct Gone;
+
+impl Ear {
+    async fn run(mut self, mut inputs: mpsc::Receiver<RecogniserInput>) {
+        loop {
+            self.begin_next();
+            let done = tokio::select! {
+                () = self.told.closed() => return,
+                given = inputs.recv() => match given {
+                    // Whatever is still being understood is cancelled.
+                    None => return,
+                    Some(given) => self.take(given).await,
+                },
+                (words, is_wanted) = understood(&mut self.running) => {
+                    self.running = None;
+                    self.tell(words, is_wanted).await
+                }
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn take(&mut self, given: RecogniserInput) -> Result<(), Gone> {
+        match given {
+            RecogniserInput::Frame(frame) => match &mut self.speech {
+                Some(speech) => {
+                    speech.extend_from_slice(&*frame);
+                    if speech.len() >= LONGEST {
+                        let samples = std::mem::take(speech);
+                        return self.want(samples, false).await;
+                    }
+                }
+                None => {
+                    if self.before.len() == FRAMES_BEFORE {
+                        self.before.pop_front();
+                    }
+                    self.before.push_back(*frame);
+                }
+            },
+            RecogniserInput::SpeechBegan => {
+                if self.speech.is_none() {
+                    let mut speech = Vec::with_capacity(LONGEST / 8);
+                    for frame in self.before.drain(..) {
+                        speech.extend_from_slice(&frame);
+                    }
+                    self.speech = Some(speech);
+                }
+            }
+            RecogniserInput::Finalize => {
+                let samples = self.speech.take().unwrap_or_default();
+                return self.want(samples, true).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn want(&mut self, samples: Vec<i16>, is_wanted: bool) -> Result<(), Gone> {
+        if self.waiting.len() == WAITING {
+            return self
+                .send(RecogniserEvent::Failed(SpeechError::Timeout), true)
+                .await;
+        }
+        self.waiting.push_back(Utterance { samples, is_wanted });
+        Ok(())
+    }
+
+    fn begin_next(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        if let Some(Utterance { samples, is_wanted }) = self.waiting.pop_front() {
+            let transcriber = Arc::clone(&self.transcriber);
+            let words: BoxFuture<_> = Box::pin(async move {
+                // Less than a frame is no utterance.
+                if samples.len() < FRAME_SAMPLES {
+                    return Ok(String::new());
+                }
+                transcriber.transcribe(samples).await
+            });
+            self.running = Some(Running { words, is_wanted });
+        }
+    }
+
+    async fn tell(
+        &mut self,
+        words: Result<String, SpeechError>,
+        is_wanted: bool,
+    ) -> Result<(), Gone> {
+        match words {
+            Ok(words) => {
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                if !words.is_empty() {
+                    self.send(RecogniserEvent::Final(words), false).await?;
+                }
+                if is_wanted {
+                    self.send(RecogniserEvent::Finalized, false).await?;
+                }
+                Ok(())
+            }
+            Err(error) => self.send(RecogniserEvent::Failed(error), true).await,
+        }
+    }
+
+    async fn send(&mut self, event: RecogniserEvent, is_last: bool) -> Result<(), Gone> {
+        self.told.send(event).await.map_err(|_| Gone)?;
+        if is_last { Err(Gone) } else { Ok(()) }
+    }
+}
+
+/// What is being understood, once it is; never, if nothing is.
+async fn understood(running: &mut Option<Running>) -> (Result<String, SpeechError>, bool) {
+    match running {
+        Some(running) => ((&mut running.words).await, running.is_wanted),
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Understands the length of what it hears, when it is let.
+    #[derive(Default)]
+    struct Scale {
+        heard: Mutex<Vec<Vec<i16>>>,
+        go_on: Notify,
+    }
+
+    #[async_trait]
+    impl Transcriber for Scale {
+        async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
+            let frames = samples.len() / FRAME_SAMPLES;
+            self.heard.lock().unwrap().push(samples);
+            self.go_on.notified().await;
+            if frames == 26 {
+                return Err(SpeechError::Refused(429));
+            }
+            Ok(format!(" {frames}\n frames "))
+        }
+    }
+
+    fn frames(count: usize, sample: i16) -> Vec<RecogniserInput> {
+        let frame = || RecogniserInput::Frame(Box::new([sample; FRAME_SAMPLES]));
+        std::iter::repeat_with(frame).take(count).collect()
+    }
+
+    async fn give(recogniser: &Recogniser, inputs: Vec<RecogniserInput>) {
+        for input in inputs {
+            recogniser.input.send(input).await.unwrap();
+        }
+    }
+
+    async fn told(recogniser: &mut Recogniser, count: usize) -> Vec<RecogniserEvent> {
+        let mut events = Vec::new();
+        for _ in 0..count {
+            events.extend(recogniser.events.recv().await);
+        }
+        events
+    }
+
+    fn words(text: &str) -> RecogniserEvent {
+        RecogniserEvent::Final(text.to_owned())
+    }
+
+    #[tokio::test]
+    async fn an_utterance_has_half_a_second_before_it() {
+        let scale = Arc::new(Scale::default());
+        let mut recogniser = listen(scale.clone());
+        give(&recogniser, frames(40, 1)).await;
+        give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
+        give(&recogniser, frames(10, 2)).await;
+        give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        scale.go_on.notify_one();
+        let events = told(&mut recogniser, 2).await;
+        assert_eq!(events, [words("35 frames"), RecogniserEvent::Finalized]);
+        let heard = scale.heard.lock().unwrap().remove(0);
+        assert_eq!(heard[..25 * FRAME_SAMPLES], [1; 25 * FRAME_SAMPLES]);
+        assert_eq!(heard[25 * FRAME_SAMPLES..], [2; 10 * FRAME_SAMPLES]);
+    }
+
+    #[tokio::test]
+    async fn where_nobody_spoke_there_is_nothing_to_understand() {
+        let scale = Arc::new(Scale::default());
+        let mut recogniser = listen(scale.clone());
+        give(&recogniser, frames(40, 1)).await;
+        give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        assert_eq!(told(&mut recogniser, 1).await, [RecogniserEvent::Finalized]);
+        assert_eq!(scale.heard.lock().unwrap().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn utterances_are_understood_in_their_order_and_long_ones_in_parts() {
+        let scale = Arc::new(Scale::default());
+        let mut recogniser = listen(scale.clone());
+        for count in [1_510, 5] {
+            give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
+            give(&recogniser, frames(count, 1)).await;
+            give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        }
+        let mut events = Vec::new();
+        for count in [1, 2, 2] {
+            scale.go_on.notify_one();
+            events.extend(told(&mut recogniser, count).await);
+        }
+        assert_eq!(
+            events,
+            [
+                words("1500 frames"),
+                words("10 frames"),
+                RecogniserEvent::Finalized,
+                words("5 frames"),
+                RecogniserEvent::Finalized
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_failure_ends_the_ear() {
+        let scale = Arc::new(Scale::default());
+        let mut recogniser = listen(scale.clone());
+        give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
+        give(&recogniser, frames(26, 1)).await;
+        give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        scale.go_on.notify_one();
+        let failed = RecogniserEvent::Failed(SpeechError::Refused(429));
+        assert_eq!(told(&mut recogniser, 2).await, [failed]);
+        assert!(recogniser.input.is_closed());
+    }
+
+    #[tokio::test]
+    async fn a_service_that_falls_behind_is_given_up() {
+        let scale = Arc::new(Scale::default());
+        let mut recogniser = listen(scale.clone());
+        for _ in 0..=WAITING + 1 {
+            give(&recogniser, vec![RecogniserInput::SpeechBegan]).await;
+            give(&recogniser, frames(3, 1)).await;
+            give(&recogniser, vec![RecogniserInput::Finalize]).await;
+        }
+        let failed = RecogniserEvent::Failed(SpeechError::Timeout);
+        assert_eq!(told(&mut recogniser, 2).await, [failed]);
+    }
+}

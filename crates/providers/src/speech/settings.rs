@@ -1,0 +1,167 @@
+//! What an agent's configuration says of its ear and its voice, as one adapter understands it (decision 6.2: `settings`
+//! are checked by the adapter).
+
+use offhook_domain::{FieldError, Fields, Json};
+use offhook_engine::ports::speech::{SpeechError, VoiceSettings};
+
+/// Where a recogniser's settings stand in an agent's configuration.
+pub(super) const STT: &str = "config.stt.settings";
+
+/// Where a voice's settings stand.
+pub(super) const VOICE: &str = "config.voice.settings";
+
+/// Terms that a recogniser may be told to expect, and the characters of one.
+const TERMS: usize = 100;
+const TERM_CHARS: usize = 100;
+
+/// Reads a settings object; a member that `read` does not ask for is a fault.
+///
+/// # Errors
+/// [`SpeechError::Unable`] with the field and what is wrong with it.
+pub(super) fn read<T>(
+    text: &str,
+    path: &str,
+    read: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
+) -> Result<T, SpeechError> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let json = Json::parse(text.as_bytes())
+        .map_err(|_| unable(FieldError::new(path, "must be a JSON object")))?;
+    let mut fields = Fields::of(&json, path).map_err(unable)?;
+    let value = read(&mut fields).map_err(unable)?;
+    fields.finish().map_err(unable)?;
+    Ok(value)
+}
+
+/// The adapter has no settings.
+///
+/// # Errors
+/// As [`read`], for any setting at all.
+pub(super) fn none(text: &str, path: &str) -> Result<(), SpeechError> {
+    read(text, path, |_| Ok(()))
+}
+
+/// Words that the recogniser is to expect.
+///
+/// # Errors
+/// A list that is none, is too long, or holds something that is no term.
+pub(super) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
+    let Some(items) = fields.optional_array(name, 1..=TERMS)? else {
+        return Ok(Vec::new());
+    };
+    let term = |item: &Json| {
+        item.as_str()
+            .map(str::trim)
+            .filter(|term| !term.is_empty() && term.chars().count() <= TERM_CHARS)
+            .map(str::to_owned)
+    };
+    let terms: Option<Vec<String>> = items.iter().map(term).collect();
+    terms.ok_or_else(|| {
+        fields.fault(
+            name,
+            format!("must hold strings of 1 to {TERM_CHARS} characters"),
+        )
+    })
+}
+
+/// The voice's id, in the form that any provider's has: it becomes part of a path, or of a command.
+///
+/// # Errors
+/// [`SpeechError::Unable`] for anything else.
+pub(super) fn voice_id(settings: &VoiceSettings) -> Result<&str, SpeechError> {
+    let id = settings.voice_id.as_str();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
+    let begins = id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && id.len() <= 128 && id.chars().all(is_word) {
+        return Ok(id);
+    }
+    Err(unable(FieldError::new(
+        "config.voice.voice_id",
+        "must be a voice id of letters, digits, `-`, `_`, `.` and `+`; GET /v1/voices lists them",
+    )))
+}
+
+/// The speed, if the provider can speak so.
+///
+/// # Errors
+/// [`SpeechError::Unable`] outside of `low` to `high`.
+pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64, SpeechError> {
+    if (low..=high).contains(&settings.speed) {
+        return Ok(settings.speed);
+    }
+    Err(unable(FieldError::new(
+        "config.audio.speed",
+        format!(
+            "this voice's provider speaks at {low} to {high} times its own speed: choose one of these"
+        ),
+    )))
+}
+
+/// The language of `es`, `es-MX` or `es_MX`.
+pub(super) fn primary(language: &str) -> String {
+    let first = language.split(['-', '_']).next().unwrap_or(language);
+    first.to_ascii_lowercase()
+}
+
+/// A fault of one field, with its name.
+pub(super) fn unable(fault: FieldError) -> SpeechError {
+    SpeechError::Unable(fault.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn voice(voice_id: &str, speed: f64) -> VoiceSettings {
+        VoiceSettings {
+            voice_id: voice_id.to_owned(),
+            model: "m".to_owned(),
+            language: "es-MX".to_owned(),
+            speed,
+            settings: "{}".into(),
+        }
+    }
+
+    fn unable_of<T>(result: Result<T, SpeechError>) -> String {
+        match result {
+            Err(SpeechError::Unable(text)) => text,
+            _ => panic!("it is refused"),
+        }
+    }
+
+    #[test]
+    fn a_setting_that_nobody_asks_for_is_named() {
+        assert_eq!(none("", STT), Ok(()));
+        assert_eq!(none(" {} ", STT), Ok(()));
+        assert_eq!(
+            unable_of(none("{\"tempo\":1}", STT)),
+            "`config.stt.settings.tempo`: unknown field"
+        );
+        for text in ["[]", "{", "null"] {
+            assert!(unable_of(none(text, STT)).starts_with("`config.stt.settings`: "));
+        }
+    }
+
+    #[test]
+    fn a_voice_id_is_a_word() {
+        for id in [
+            "21m00Tcm4TlvDq8ikWAM",
+            "aura-2-thalia-en",
+            "es-mx+f2",
+            "kal16",
+        ] {
+            assert_eq!(voice_id(&voice(id, 1.0)), Ok(id));
+        }
+        for id in ["", "-x", "..", "a/b", "a b", "a?b", "é", &"a".repeat(129)] {
+            assert!(unable_of(voice_id(&voice(id, 1.0))).starts_with("`config.voice.voice_id`: "));
+        }
+    }
+
+    #[test]
+    fn a_speed_beyond_the_provider_is_refused() {
+        assert_eq!(speed(&voice("v", 0.7), 0.7, 1.2), Ok(0.7));
+        assert_eq!(
+            unable_of(speed(&voice("v", 1.5), 0.7, 1.2)),
+            "`config.audio.speed`: this voice's provider speaks at 0.7 to 1.2 times its own speed: choose one of these"
+        );
+    }
+}

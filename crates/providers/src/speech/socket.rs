@@ -1,0 +1,147 @@
+//! WebSockets to speech services.
+
+use std::time::Duration;
+
+use offhook_egress::{Connection, Failure, GuardedDialer};
+use offhook_engine::ports::speech::SpeechError;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+
+/// How long a connection may take to open, upgrade included (voice design 5.4).
+const OPEN_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long a service may leave a message of ours in its socket.
+const SEND_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long a goodbye may take.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// The longest message of a service: some seconds of sound in base64, and the times of its words.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// An open WebSocket.
+pub(super) struct Socket(WebSocketStream<Connection>);
+
+/// How a WebSocket is opened.
+#[derive(Clone)]
+pub(super) struct Upgrade {
+    pub(super) dialer: GuardedDialer,
+    /// A `ws` or `wss` URL.
+    pub(super) url: Url,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Upgrade {
+    /// Opens it, within three seconds.
+    ///
+    /// # Errors
+    /// [`SpeechError::Refused`] with the status that came instead of the upgrade, or what else went wrong.
+    pub(super) async fn open(&self) -> Result<Socket, SpeechError> {
+        timeout(OPEN_LIMIT, self.open_slowly())
+            .await
+            .map_err(|_| SpeechError::Timeout)?
+    }
+
+    async fn open_slowly(&self) -> Result<Socket, SpeechError> {
+        let connection = self.dialer.open(&self.url).await.map_err(not_open)?;
+        let mut request = self
+            .url
+            .as_str()
+            .into_client_request()
+            .map_err(|_| SpeechError::Protocol("the request could not be made"))?;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_BYTES))
+            .max_frame_size(Some(MAX_MESSAGE_BYTES));
+        match client_async_with_config(request, connection, Some(config)).await {
+            Ok((socket, _)) => Ok(Socket(socket)),
+            Err(Error::Http(answer)) => Err(SpeechError::Refused(answer.status().as_u16())),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+}
+
+/// What came on a WebSocket.
+pub(super) enum Came {
+    /// A text.
+    Text(String),
+    /// Something that no protocol here is about.
+    Other,
+}
+
+impl Socket {
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`SpeechError::Timeout`] if the service reads no more, [`SpeechError::Unreachable`] if it is gone.
+    pub(super) async fn send(&mut self, message: Message) -> Result<(), SpeechError> {
+        match timeout(SEND_LIMIT, self.0.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(broken(&error)),
+            Err(_) => Err(SpeechError::Timeout),
+        }
+    }
+
+    /// Waits for what comes. No message is lost if the future is dropped.
+    ///
+    /// # Errors
+    /// [`SpeechError`] if nothing comes any more.
+    pub(super) async fn next(&mut self) -> Result<Came, SpeechError> {
+        match self.0.next().await {
+            Some(Ok(Message::Text(text))) => Ok(Came::Text(text.as_str().to_owned())),
+            Some(Ok(Message::Close(_))) | None => Err(SpeechError::Unreachable),
+            Some(Ok(_)) => Ok(Came::Other),
+            Some(Err(error)) => Err(broken(&error)),
+        }
+    }
+
+    /// Says goodbye, and gives the service a moment to do the same.
+    pub(super) async fn close(mut self, farewell: Option<Message>) {
+        let goodbye = async {
+            if let Some(farewell) = farewell
+                && self.0.send(farewell).await.is_err()
+            {
+                return;
+            }
+            if self.0.close(None).await.is_ok() {
+                while let Some(Ok(_)) = self.0.next().await {}
+            }
+        };
+        let _ = timeout(CLOSE_LIMIT, goodbye).await;
+    }
+}
+
+/// A text message of this JSON.
+pub(super) fn text(json: &serde_json::Value) -> Message {
+    Message::text(json.to_string())
+}
+
+fn not_open(failure: Failure) -> SpeechError {
+    match failure {
+        Failure::Timeout => SpeechError::Timeout,
+        _ => SpeechError::Unreachable,
+    }
+}
+
+fn broken(error: &Error) -> SpeechError {
+    match error {
+        Error::Capacity(_) => SpeechError::Protocol("a message is too long"),
+        Error::Protocol(
+            tokio_tungstenite::tungstenite::error::ProtocolError::HandshakeIncomplete
+            | tokio_tungstenite::tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+        ) => SpeechError::Unreachable,
+        Error::Protocol(_) | Error::Utf8(_) | Error::HttpFormat(_) => {
+            SpeechError::Protocol("it is no WebSocket")
+        }
+        _ => SpeechError::Unreachable,
+    }
+}

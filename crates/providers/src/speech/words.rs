@@ -1,0 +1,169 @@
+//! When the words of a text are spoken.
+
+use std::time::Duration;
+
+use offhook_engine::ports::speech::WordTime;
+
+/// How far ahead a word is looked for that does not come next, in bytes: services leave things out, and write numbers
+/// as words.
+const LOOK_AHEAD: usize = 48;
+
+/// A text whose words are being told, in order.
+pub(super) struct Words {
+    text: String,
+    /// All before this byte was told, or passed over.
+    at: usize,
+    /// A word that has begun, and when its newest character has been spoken.
+    open: Option<Duration>,
+}
+
+impl Words {
+    pub(super) const fn new(text: String) -> Self {
+        Self {
+            text,
+            at: 0,
+            open: None,
+        }
+    }
+
+    /// The next character has been spoken at `end`.
+    pub(super) fn character(&mut self, character: &str, end: Duration, told: &mut Vec<WordTime>) {
+        if character.trim().is_empty() {
+            self.finish(told);
+            return;
+        }
+        if self.rest().starts_with(char::is_whitespace) {
+            self.finish(told);
+            self.at += self.rest().len() - self.rest().trim_start().len();
+        }
+        if self.rest().starts_with(character) {
+            self.at += character.len();
+            self.open = Some(end);
+            if self.rest().trim().is_empty() {
+                self.finish(told);
+            }
+        }
+    }
+
+    /// A whole word has been spoken at `end`.
+    pub(super) fn word(&mut self, word: &str, end: Duration, told: &mut Vec<WordTime>) {
+        let word = word.trim();
+        let rest = self.rest();
+        let Some(found) = rest
+            .find(word)
+            .filter(|at| *at <= LOOK_AHEAD && !word.is_empty())
+        else {
+            return;
+        };
+        let after = found + word.len();
+        // The marks behind it are heard with it.
+        let marks = rest[after..]
+            .find(|c: char| c.is_alphanumeric() || c.is_whitespace())
+            .unwrap_or(rest.len() - after);
+        self.at += after + marks;
+        self.open = Some(end);
+        self.finish(told);
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn finish(&mut self, told: &mut Vec<WordTime>) {
+        if let Some(spoken_at) = self.open.take() {
+            let text_end = self.at;
+            told.push(WordTime {
+                text_end,
+                spoken_at,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn by_character(text: &str, spoken: &str) -> Vec<(String, u64)> {
+        let mut words = Words::new(text.to_owned());
+        let mut told = Vec::new();
+        for (ms, character) in (1..).zip(spoken.chars()) {
+            let end = Duration::from_millis(ms);
+            words.character(&character.to_string(), end, &mut told);
+        }
+        heard(text, &told)
+    }
+
+    fn heard(text: &str, told: &[WordTime]) -> Vec<(String, u64)> {
+        let pair = |word: &WordTime| {
+            let ms = u64::try_from(word.spoken_at.as_millis()).unwrap();
+            (text[..word.text_end].to_owned(), ms)
+        };
+        told.iter().map(pair).collect()
+    }
+
+    fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+        let pair = |(text, ms): &(&str, u64)| ((*text).to_owned(), *ms);
+        expected.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn a_word_is_spoken_when_its_last_character_is() {
+        assert_eq!(
+            by_character("¿Qué tal?", " ¿Qué tal? "),
+            pairs(&[("¿Qué", 5), ("¿Qué tal?", 10)])
+        );
+        assert_eq!(by_character("One", "One"), pairs(&[("One", 3)]));
+        assert_eq!(by_character("", " "), []);
+    }
+
+    #[test]
+    fn characters_that_the_text_does_not_have_are_passed_over() {
+        assert_eq!(
+            by_character("Room 12, please", "Room twelve12, please"),
+            pairs(&[("Room", 4), ("Room 12,", 14), ("Room 12, please", 21)])
+        );
+    }
+
+    #[test]
+    fn words_are_found_with_the_marks_behind_them() {
+        let text = "Well, I (really) mean it!";
+        let mut words = Words::new(text.to_owned());
+        let mut told = Vec::new();
+        for (ms, word) in [(1, "Well,"), (2, "I"), (3, "really"), (4, "um"), (5, "it")] {
+            words.word(word, Duration::from_millis(ms), &mut told);
+        }
+        assert_eq!(
+            heard(text, &told),
+            pairs(&[
+                ("Well,", 1),
+                ("Well, I", 2),
+                ("Well, I (really)", 3),
+                ("Well, I (really) mean it!", 5)
+            ])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ends_rise_and_lie_between_characters(text in "\\PC{0,60}", said in "\\PC{0,80}") {
+            let mut words = Words::new(text.clone());
+            let mut told = Vec::new();
+            for (at, character) in said.chars().enumerate() {
+                let end = Duration::from_millis(u64::try_from(at).unwrap());
+                if at % 5 == 0 {
+                    words.word(&said.chars().skip(at).take(3).collect::<String>(), end, &mut told);
+                }
+                words.character(&character.to_string(), end, &mut told);
+            }
+            for word in &told {
+                prop_assert!(text.is_char_boundary(word.text_end));
+            }
+            for pair in told.windows(2) {
+                prop_assert!(pair[0].text_end <= pair[1].text_end);
+            }
+        }
+    }
+}
