@@ -7,6 +7,7 @@
 mod control;
 mod dialogue;
 mod latencies;
+mod latency;
 mod live;
 mod persona;
 mod phrases;
@@ -22,6 +23,7 @@ pub mod ports;
 pub use control::{CallControl, EndRequest};
 pub use dialogue::Dialogue;
 pub use latencies::Latencies;
+pub use latency::TurnLatency;
 pub use persona::{ModelChoice, Persona, Routing, Voicemail};
 pub use reply::{NoReply, Piece, Reply, quote};
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, TurnRole, run};

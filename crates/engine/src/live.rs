@@ -1,6 +1,8 @@
 //! The live part of a call: who has the floor, and what happens next. One task, one place of decision.
 
 mod agent;
+mod customer;
+mod spoken;
 mod tools;
 
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use agent::AgentTurn;
+use customer::Words;
 use tools::ToolStep;
 
 use crate::control::{EndRequest, EndRequests};
@@ -19,9 +22,7 @@ use crate::persona::Voicemail;
 use crate::phrases::phrases;
 use crate::ports::{LegEvent, Line, Spoken, ToolOutcome, Tools};
 use crate::reply::{NoReply, Piece, Reply};
-use crate::session::{
-    Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, Turn, TurnRole, at, at_speed,
-};
+use crate::session::{Answered, CallSink, HANG_UP_LIMIT, Over, Session, SessionEnd, at, at_speed};
 
 /// Sentences that a model may be ahead of the voice.
 const SENTENCES_AHEAD: usize = 4;
@@ -64,7 +65,10 @@ pub(crate) async fn hold(
         agent: None,
         customer_since: None,
         overheard: Vec::new(),
+        screening: false,
+        held_since: None,
         heard_at: None,
+        turn_over_at: None,
         reply_at: None,
         silence_at: None,
         asked_again: false,
@@ -105,8 +109,14 @@ struct Live<'a> {
     customer_since: Option<Timestamp>,
     /// What the customer said while the agent went on.
     overheard: Vec<String>,
+    /// The line is finding out who answered.
+    screening: bool,
+    /// Since when the call has been on hold.
+    held_since: Option<Instant>,
     /// The end of the customer's last words, until they are answered.
     heard_at: Option<Instant>,
+    /// When these words were taken for a whole turn.
+    turn_over_at: Option<Instant>,
     reply_at: Option<Instant>,
     silence_at: Option<Instant>,
     asked_again: bool,
@@ -182,6 +192,9 @@ impl<'a> Live<'a> {
 
     fn next_timer(&self) -> (Instant, Timer) {
         let mut next = (self.ends_at, Timer::MaxDuration);
+        if self.held_since.is_some() {
+            return next;
+        }
         for (instant, timer) in [
             (self.reply_at, Timer::Reply),
             (self.silence_at, Timer::Silence),
@@ -194,6 +207,15 @@ impl<'a> Live<'a> {
     }
 
     fn open(&mut self) -> Result<(), Over> {
+        self.screening = self.line.screens();
+        if self.screening {
+            return Ok(());
+        }
+        self.greet()
+    }
+
+    /// Says the first message, or waits for whoever answered.
+    fn greet(&mut self) -> Result<(), Over> {
         let persona = self.dialogue.persona();
         if self.machine && persona.voicemail == Voicemail::HangUp {
             return Err(completed(TerminationReason::Voicemail));
@@ -202,7 +224,7 @@ impl<'a> Live<'a> {
         if self.machine {
             self.reply_at = Some(self.after(GREETING_LIMIT));
         } else if persona.first_message.trim().is_empty() {
-            self.silence_at = Some(self.after(persona.silence_timeout));
+            self.listen();
         } else {
             let text = persona.first_message.clone();
             self.begin(AgentTurn::new(None, Some(&text), None));
@@ -244,60 +266,32 @@ impl<'a> Live<'a> {
             }
             Some(LegEvent::CustomerStarted) => self.customer_started().await,
             Some(LegEvent::Heard { text, duration_ms }) => self.heard(&text, duration_ms).await,
+            Some(LegEvent::TurnOver {
+                text,
+                duration_ms,
+                spoke_until,
+                interrupts,
+            }) => {
+                let words = Words {
+                    text: text.trim(),
+                    duration_ms,
+                    spoke_until,
+                    answered_at: Instant::now(),
+                    interrupts,
+                };
+                self.turn_over(words).await
+            }
+            Some(LegEvent::Screened {
+                machine,
+                text,
+                duration_ms,
+            }) => self.screened(machine, text.trim(), duration_ms).await,
+            Some(LegEvent::Held(on)) => {
+                self.held(on);
+                Ok(())
+            }
             Some(LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
         }
-    }
-
-    async fn customer_started(&mut self) -> Result<(), Over> {
-        self.customer_since = Some(self.clock.now());
-        if self.yields() {
-            self.interrupt().await?;
-        }
-        let utterance_lost_at = Some(self.after(LONGEST_UTTERANCE));
-        if self.machine {
-            self.reply_at = self.reply_at.and(utterance_lost_at);
-        } else if self.agent.is_none() {
-            self.reply_at = None;
-            self.silence_at = utterance_lost_at;
-        }
-        Ok(())
-    }
-
-    async fn heard(&mut self, text: &str, duration_ms: u32) -> Result<(), Over> {
-        let heard_at = Instant::now();
-        let spoken_for = Duration::from_millis(duration_ms.into());
-        let since = self.customer_since.take();
-        let started_at = since.unwrap_or_else(|| self.clock.now().minus(spoken_for));
-        let text = text.trim();
-        if !text.is_empty() {
-            if self.yields() {
-                self.interrupt().await?;
-            }
-            self.record(Turn {
-                role: TurnRole::User,
-                text: text.to_owned(),
-                started_at,
-                duration_ms,
-                interrupted: false,
-            })
-            .await?;
-            self.asked_again = false;
-            self.heard_at = Some(heard_at);
-        }
-        if self.agent.is_some() {
-            self.overheard
-                .extend((!text.is_empty()).then(|| text.to_owned()));
-            return Ok(());
-        }
-        self.dialogue.heard(text);
-        if self.machine || self.dialogue.awaits_reply() {
-            let pause = at_speed(self.dialogue.persona().endpointing, self.speed);
-            self.silence_at = None;
-            self.reply_at = Some(heard_at + pause);
-        } else {
-            self.listen();
-        }
-        Ok(())
     }
 
     async fn spoken(&mut self, spoken: &Spoken) -> Result<(), Over> {
@@ -305,14 +299,15 @@ impl<'a> Live<'a> {
             return Ok(());
         };
         turn.speaking = None;
-        turn.add(spoken);
+        let uses_tools = turn.step.is_some();
         if !spoken.complete {
             turn.reply = None;
             turn.queue.clear();
             turn.interrupted = true;
-            if turn.step.is_none() {
-                return self.finish(true).await;
-            }
+        }
+        self.add(spoken);
+        if !spoken.complete && !uses_tools {
+            return self.finish(true).await;
         }
         self.go_on().await
     }
@@ -322,7 +317,12 @@ impl<'a> Live<'a> {
             return Ok(());
         };
         match piece {
-            Some(Ok(Piece::Sentence(text))) => turn.queue.push_back(text),
+            Some(Ok(Piece::Sentence(text))) => {
+                if turn.speaking.is_some() && turn.queue.is_empty() {
+                    self.line.prepare(&text);
+                }
+                turn.queue.push_back(text);
+            }
             Some(Ok(Piece::Calls(calls))) => {
                 turn.reply = None;
                 turn.step = Some(ToolStep::begin(self.tools, calls, self.clock.now()));

@@ -6,6 +6,7 @@ pub mod speech;
 
 mod embeddings;
 mod knowledge;
+mod leg;
 mod tools;
 mod voices;
 
@@ -15,10 +16,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
-use tokio::sync::mpsc;
 
 pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
+pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 pub use voices::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 
@@ -232,113 +233,4 @@ pub enum DialError {
     /// It will not place the call.
     #[error("the carrier refused the call: {0}")]
     Refused(FailureReason),
-}
-
-/// One side of a call, from the dialing to its end. Dropping it hangs up.
-pub struct Leg {
-    /// What happens on it, in order. The end of the channel means that the line is gone.
-    pub events: mpsc::Receiver<LegEvent>,
-    /// The way to speak on it.
-    pub line: Box<dyn Line>,
-    /// How many times faster than real life its people are: 1 on a real network.
-    pub speed: f64,
-}
-
-/// What happens on a leg.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LegEvent {
-    /// The other side's phone rings.
-    Ringing,
-    /// Somebody, or something, answered.
-    Answered {
-        /// It is a machine.
-        machine: bool,
-    },
-    /// The customer began to speak.
-    CustomerStarted,
-    /// The customer finished an utterance.
-    Heard {
-        /// What was said.
-        text: String,
-        /// How long it took.
-        duration_ms: u32,
-    },
-    /// The other side hung up.
-    Hangup,
-    /// The call failed.
-    Failed(FailureReason),
-}
-
-/// Without the words: a transcript has no place in a log.
-impl fmt::Debug for LegEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ringing => f.write_str("Ringing"),
-            Self::Answered { machine } => write!(f, "Answered {{ machine: {machine} }}"),
-            Self::CustomerStarted => f.write_str("CustomerStarted"),
-            Self::Heard { duration_ms, .. } => write!(f, "Heard {{ {duration_ms} ms }}"),
-            Self::Hangup => f.write_str("Hangup"),
-            Self::Failed(reason) => write!(f, "Failed({reason})"),
-        }
-    }
-}
-
-/// The way to speak on a leg.
-#[async_trait]
-pub trait Line: Send + Sync {
-    /// Says a text. It resolves when the text is spoken, when [`stop_speaking`](Self::stop_speaking) cut it short, or
-    /// when the line is gone. One text at a time.
-    async fn say(&self, text: &str) -> Spoken;
-
-    /// Falls silent at once; the `say` under way resolves with what was heard.
-    fn stop_speaking(&self);
-
-    /// Hands the customer over to another number. Once it has succeeded the line is the agent's no more.
-    ///
-    /// # Errors
-    /// [`LineError`] if the customer is still on this line.
-    async fn transfer(&self, to: &E164) -> Result<(), LineError>;
-
-    /// Sends tones: digits, `*`, `#` and `A`–`D`, with `w` for half a second's pause.
-    ///
-    /// # Errors
-    /// [`LineError`] if they were not sent.
-    async fn send_digits(&self, digits: &str) -> Result<(), LineError>;
-
-    /// Ends the call. Ending it twice is the same as once.
-    async fn hang_up(&self);
-}
-
-/// Why a line did not do what it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    /// The call is over.
-    #[error("the call is over")]
-    Gone,
-    /// The carrier would not, or could not be reached.
-    #[error("the carrier refused")]
-    Refused,
-}
-
-/// What became of a text that was to be said.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Spoken {
-    /// The part that the other side heard.
-    pub heard_text: String,
-    /// Whether that is all of it.
-    pub complete: bool,
-    /// How long it took.
-    pub duration_ms: u32,
-}
-
-/// Without the words: a transcript has no place in a log.
-impl fmt::Debug for Spoken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Spoken {{ complete: {}, {} ms }}",
-            self.complete, self.duration_ms
-        )
-    }
 }

@@ -55,6 +55,8 @@ pub struct Reply {
     /// What is looked up before a model is asked.
     lookup: Option<BoxFuture<'static, Vec<Passage>>>,
     bytes: usize,
+    /// When the candidate that writes began.
+    first_token_at: Option<Instant>,
     done: bool,
 }
 
@@ -126,6 +128,7 @@ impl Reply {
             calls: Vec::new(),
             lookup: None,
             bytes: 0,
+            first_token_at: None,
             done: false,
         }
     }
@@ -176,6 +179,11 @@ impl Reply {
         }
     }
 
+    /// When the model that writes this gave its first sign of life.
+    pub(crate) const fn first_token_at(&self) -> Option<Instant> {
+        self.first_token_at
+    }
+
     fn last(&mut self) -> Option<Piece> {
         if let Some(rest) = self.segments.rest() {
             return Some(Piece::Sentence(rest));
@@ -218,6 +226,7 @@ impl Reply {
         let now = Instant::now();
         if !writing.begun {
             writing.begun = true;
+            self.first_token_at = Some(now);
             let took = now - writing.asked_at;
             self.ask.latencies.record(&writing.key, took);
         }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::control::{CallControl, EndRequest, EndRequests};
 use crate::latencies::Latencies;
+use crate::latency::TurnLatency;
 use crate::live;
 use crate::persona::Persona;
 use crate::ports::{
@@ -68,6 +69,11 @@ pub trait CallSink: Send + Sync {
 
     /// A turn is over.
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost>;
+
+    /// The customer heard the first sound of a reply. It is told on lines that [speak](crate::ports::Line::is_spoken).
+    fn measured(&self, latency: &TurnLatency) {
+        let _ = latency;
+    }
 }
 
 /// The call has another owner, or none.
@@ -287,7 +293,14 @@ async fn ring(
             }
             Some(LegEvent::Failed(reason)) => return Err(reason.into()),
             Some(LegEvent::Hangup) => return Err(FailureReason::Rejected.into()),
-            Some(LegEvent::Ringing | LegEvent::CustomerStarted | LegEvent::Heard { .. }) => {}
+            Some(
+                LegEvent::Ringing
+                | LegEvent::CustomerStarted
+                | LegEvent::Heard { .. }
+                | LegEvent::TurnOver { .. }
+                | LegEvent::Screened { .. }
+                | LegEvent::Held(_),
+            ) => {}
             None => return Err(FailureReason::CarrierError.into()),
         }
     }

@@ -336,6 +336,7 @@ impl Person {
                 heard_text: speech.text,
                 complete: true,
                 duration_ms: millis(speech.ends - speech.began),
+                sound: None,
             });
         }
     }
@@ -349,6 +350,7 @@ impl Person {
                 heard_text,
                 complete: false,
                 duration_ms: millis(spoken_for),
+                sound: None,
             });
         }
     }

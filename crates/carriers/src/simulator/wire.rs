@@ -151,6 +151,7 @@ impl From<EventLine> for Told {
                         heard_text,
                         complete,
                         duration_ms,
+                        sound: None,
                     },
                 );
             }

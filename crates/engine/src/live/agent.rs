@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join};
 use offhook_domain::{CallOutcome, Timestamp};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{Span, field};
 
 use super::Live;
 use super::tools::ToolStep;
+use crate::latency::Way;
 use crate::ports::Spoken;
 use crate::reply::Reply;
 use crate::session::{Over, Turn, TurnRole, unless_lost};
@@ -32,6 +33,8 @@ pub(super) struct AgentTurn<'a> {
     pub(super) step: Option<ToolStep<'a>>,
     /// With these words the call ends.
     pub(super) farewell: Option<CallOutcome>,
+    /// How its first sentence came about, until it is known when it was heard.
+    pub(super) way: Option<Way>,
     /// From its beginning to its end.
     span: Span,
 }
@@ -52,6 +55,7 @@ impl AgentTurn<'_> {
             interrupted: false,
             step: None,
             farewell,
+            way: None,
             span: tracing::info_span!("turn", latency_ms = field::Empty),
         }
     }
@@ -60,6 +64,11 @@ impl AgentTurn<'_> {
     fn works(&self) -> bool {
         let step = self.step.as_ref();
         step.is_some_and(|step| step.running.is_some())
+    }
+
+    /// How long the customer waited for it.
+    pub(super) fn measured(&self, latency_ms: u32) {
+        self.span.record("latency_ms", latency_ms);
     }
 
     pub(super) fn add(&mut self, spoken: &Spoken) {
@@ -113,6 +122,7 @@ impl<'a> Live<'a> {
     }
 
     pub(super) fn speak_next(&mut self) {
+        let interrupts = self.dialogue.persona().interruptions;
         let Some(turn) = self.agent.as_mut() else {
             return;
         };
@@ -123,13 +133,36 @@ impl<'a> Live<'a> {
             turn.started_at = Some(self.clock.now());
             let heard_at = self.heard_at.take();
             if let Some(heard_at) = heard_at.filter(|_| turn.reply.is_some()) {
-                let waited = u32::try_from(heard_at.elapsed().as_millis()).unwrap_or(u32::MAX);
-                turn.span.record("latency_ms", waited);
-                self.latencies_ms.push(waited);
+                if self.line.is_spoken() {
+                    let now = Instant::now();
+                    let reply = turn.reply.as_ref();
+                    turn.way = Some(Way {
+                        spoke_until: heard_at,
+                        turn_over_at: self.turn_over_at.unwrap_or(heard_at),
+                        first_token_at: reply.and_then(Reply::first_token_at).unwrap_or(now),
+                        first_sentence_at: now,
+                    });
+                } else {
+                    let waited = u32::try_from(heard_at.elapsed().as_millis());
+                    let waited = waited.unwrap_or(u32::MAX);
+                    turn.measured(waited);
+                    self.latencies_ms.push(waited);
+                }
             }
         }
         let line = self.line;
-        turn.speaking = Some(async move { line.say(&text).await }.boxed());
+        line.set_interruptible(interrupts && turn.farewell.is_none());
+        let next = turn.queue.front().cloned();
+        let speaking = async move {
+            let prepare = async {
+                if let Some(next) = &next {
+                    line.prepare(next);
+                }
+            };
+            // In this order: what is said now is asked for first.
+            join(line.say(&text), prepare).await.0
+        };
+        turn.speaking = Some(speaking.boxed());
     }
 
     /// Takes the floor from the agent; what was heard of its turn is kept.
@@ -143,7 +176,7 @@ impl<'a> Live<'a> {
         if let Some(speaking) = turn.speaking.take() {
             self.line.stop_speaking();
             let spoken = timeout(CUT_LIMIT, speaking).await.unwrap_or_default();
-            turn.add(&spoken);
+            self.add(&spoken);
             complete &= spoken.complete;
         }
         self.finish(!complete).await

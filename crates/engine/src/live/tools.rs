@@ -79,6 +79,7 @@ impl Live<'_> {
         if is_last {
             // What is being said now are the agent's last words, which nothing interrupts.
             turn.farewell = Some(CallOutcome::Completed(TerminationReason::AgentHangup));
+            self.line.set_interruptible(false);
             self.limit_farewell();
         }
         let is_quiet = self
@@ -99,8 +100,8 @@ impl Live<'_> {
         if let Some(speaking) = turn.speaking.take() {
             self.line.stop_speaking();
             let spoken = timeout(CUT_LIMIT, speaking).await.unwrap_or_default();
-            turn.add(&spoken);
             turn.interrupted |= !spoken.complete;
+            self.add(&spoken);
         }
         self.go_on().await
     }

@@ -15,7 +15,7 @@ use offhook_engine::ports::{
 };
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
-    SessionEnd, Turn, Voicemail,
+    SessionEnd, Turn, TurnLatency, Voicemail,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -193,6 +193,7 @@ impl Line for FakeLine {
             heard_text: text.chars().take(heard).collect(),
             complete,
             duration_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
+            sound: None,
         }
     }
 
@@ -242,6 +243,7 @@ pub(crate) struct Notes {
     pub(crate) reported: AtomicUsize,
     pub(crate) answered: Mutex<Vec<Timestamp>>,
     pub(crate) turns: Mutex<Vec<Turn>>,
+    pub(crate) measured: Mutex<Vec<TurnLatency>>,
     /// Steps that succeed before the claim is gone; unlimited if `None`.
     pub(crate) steps_left: Mutex<Option<usize>>,
 }
@@ -277,6 +279,10 @@ impl CallSink for Notes {
         self.step()?;
         lock(&self.turns).push(turn);
         Ok(())
+    }
+
+    fn measured(&self, latency: &TurnLatency) {
+        lock(&self.measured).push(*latency);
     }
 }
 
@@ -439,17 +445,7 @@ impl End {
 
     /// The transcript as `A: …`, `U: …`, with ` --` where a turn was cut.
     pub(crate) fn script(&self) -> Vec<String> {
-        use offhook_engine::TurnRole::{Agent, Tool, User};
-        let line = |turn: &Turn| {
-            let who = match turn.role {
-                Agent => 'A',
-                User => 'U',
-                Tool => 'T',
-            };
-            let cut = if turn.interrupted { " --" } else { "" };
-            format!("{who}: {}{cut}", turn.text)
-        };
-        self.turns.iter().map(line).collect()
+        script(&self.turns)
     }
 
     pub(crate) fn latencies(&self) -> Vec<u32> {
@@ -458,6 +454,20 @@ impl End {
             SessionEnd::ClaimLost => Vec::new(),
         }
     }
+}
+
+pub(crate) fn script(turns: &[Turn]) -> Vec<String> {
+    use offhook_engine::TurnRole::{Agent, Tool, User};
+    let line = |turn: &Turn| {
+        let who = match turn.role {
+            Agent => 'A',
+            User => 'U',
+            Tool => 'T',
+        };
+        let cut = if turn.interrupted { " --" } else { "" };
+        format!("{who}: {}{cut}", turn.text)
+    };
+    turns.iter().map(line).collect()
 }
 
 pub(crate) fn heard(text: &str) -> LegEvent {

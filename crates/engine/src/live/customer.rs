@@ -1,0 +1,105 @@
+//! The customer's side of a live call: when they speak, and what they said.
+
+use std::time::Duration;
+
+use offhook_domain::Timestamp;
+use tokio::time::Instant;
+
+use super::{LONGEST_UTTERANCE, Live};
+use crate::session::{Over, Turn, TurnRole, at_speed};
+
+/// What the customer said, to its end.
+pub(super) struct Words<'a> {
+    pub(super) text: &'a str,
+    pub(super) duration_ms: u32,
+    /// When the last of it was spoken.
+    pub(super) spoke_until: Instant,
+    /// When it is answered, if nothing more comes.
+    pub(super) answered_at: Instant,
+    /// Whether the agent falls silent for it.
+    pub(super) interrupts: bool,
+}
+
+impl Live<'_> {
+    pub(super) async fn customer_started(&mut self) -> Result<(), Over> {
+        self.customer_since = Some(self.clock.now());
+        if self.yields() {
+            self.interrupt().await?;
+        }
+        let utterance_lost_at = Some(self.after(LONGEST_UTTERANCE));
+        if self.machine {
+            self.reply_at = self.reply_at.and(utterance_lost_at);
+        } else if self.agent.is_none() {
+            self.reply_at = None;
+            self.silence_at = utterance_lost_at;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn heard(&mut self, text: &str, duration_ms: u32) -> Result<(), Over> {
+        let now = Instant::now();
+        let pause = at_speed(self.dialogue.persona().endpointing, self.speed);
+        let words = Words {
+            text: text.trim(),
+            duration_ms,
+            spoke_until: now,
+            answered_at: now + pause,
+            interrupts: true,
+        };
+        self.turn_over(words).await
+    }
+
+    /// Takes in what the customer said.
+    pub(super) async fn turn_over(&mut self, words: Words<'_>) -> Result<(), Over> {
+        let text = words.text;
+        let started_at = self.began_to_speak(&words);
+        if !text.is_empty() {
+            if words.interrupts && self.yields() {
+                self.interrupt().await?;
+            }
+            self.record_words(&words, started_at).await?;
+            self.asked_again = false;
+            self.heard_at = Some(words.spoke_until);
+            self.turn_over_at = Some(words.answered_at);
+        }
+        if self.agent.is_some() {
+            self.overheard
+                .extend((!text.is_empty()).then(|| text.to_owned()));
+            return Ok(());
+        }
+        self.dialogue.heard(text);
+        if self.machine || self.dialogue.awaits_reply() {
+            self.silence_at = None;
+            self.reply_at = Some(words.answered_at);
+        } else {
+            self.listen();
+        }
+        Ok(())
+    }
+
+    /// Writes the customer's words down.
+    pub(super) async fn record_words(
+        &mut self,
+        words: &Words<'_>,
+        started_at: Timestamp,
+    ) -> Result<(), Over> {
+        self.record(Turn {
+            role: TurnRole::User,
+            text: words.text.to_owned(),
+            started_at,
+            duration_ms: words.duration_ms,
+            interrupted: false,
+        })
+        .await
+    }
+
+    /// When the customer began to speak. A line that judges who has the floor tells of it late.
+    pub(super) fn began_to_speak(&mut self, words: &Words<'_>) -> Timestamp {
+        let since = self.customer_since.take();
+        since.filter(|_| !self.line.is_spoken()).unwrap_or_else(|| {
+            let spoken_for = Duration::from_millis(words.duration_ms.into());
+            let ago = words.spoke_until.elapsed() + spoken_for;
+            self.clock.now().minus(ago)
+        })
+    }
+}
