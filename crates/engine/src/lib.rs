@@ -19,6 +19,7 @@ mod template;
 
 pub mod legacy;
 pub mod ports;
+pub mod voice;
 
 pub use control::{CallControl, EndRequest};
 pub use dialogue::Dialogue;

@@ -4,6 +4,8 @@ mod dialogue;
 mod fakes;
 mod knowledge;
 mod load;
+mod phone;
 mod session;
+mod spoken;
 mod summary;
 mod tools;

@@ -1,0 +1,269 @@
+//! The task of one spoken call: it carries events to the rules of the floor, and does what follows from them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::SpokenSettings;
+use super::ear::{Ear, Heard};
+use super::gate::Gate;
+use super::line::Command;
+use super::mouth::Mouth;
+use super::turns::{Effect, End, Event, Rules, Told, Turns};
+use crate::ports::LegEvent;
+use crate::ports::audio::{AudioEvent, AudioLeg, Played, Recorder, SpeechDetector, Tick};
+use crate::ports::speech::RecogniserEvent;
+
+/// A spoken call.
+pub(super) struct Call {
+    leg: AudioLeg,
+    commands: mpsc::UnboundedReceiver<Command>,
+    session: mpsc::Sender<LegEvent>,
+    /// What the session is to be told, in order; it may be busy writing things down.
+    untold: VecDeque<LegEvent>,
+    turns: Turns,
+    ear: Ear,
+    mouth: Mouth,
+    gate: Gate,
+    detector: Box<dyn SpeechDetector>,
+    recorder: Option<Box<dyn Recorder>>,
+    /// The number of the agent's last sentence.
+    said: u64,
+    epoch: Instant,
+    ticks_end: bool,
+    played_ends: bool,
+}
+
+enum Happening {
+    Asked(Option<Command>),
+    Told,
+    Line(Option<AudioEvent>),
+    Played(Option<Played>),
+    Heard(Heard),
+    VoiceFailed(u64),
+    Tick(Option<Box<Tick>>),
+    Time,
+}
+
+impl Call {
+    pub(super) fn new(
+        leg: AudioLeg,
+        settings: SpokenSettings,
+        commands: mpsc::UnboundedReceiver<Command>,
+        session: mpsc::Sender<LegEvent>,
+    ) -> Self {
+        let abilities = settings
+            .hearings
+            .iter()
+            .map(|hearing| hearing.service.abilities());
+        let rules = Rules {
+            endpointing: settings.endpointing,
+            screens: settings.screens,
+            // What one of them cannot do is not waited for.
+            partials: abilities.clone().all(|it| it.partials),
+            turns: abilities.clone().all(|it| it.turns) && abilities.len() > 0,
+        };
+        let playout = std::sync::Arc::clone(&leg.playout);
+        Self {
+            leg,
+            commands,
+            session,
+            untold: VecDeque::new(),
+            turns: Turns::new(rules),
+            ear: Ear::new(settings.hearings),
+            mouth: Mouth::new(settings.voices, playout, settings.pronunciation),
+            gate: Gate::default(),
+            detector: settings.detector,
+            recorder: settings.recorder,
+            said: 0,
+            epoch: Instant::now(),
+            ticks_end: false,
+            played_ends: false,
+        }
+    }
+
+    /// Lives the call to its end. Dropping the leg hangs up.
+    pub(super) async fn run(mut self) {
+        while !self.turns.is_over() {
+            let happening = self.next().await;
+            if self.take(happening).is_none() {
+                return;
+            }
+        }
+        // What was said last is on its way.
+        for event in std::mem::take(&mut self.untold) {
+            if self.session.send(event).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Happening {
+        let wakes_at = self.turns.wakes_at().map(|at| self.epoch + at);
+        let wakes = async {
+            match wakes_at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            command = self.commands.recv() => Happening::Asked(command),
+            permit = self.session.reserve(), if !self.untold.is_empty() => {
+                match (permit, self.untold.pop_front()) {
+                    (Ok(permit), Some(event)) => permit.send(event),
+                    // Nobody listens: the commands end as well.
+                    _ => self.untold.clear(),
+                }
+                Happening::Told
+            }
+            event = self.leg.events.recv() => Happening::Line(event),
+            played = self.leg.played.recv(), if !self.played_ends => Happening::Played(played),
+            heard = self.ear.next() => Happening::Heard(heard),
+            id = self.mouth.failed() => Happening::VoiceFailed(id),
+            tick = self.leg.ticks.recv(), if !self.ticks_end => Happening::Tick(tick.map(Box::new)),
+            () = wakes => Happening::Time,
+        }
+    }
+
+    /// `None` once the session has let the call go.
+    fn take(&mut self, happening: Happening) -> Option<()> {
+        match happening {
+            Happening::Asked(command) => self.obey(command?),
+            Happening::Told => {}
+            Happening::Line(event) => self.signalled(event),
+            Happening::Played(Some(Played::Began(segment, at))) => {
+                self.mouth.began(segment.0, at);
+                self.step(Event::Began(segment.0));
+            }
+            Happening::Played(Some(Played::Ended(segment, _))) => {
+                self.step(Event::Played(segment.0));
+            }
+            Happening::Played(None) => self.played_ends = true,
+            Happening::Heard(heard) => self.heard(heard),
+            Happening::VoiceFailed(id) => self.step(Event::VoiceFailed(id)),
+            Happening::Tick(Some(tick)) => self.tick(&tick),
+            Happening::Tick(None) => self.ticks_end = true,
+            Happening::Time => self.step(Event::Time),
+        }
+        Some(())
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Say { text, done } => {
+                self.said += 1;
+                self.mouth.ask(self.said, text, done);
+                self.step(Event::Say(self.said));
+            }
+            Command::Stop => self.step(Event::Stop),
+            Command::Prepare(text) => self.mouth.prepare(&text),
+            Command::Interruptible(may) => self.step(Event::Interruptible(may)),
+            Command::HangUp => self.step(Event::Over(End::Silent)),
+        }
+    }
+
+    fn signalled(&mut self, event: Option<AudioEvent>) {
+        match event {
+            Some(AudioEvent::Ringing) => self.step(Event::Ringing),
+            // Nobody has answered: what sounds there is the network's.
+            Some(AudioEvent::EarlyMedia) => {}
+            Some(AudioEvent::Answered) => {
+                self.ear.open();
+                self.step(Event::Answered);
+            }
+            Some(AudioEvent::Dtmf(key)) => self.step(Event::Dtmf(key)),
+            Some(AudioEvent::Hold(on)) => self.step(Event::Hold(on)),
+            Some(AudioEvent::Hangup) => self.step(Event::Over(End::Hangup)),
+            Some(AudioEvent::Failed(reason)) => self.step(Event::Over(End::Failed(reason))),
+            None => self.step(Event::Over(End::Silent)),
+        }
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        let event = match heard {
+            Heard::Event(RecogniserEvent::Partial(text)) => Event::Partial(text),
+            Heard::Event(RecogniserEvent::Final(text)) => Event::Final(text),
+            Heard::Event(RecogniserEvent::Finalized) => Event::Finalized,
+            Heard::Event(RecogniserEvent::TurnEnded) => Event::TurnEnded,
+            // The detector finds beginnings sooner, and no reply is begun on a guess.
+            Heard::Event(_) => return,
+            Heard::Listens(finalizes) => Event::EarReplaced { finalizes },
+            Heard::Nothing => Event::EarFailed,
+        };
+        self.step(event);
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        if !self.turns.is_answered() {
+            return;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(tick);
+        }
+        let likelihood = self.detector.likelihood(&tick.heard);
+        let speech = self.gate.is_speech(tick, likelihood);
+        if self.turns.listens() {
+            self.ear.hear(&tick.heard);
+        }
+        let lost = tick.lost;
+        self.step(Event::Frame { speech, lost });
+    }
+
+    fn step(&mut self, event: Event) {
+        for effect in self.turns.step(event, self.epoch.elapsed()) {
+            match effect {
+                Effect::Tell(told) => self.tell(told),
+                Effect::Speak(id) => self.mouth.speak(id),
+                Effect::Finish(id) => self.mouth.finish(id),
+                Effect::Cut(id) => self.mouth.cut(id),
+                Effect::Pause => self.leg.playout.pause(),
+                Effect::Resume => self.leg.playout.resume(),
+                Effect::SpeechBegan => self.ear.speech_began(),
+                Effect::Finalize => self.ear.finalize(),
+                Effect::Forget => self.ear.forget(),
+            }
+        }
+    }
+
+    fn tell(&mut self, told: Told) {
+        let event = match told {
+            Told::Ringing => LegEvent::Ringing,
+            Told::Answered => LegEvent::Answered { machine: false },
+            Told::Screened {
+                machine,
+                heard,
+                duration,
+            } => LegEvent::Screened {
+                machine,
+                text: heard,
+                duration_ms: millis(duration),
+            },
+            Told::CustomerStarted => LegEvent::CustomerStarted,
+            Told::TurnOver {
+                text,
+                duration,
+                spoke_until,
+                interrupts,
+            } => {
+                self.mouth.begin_turn();
+                LegEvent::TurnOver {
+                    text,
+                    duration_ms: millis(duration),
+                    spoke_until: self.epoch + spoke_until,
+                    interrupts,
+                }
+            }
+            Told::Held(on) => LegEvent::Held(on),
+            Told::Hangup => LegEvent::Hangup,
+            Told::Failed(reason) => LegEvent::Failed(reason),
+        };
+        self.untold.push_back(event);
+    }
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,57 @@
+//! A phone network whose calls are heard, as the session knows networks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use offhook_domain::{CallHandle, E164, FailureReason};
+
+use super::{SpokenSettings, spoken_leg};
+use crate::ports::audio::AudioCarrier;
+use crate::ports::{Carrier, DialError, DialRequest, Leg};
+
+/// One call's way to a network: it dials, and speaks as this call's agent does.
+pub struct SpokenCarrier {
+    network: Arc<dyn AudioCarrier>,
+    /// Taken by the call, once there is one.
+    settings: Mutex<Option<SpokenSettings>>,
+}
+
+impl SpokenCarrier {
+    /// The way of one call.
+    #[must_use]
+    pub fn new(network: Arc<dyn AudioCarrier>, settings: SpokenSettings) -> Self {
+        Self {
+            network,
+            settings: Mutex::new(Some(settings)),
+        }
+    }
+}
+
+#[async_trait]
+impl Carrier for SpokenCarrier {
+    async fn dial(&self, request: DialRequest) -> Result<Leg, DialError> {
+        let leg = self.network.dial(request).await?;
+        let settings = self
+            .settings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match settings {
+            Some(settings) => Ok(spoken_leg(leg, settings)),
+            // Dropping the leg hangs up: a second call has no agent.
+            None => Err(DialError::Refused(FailureReason::CarrierError)),
+        }
+    }
+
+    async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
+        self.network.hang_up_orphan(handle).await
+    }
+
+    fn is_down(&self) -> bool {
+        self.network.is_down()
+    }
+
+    fn ours(&self) -> Option<E164> {
+        self.network.ours()
+    }
+}

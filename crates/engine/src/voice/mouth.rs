@@ -1,0 +1,224 @@
+//! The voices of one call: one that speaks, and others that step in. What is to be said next is made while the present
+//! sentence plays.
+
+mod synthesis;
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::ports::audio::{Playout, SAMPLE_RATE, SegmentId};
+use crate::ports::speech::{TextToSpeech, VoiceSettings};
+use crate::ports::{SoundTimes, Spoken};
+use crate::voice::pronunciation::Pronunciation;
+use synthesis::{Synthesis, Voices};
+
+/// A voice, and how the agent sounds by it.
+#[derive(Clone)]
+pub struct Voice {
+    /// The service.
+    pub service: Arc<dyn TextToSpeech>,
+    /// The agent's settings for it.
+    pub settings: VoiceSettings,
+}
+
+/// The mouth of one call.
+pub(super) struct Mouth {
+    voices: Voices,
+    playout: Arc<dyn Playout>,
+    pronunciation: Pronunciation,
+    /// What the agent wants to say next, until it may.
+    asked: Option<Asked>,
+    saying: Option<Saying>,
+    prepared: Option<Synthesis>,
+    /// The sentence before, in the same turn.
+    before: String,
+}
+
+/// A sentence that the agent wants to say.
+struct Asked {
+    id: u64,
+    text: String,
+    done: oneshot::Sender<Spoken>,
+}
+
+struct Saying {
+    id: u64,
+    done: oneshot::Sender<Spoken>,
+    synthesis: Synthesis,
+    /// Whether the queue knows that nothing more comes.
+    finished: bool,
+    first_frame_at: Option<Instant>,
+}
+
+impl Mouth {
+    pub(super) fn new(
+        voices: Vec<Voice>,
+        playout: Arc<dyn Playout>,
+        pronunciation: Pronunciation,
+    ) -> Self {
+        Self {
+            voices: Voices::new(voices),
+            playout,
+            pronunciation,
+            asked: None,
+            saying: None,
+            prepared: None,
+            before: String::new(),
+        }
+    }
+
+    /// Begins to make what will be said after the present sentence.
+    pub(super) fn prepare(&mut self, text: &str) {
+        if self.prepared.as_ref().is_none_or(|it| it.text() != text) {
+            let before = self.saying.as_ref().map_or("", |it| it.synthesis.text());
+            let synthesis = self.synthesis(text, before.to_owned());
+            self.prepared = Some(synthesis);
+        }
+    }
+
+    /// Takes what is to be said under a number. It ends with [`finish`](Self::finish) or [`cut`](Self::cut).
+    pub(super) fn ask(&mut self, id: u64, text: String, done: oneshot::Sender<Spoken>) {
+        self.asked = Some(Asked { id, text, done });
+    }
+
+    /// Says it.
+    pub(super) fn speak(&mut self, id: u64) {
+        let Some(asked) = self.asked.take_if(|asked| asked.id == id) else {
+            return;
+        };
+        let prepared = self.prepared.take_if(|it| it.text() == asked.text);
+        let synthesis = match prepared {
+            Some(synthesis) => synthesis,
+            None => self.synthesis(&asked.text, self.before.clone()),
+        };
+        self.saying = Some(Saying {
+            id,
+            done: asked.done,
+            synthesis,
+            finished: false,
+            first_frame_at: None,
+        });
+        self.enqueue();
+    }
+
+    /// A new turn of the agent begins: its melody does not continue the last one.
+    pub(super) fn begin_turn(&mut self) {
+        self.before.clear();
+    }
+
+    /// The first sound of a sentence was sent.
+    pub(super) fn began(&mut self, id: u64, at: Instant) {
+        if let Some(saying) = self.saying.as_mut().filter(|saying| saying.id == id) {
+            saying.first_frame_at.get_or_insert(at);
+        }
+    }
+
+    /// A sentence was played to its end.
+    pub(super) fn finish(&mut self, id: u64) {
+        let Some(saying) = self.saying.take_if(|saying| saying.id == id) else {
+            return;
+        };
+        self.before = saying.synthesis.text().to_owned();
+        let played = saying.synthesis.samples();
+        saying.end(played, true);
+    }
+
+    /// A sentence goes no further: what is left of it is never heard.
+    pub(super) fn cut(&mut self, id: u64) {
+        self.prepared = None;
+        if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
+            let _ = asked.done.send(Spoken::default());
+        }
+        let Some(saying) = self.saying.take_if(|saying| saying.id == id) else {
+            return;
+        };
+        let cleared = self.playout.clear();
+        let cleared = cleared.iter().find(|it| it.segment == SegmentId(id));
+        let samples = saying.synthesis.samples();
+        // A finished segment that the queue does not know any more has ended just now.
+        let ended = saying.finished && cleared.is_none_or(|it| it.played >= samples);
+        let played = match cleared {
+            Some(cleared) => cleared.played,
+            None if ended => samples,
+            None => 0,
+        };
+        saying.end(played, ended);
+    }
+
+    /// Waits until a sentence cannot be said by any voice; what comes until then is put into the queue. Safe to cancel.
+    pub(super) async fn failed(&mut self) -> u64 {
+        loop {
+            self.enqueue();
+            let Self {
+                saying,
+                prepared,
+                voices,
+                ..
+            } = self;
+            if let Some(saying) = saying
+                && saying.synthesis.fails_now()
+            {
+                return saying.id;
+            }
+            let present = saying.as_mut().map(|saying| &mut saying.synthesis);
+            tokio::select! {
+                biased;
+                piece = synthesis::next(present) => {
+                    if let Some(saying) = saying {
+                        saying.synthesis.take(piece, voices);
+                    }
+                }
+                piece = synthesis::next(prepared.as_mut()) => {
+                    if let Some(synthesis) = prepared {
+                        synthesis.take(piece, voices);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts what has come into the queue.
+    fn enqueue(&mut self) {
+        let Some(saying) = self.saying.as_mut() else {
+            return;
+        };
+        let segment = SegmentId(saying.id);
+        let sound = saying.synthesis.take_sound();
+        if !sound.is_empty() {
+            self.playout.enqueue(segment, &sound);
+        }
+        if saying.synthesis.is_whole() && !saying.finished {
+            saying.finished = true;
+            self.playout.finish(segment);
+        }
+    }
+
+    fn synthesis(&mut self, text: &str, before: String) -> Synthesis {
+        let spoken = self.pronunciation.apply(text);
+        Synthesis::new(text.to_owned(), spoken, before, &mut self.voices)
+    }
+}
+
+impl Saying {
+    fn end(self, played: u64, complete: bool) {
+        let synthesis = &self.synthesis;
+        let sound = SoundTimes {
+            first_byte_at: synthesis.first_byte_at(),
+            first_frame_at: self.first_frame_at,
+        };
+        let heard = if complete {
+            synthesis.text().trim()
+        } else {
+            synthesis.heard(played)
+        };
+        let ms = played.saturating_mul(1_000) / u64::from(SAMPLE_RATE);
+        let _ = self.done.send(Spoken {
+            heard_text: heard.to_owned(),
+            complete,
+            duration_ms: u32::try_from(ms).unwrap_or(u32::MAX),
+            sound: Some(sound),
+        });
+    }
+}

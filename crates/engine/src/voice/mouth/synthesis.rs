@@ -1,0 +1,233 @@
+//! One sentence on its way to sound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt, TryStreamExt};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
+
+use crate::ports::audio::SAMPLE_RATE;
+use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser, WordTime};
+use crate::voice::heard::Sentence;
+use crate::voice::mouth::Voice;
+
+/// How long a voice may take to its first sound, its opening included, and from one piece to the next (voice design
+/// 5.4).
+const SOUND_LIMIT: Duration = Duration::from_secs(3);
+
+type Opened = Arc<OnceCell<Box<dyn Synthesiser>>>;
+type Pieces = BoxStream<'static, Result<SpeechPiece, SpeechError>>;
+
+/// The voices of one call, and the one that spoke last.
+pub(super) struct Voices {
+    all: Vec<(Voice, Opened)>,
+    at: usize,
+}
+
+impl Voices {
+    pub(super) fn new(voices: Vec<Voice>) -> Self {
+        let all = voices.into_iter();
+        Self {
+            all: all.map(|voice| (voice, Opened::default())).collect(),
+            at: 0,
+        }
+    }
+
+    /// Asks a voice to speak; it is opened first, if it is not open.
+    fn ask(&self, at: usize, text: SpokenText) -> Option<Pieces> {
+        let (voice, opened) = self.all.get(at)?.clone();
+        let pieces = async move {
+            let open = || voice.service.open(voice.settings.clone());
+            let synthesiser = opened.get_or_try_init(open).await?;
+            Ok::<_, SpeechError>(synthesiser.speak(text))
+        };
+        Some(stream::once(pieces).try_flatten().boxed())
+    }
+
+    /// The voice after one that failed, which is opened afresh if it is ever asked again.
+    fn after(&mut self, at: usize) -> usize {
+        if let Some((_, opened)) = self.all.get_mut(at) {
+            *opened = Opened::default();
+        }
+        (at + 1) % self.all.len().max(1)
+    }
+}
+
+/// One sentence: what has come of its sound, and what is still to come.
+pub(super) struct Synthesis {
+    text: String,
+    spoken: String,
+    before: String,
+    state: State,
+    /// The voice that speaks now, and how many failed.
+    voice: usize,
+    failures: usize,
+    deadline: Instant,
+    /// Where the present voice began, in bytes and samples: an earlier one may have said something.
+    from: (usize, u64),
+    /// Sound that is not in the queue yet.
+    sound: Vec<i16>,
+    samples: u64,
+    words: Vec<WordTime>,
+    first_byte_at: Option<Instant>,
+}
+
+enum State {
+    Coming(Pieces),
+    Whole,
+    Failed { told: bool },
+}
+
+/// The next piece of a sentence that is still coming; never, if there is none. Safe to cancel.
+pub(super) async fn next(
+    synthesis: Option<&mut Synthesis>,
+) -> Option<Result<SpeechPiece, SpeechError>> {
+    let deadline = synthesis.as_ref().map(|it| it.deadline);
+    match (synthesis.map(|it| &mut it.state), deadline) {
+        (Some(State::Coming(pieces)), Some(deadline)) => timeout_at(deadline, pieces.next())
+            .await
+            .unwrap_or(Some(Err(SpeechError::Timeout))),
+        _ => std::future::pending().await,
+    }
+}
+
+impl Synthesis {
+    pub(super) fn new(text: String, spoken: String, before: String, voices: &mut Voices) -> Self {
+        let mut synthesis = Self {
+            text,
+            spoken,
+            before,
+            state: State::Whole,
+            voice: voices.at,
+            failures: 0,
+            deadline: Instant::now(),
+            from: (0, 0),
+            sound: Vec::new(),
+            samples: 0,
+            words: Vec::new(),
+            first_byte_at: None,
+        };
+        synthesis.ask(voices);
+        synthesis
+    }
+
+    /// Asks the present voice for what is left.
+    fn ask(&mut self, voices: &Voices) {
+        let rest = self.spoken[self.from.0..].trim();
+        if !rest.contains(char::is_alphanumeric) {
+            // Nobody can read out a dash.
+            self.state = State::Whole;
+            return;
+        }
+        let text = SpokenText {
+            text: rest.to_owned(),
+            before: self.before.clone(),
+        };
+        self.deadline = Instant::now() + SOUND_LIMIT;
+        self.state = match voices.ask(self.voice, text) {
+            Some(pieces) => State::Coming(pieces),
+            None => State::Failed { told: false },
+        };
+    }
+
+    /// Takes in what came: a piece, an error, or the end.
+    pub(super) fn take(
+        &mut self,
+        piece: Option<Result<SpeechPiece, SpeechError>>,
+        voices: &mut Voices,
+    ) {
+        self.deadline = Instant::now() + SOUND_LIMIT;
+        match piece {
+            Some(Ok(SpeechPiece::Audio(samples))) if samples.is_empty() => {}
+            Some(Ok(SpeechPiece::Audio(samples))) => {
+                self.first_byte_at.get_or_insert_with(Instant::now);
+                voices.at = self.voice;
+                self.samples += samples.len() as u64;
+                if self.sound.is_empty() {
+                    self.sound = samples;
+                } else {
+                    self.sound.extend_from_slice(&samples);
+                }
+            }
+            Some(Ok(SpeechPiece::Words(words))) => {
+                let (text, began) = self.from;
+                let began = time(began);
+                self.words.extend(words.into_iter().map(|word| WordTime {
+                    text_end: word.text_end.saturating_add(text),
+                    spoken_at: word.spoken_at + began,
+                }));
+            }
+            Some(Err(error)) => self.give_up(&error, voices),
+            None if self.samples > self.from.1 => self.state = State::Whole,
+            None => self.give_up(&SpeechError::Protocol("it made no sound"), voices),
+        }
+    }
+
+    /// The next voice goes on where this one stopped.
+    fn give_up(&mut self, error: &SpeechError, voices: &mut Voices) {
+        tracing::warn!(%error, voice = self.voice, begun = self.samples > 0, "a voice failed");
+        self.failures += 1;
+        if self.failures >= voices.all.len() {
+            voices.after(self.voice);
+            self.state = State::Failed { told: false };
+            return;
+        }
+        let said = self.sentence(&self.spoken, false).heard(self.samples);
+        let said = said.len();
+        // The words that were said stand at the beginning, after the space before them.
+        let skipped = self.spoken.len() - self.spoken.trim_start().len();
+        self.from = (skipped + said, self.samples);
+        self.words.retain(|word| word.text_end <= self.from.0);
+        self.voice = voices.after(self.voice);
+        self.ask(voices);
+    }
+
+    fn sentence<'a>(&'a self, text: &'a str, whole: bool) -> Sentence<'a> {
+        Sentence {
+            text,
+            spoken: &self.spoken,
+            samples: self.samples,
+            whole,
+            words: &self.words,
+        }
+    }
+
+    /// What was heard once so many samples were played.
+    pub(super) fn heard(&self, played: u64) -> &str {
+        self.sentence(&self.text, self.is_whole()).heard(played)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) const fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    pub(super) const fn first_byte_at(&self) -> Option<Instant> {
+        self.first_byte_at
+    }
+
+    pub(super) fn take_sound(&mut self) -> Vec<i16> {
+        std::mem::take(&mut self.sound)
+    }
+
+    pub(super) const fn is_whole(&self) -> bool {
+        matches!(self.state, State::Whole)
+    }
+
+    /// Whether no voice can say it; told once.
+    pub(super) fn fails_now(&mut self) -> bool {
+        match &mut self.state {
+            State::Failed { told } => !std::mem::replace(told, true),
+            State::Coming(_) | State::Whole => false,
+        }
+    }
+}
+
+fn time(samples: u64) -> Duration {
+    Duration::from_micros(samples.saturating_mul(1_000_000) / u64::from(SAMPLE_RATE))
+}

@@ -1,0 +1,378 @@
+//! The customer's side: an utterance from its first sound to the end of the turn.
+
+use std::time::Duration;
+
+use super::floor::DECIDES_WITHIN;
+use super::{Effect, Phase, Told, Turns};
+use crate::voice::activity::{BEGINS_AFTER, ENDS_AFTER};
+use crate::voice::words;
+
+/// Speech that takes the floor from the agent (voice design 4.1).
+const INTERRUPTS_AFTER: Duration = Duration::from_millis(400);
+
+/// Words that take the floor from the agent, however fast they were said (voice design 4.1).
+const INTERRUPTING_WORDS: usize = 2;
+
+/// The pause that ends a turn that seems to go on (voice design 4.1).
+const LONG_PAUSE: Duration = Duration::from_secs(3);
+
+/// The pause that ends a machine's greeting: a message is left after it.
+const MACHINE_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long a recogniser may take to say what it heard of an utterance; then the turn is over without it.
+const WORDS_LIMIT: Duration = Duration::from_secs(2);
+
+/// The pause after a key that ends a number.
+const KEY_PAUSE: Duration = Duration::from_millis(1_500);
+
+/// The most keys of one turn.
+const MAX_KEYS: usize = 64;
+
+/// The longest turn: beyond it the end of the speech got lost, or it is no speech.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What a recogniser was asked, and what it still owes.
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    asked: u64,
+    answered: u64,
+    /// What is told before this request is answered was said in a turn that is over, and is known.
+    known_until: u64,
+}
+
+impl Ear {
+    pub(super) fn finalized(&mut self) {
+        self.answered = self.asked.min(self.answered + 1);
+    }
+
+    /// Another recogniser begins: it will answer so many requests.
+    pub(super) fn replaced(&mut self, finalizes: u64) {
+        self.answered = self.asked.saturating_sub(finalizes);
+        self.known_until = self.known_until.min(self.answered);
+    }
+
+    const fn is_settled(&self) -> bool {
+        self.answered == self.asked
+    }
+
+    const fn tells_what_is_known(&self) -> bool {
+        self.answered < self.known_until
+    }
+}
+
+/// What a customer is saying.
+#[derive(Debug)]
+pub(super) struct Utterance {
+    pub(super) began_at: Duration,
+    /// When the last of it was spoken, so far.
+    pub(super) spoke_until: Duration,
+    /// When its last burst of speech began: a pause starts the count of speech anew.
+    burst_at: Duration,
+    /// Whether it was heard, and not only understood.
+    heard: bool,
+    finals: String,
+    partial: String,
+    keys: String,
+    key_at: Duration,
+    /// When the recogniser was asked for it, since the last sound.
+    asked_at: Option<Duration>,
+    /// The recogniser takes it for the end.
+    ended: bool,
+    /// Whether the session knows that the customer speaks.
+    pub(super) told: bool,
+    /// Until when an agent that is speaking waits for what this becomes.
+    pub(super) decided_at: Duration,
+}
+
+impl Utterance {
+    fn new(began_at: Duration, now: Duration, heard: bool) -> Self {
+        Self {
+            began_at,
+            spoke_until: now,
+            burst_at: began_at,
+            heard,
+            finals: String::new(),
+            partial: String::new(),
+            keys: String::new(),
+            key_at: now,
+            asked_at: None,
+            ended: false,
+            told: false,
+            decided_at: Duration::ZERO,
+        }
+    }
+
+    /// What was said, as far as it is known; keys at the end.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for part in [self.finals.as_str(), self.partial.as_str()] {
+            join(&mut text, part);
+        }
+        if !self.keys.is_empty() {
+            join(&mut text, "DTMF");
+            join(&mut text, &self.keys);
+        }
+        text
+    }
+
+    fn spoken(&self) -> String {
+        let mut text = self.finals.clone();
+        join(&mut text, &self.partial);
+        text
+    }
+
+    pub(super) fn duration(&self) -> Duration {
+        self.spoke_until.saturating_sub(self.began_at)
+    }
+
+    pub(super) fn forget_words(&mut self) {
+        self.finals.clear();
+        self.partial.clear();
+        self.ended = false;
+    }
+
+    fn burst(&self) -> Duration {
+        if self.heard {
+            self.spoke_until.saturating_sub(self.burst_at)
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Whether there is anything for a recogniser to tell.
+    fn is_spoken(&self) -> bool {
+        self.heard || !self.spoken().is_empty()
+    }
+}
+
+fn join(text: &mut String, part: &str) {
+    let part = part.trim();
+    if !text.is_empty() && !part.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(part);
+}
+
+impl Turns {
+    /// Somebody began to speak.
+    pub(super) fn speech_begins(&mut self, now: Duration) {
+        let began_at = self.activity.began_at();
+        let utterance = self
+            .customer
+            .get_or_insert_with(|| Utterance::new(began_at, now, true));
+        utterance.heard = true;
+        utterance.burst_at = began_at;
+        utterance.asked_at = None;
+        utterance.ended = false;
+        if self.floor.yields() {
+            utterance.decided_at = now + DECIDES_WITHIN;
+        }
+        self.effects.push(Effect::SpeechBegan);
+    }
+
+    pub(super) fn partial(&mut self, text: String, now: Duration) {
+        if let Some(utterance) = self.understood(&text, now) {
+            utterance.partial = text;
+            if !utterance.heard {
+                utterance.spoke_until = now;
+                utterance.asked_at = None;
+            }
+        }
+    }
+
+    pub(super) fn words(&mut self, text: &str, now: Duration) {
+        if let Some(utterance) = self.understood(text, now) {
+            utterance.partial.clear();
+            join(&mut utterance.finals, text);
+        }
+    }
+
+    /// The utterance that words belong to; a new one, if the recogniser heard what the detector did not.
+    fn understood(&mut self, text: &str, now: Duration) -> Option<&mut Utterance> {
+        if !self.is_answered() || self.ear.tells_what_is_known() {
+            return None;
+        }
+        let listens = self.listens();
+        if self.customer.is_none() && listens && words::words(text).next().is_some() {
+            self.customer = Some(Utterance::new(now, now, false));
+            self.effects.push(Effect::SpeechBegan);
+        }
+        self.customer.as_mut()
+    }
+
+    /// The recogniser says that the turn is over. Without words it is none.
+    pub(super) fn recogniser_ends_turn(&mut self) {
+        if !self.ear.tells_what_is_known()
+            && let Some(utterance) = &mut self.customer
+        {
+            utterance.ended = !utterance.spoken().is_empty();
+        }
+    }
+
+    /// A key is meant: it takes the floor.
+    pub(super) fn key(&mut self, key: char, now: Duration) {
+        if !self.listens() || !matches!(key, '0'..='9' | '*' | '#' | 'A'..='D') {
+            return;
+        }
+        if matches!(self.phase, Phase::Screening(_)) {
+            self.person_answered();
+        }
+        let utterance = self
+            .customer
+            .get_or_insert_with(|| Utterance::new(now, now, false));
+        if utterance.keys.len() < MAX_KEYS {
+            utterance.keys.push(key);
+        }
+        utterance.key_at = now;
+        if !utterance.is_spoken() {
+            utterance.spoke_until = now;
+        }
+    }
+
+    /// Lets the customer have the floor, once it is clear that they want it; or the agent, once it is clear that they
+    /// do not.
+    pub(super) fn confirm(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Screening(_)) {
+            return;
+        }
+        let over_agent = self.floor.yields() && self.floor.is_heard();
+        let Some(utterance) = self.customer.as_mut().filter(|it| !it.told) else {
+            return;
+        };
+        let spoken = utterance.spoken();
+        let telling = words::telling(&spoken);
+        let long = utterance.burst() >= INTERRUPTS_AFTER;
+        // Over the agent's voice, time alone proves nothing where words could: it may be an echo. One word alone
+        // proves nothing before its time, however early it was understood.
+        let wants_floor = !utterance.keys.is_empty()
+            || words::stops(&spoken)
+            || telling >= INTERRUPTING_WORDS
+            || if over_agent {
+                long && (telling > 0 || !self.rules.partials)
+            } else {
+                long || words::words(&spoken).next().is_some()
+            };
+        if wants_floor {
+            utterance.told = true;
+            if self.floor.yields() {
+                self.cut(now);
+            }
+            self.tell(Told::CustomerStarted);
+        } else if !self.activity.speaking() && utterance.asked_at.is_some() && self.ear.is_settled()
+        {
+            utterance.decided_at = utterance.decided_at.min(now);
+        }
+    }
+
+    /// When the recogniser is asked what it heard.
+    pub(super) fn finalizes_at(&self) -> Option<Duration> {
+        let utterance = self.customer.as_ref()?;
+        let asks =
+            !self.activity.speaking() && utterance.asked_at.is_none() && utterance.is_spoken();
+        asks.then(|| utterance.spoke_until + ENDS_AFTER)
+    }
+
+    pub(super) fn finalize(&mut self, now: Duration) {
+        self.ear.asked += 1;
+        self.effects.push(Effect::Finalize);
+        if let Some(utterance) = &mut self.customer {
+            utterance.asked_at = Some(now);
+        }
+    }
+
+    /// When the turn is over, if nothing more comes.
+    pub(super) fn turn_ends_at(&self) -> Option<Duration> {
+        let utterance = self.customer.as_ref()?;
+        if matches!(self.phase, Phase::Screening(_)) {
+            return None;
+        }
+        let longest = utterance.began_at + LONGEST;
+        if utterance.ended && utterance.keys.is_empty() {
+            // The recogniser knows better than any pause.
+            return Some(utterance.spoke_until);
+        }
+        if self.activity.speaking() {
+            return Some(longest);
+        }
+        let keyed_at = match utterance.keys.chars().next_back() {
+            None => Duration::ZERO,
+            Some('#') => utterance.key_at,
+            Some(_) => utterance.key_at + KEY_PAUSE,
+        };
+        let spoken_at = if !utterance.is_spoken() {
+            Duration::ZERO
+        } else {
+            let mut quiet_at = utterance.spoke_until + self.pause_after(utterance);
+            if let Some(until) = self.activity.may_begin_until() {
+                // The first syllable of what goes on counts, though it is too short to tell it from a noise.
+                quiet_at = quiet_at.max(until.min(quiet_at + BEGINS_AFTER));
+            }
+            match utterance.asked_at {
+                Some(_) if self.ear.is_settled() => quiet_at,
+                Some(asked_at) => quiet_at.max(asked_at + WORDS_LIMIT),
+                // It is asked first.
+                None => quiet_at.max(utterance.spoke_until + ENDS_AFTER + WORDS_LIMIT),
+            }
+        };
+        Some(keyed_at.max(spoken_at).min(longest))
+    }
+
+    /// The pause that ends the turn.
+    fn pause_after(&self, utterance: &Utterance) -> Duration {
+        let endpointing = self.rules.endpointing;
+        let spoken = utterance.spoken();
+        if spoken.is_empty() && utterance.asked_at.is_some() && self.ear.is_settled() {
+            // A noise: nothing was said.
+            ENDS_AFTER
+        } else if self.phase == Phase::Machine {
+            MACHINE_PAUSE.max(endpointing)
+        } else if self.floor.yields() && !utterance.told {
+            // A murmur beside the agent's words is over soon, so that no other is added to it.
+            endpointing
+        } else if self.rules.turns || words::goes_on(&spoken) {
+            LONG_PAUSE.max(endpointing)
+        } else {
+            endpointing
+        }
+    }
+
+    /// Ends the utterance and says what it was.
+    pub(super) fn close_turn(&mut self) {
+        let over_agent = self.floor.yields();
+        let Some(utterance) = self.take_utterance() else {
+            return;
+        };
+        if utterance.ended {
+            // The detector lags behind: what comes now is another utterance.
+            self.activity.reset();
+        }
+        let text = utterance.text();
+        let murmur = words::telling(&text) == 0;
+        if !utterance.told && (text.is_empty() || (over_agent && murmur)) {
+            return;
+        }
+        if !utterance.told && !over_agent {
+            self.tell(Told::CustomerStarted);
+        }
+        self.tell(Told::TurnOver {
+            duration: utterance.duration(),
+            spoke_until: utterance.spoke_until,
+            interrupts: utterance.told || !over_agent,
+            text,
+        });
+    }
+
+    /// Takes the utterance out. What the recogniser tells of it from now on is known, if anything of it is.
+    pub(super) fn take_utterance(&mut self) -> Option<Utterance> {
+        let utterance = self.customer.take()?;
+        if !utterance.partial.trim().is_empty() {
+            if self.ear.is_settled() || utterance.asked_at.is_none() {
+                self.ear.asked += 1;
+                self.effects.push(Effect::Finalize);
+            }
+            self.ear.known_until = self.ear.asked;
+        }
+        self.effects.push(Effect::Forget);
+        Some(utterance)
+    }
+}

@@ -1,0 +1,78 @@
+//! Who answered: a person says hello and waits, a machine goes on.
+
+use std::time::Duration;
+
+use super::{Phase, Told, Turns};
+use crate::voice::words;
+
+/// The longest greeting of a person (voice design 4.1).
+const LONGEST_HELLO: Duration = Duration::from_millis(2_500);
+
+/// The pause after it.
+const AFTER_HELLO: Duration = Duration::from_millis(500);
+
+/// How long somebody who answered may say nothing: then it is a person who waits for the caller to begin.
+const NO_HELLO: Duration = Duration::from_secs(3);
+
+/// When it is decided at the latest.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What is known of who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Screen {
+    since: Duration,
+}
+
+impl Screen {
+    pub(super) const fn new(since: Duration) -> Self {
+        Self { since }
+    }
+}
+
+impl Turns {
+    /// Decides who answered, if it can be decided now.
+    pub(super) fn screen(&mut self, now: Duration) {
+        let Phase::Screening(_) = self.phase else {
+            return;
+        };
+        let greets = self.customer.as_ref();
+        let is_machine = greets.is_some_and(|it| {
+            it.spoke_until.saturating_sub(it.began_at) > LONGEST_HELLO
+                || words::is_machine(&it.text())
+        });
+        if is_machine {
+            self.phase = Phase::Machine;
+            self.tell(Told::Screened {
+                machine: true,
+                heard: String::new(),
+                duration: Duration::ZERO,
+            });
+        } else if self.screen_ends_at().is_some_and(|at| at <= now) {
+            self.person_answered();
+        }
+    }
+
+    /// The words of a person who answered are no turn that is to be replied to: the agent's greeting is the reply.
+    pub(super) fn person_answered(&mut self) {
+        let hello = self.take_utterance();
+        self.phase = Phase::Person;
+        self.tell(Told::Screened {
+            machine: false,
+            heard: hello.as_ref().map_or_else(String::new, |it| it.text()),
+            duration: hello.map_or(Duration::ZERO, |it| it.duration()),
+        });
+    }
+
+    pub(super) fn screen_ends_at(&self) -> Option<Duration> {
+        let Phase::Screening(screen) = self.phase else {
+            return None;
+        };
+        let decided_at = match &self.customer {
+            None if self.activity.speaking() => screen.since + LIMIT,
+            None => screen.since + NO_HELLO,
+            Some(_) if self.activity.speaking() => screen.since + LIMIT,
+            Some(utterance) => utterance.spoke_until + AFTER_HELLO,
+        };
+        self.listens().then(|| decided_at.min(screen.since + LIMIT))
+    }
+}

@@ -1,0 +1,110 @@
+//! Who answered: a person or a machine.
+
+use super::{Call, Event, RULES, Rules, ms, turn};
+use crate::voice::turns::Told;
+
+const SCREENED: Rules = Rules {
+    screens: true,
+    ..RULES
+};
+
+fn person(heard: &str, duration: u64) -> Told {
+    Told::Screened {
+        machine: false,
+        heard: heard.to_owned(),
+        duration: ms(duration),
+    }
+}
+
+fn machine() -> Told {
+    Told::Screened {
+        machine: true,
+        heard: String::new(),
+        duration: ms(0),
+    }
+}
+
+#[test]
+fn a_short_hello_and_a_pause_are_a_persons() {
+    let mut call = Call::answered(SCREENED);
+    call.quiet(1_000);
+    call.speech(600);
+    call.quiet(300);
+    call.finalized("Hello?");
+    call.quiet(1_000);
+    assert_eq!(call.told(), [(2_100, person("Hello?", 600))]);
+}
+
+#[test]
+fn a_hello_that_is_understood_late_is_no_turn_of_its_own() {
+    let mut call = Call::answered(SCREENED);
+    call.speech(600);
+    call.partial("Hello");
+    call.quiet(600);
+    call.is(Event::Say(1));
+    call.is(Event::Began(1));
+    call.finalized("Hello?");
+    call.quiet(2_000);
+    assert_eq!(call.told(), [(1_100, person("Hello", 600))]);
+}
+
+#[test]
+fn a_greeting_that_goes_on_is_a_machines_and_its_end_is_waited_for() {
+    let mut call = Call::answered(SCREENED);
+    call.speech(2_500);
+    assert_eq!(call.told(), []);
+    call.speech(2_500);
+    call.partial("You have reached Ana.");
+    assert_eq!(
+        call.told(),
+        [(2_520, machine()), (2_520, Told::CustomerStarted)]
+    );
+    call.quiet(200);
+    call.finalized("You have reached Ana.");
+    call.quiet(1_000);
+    call.speech(2_000);
+    call.quiet(200);
+    call.finalized("Leave a message.");
+    call.quiet(3_000);
+    let text = "You have reached Ana. Leave a message.";
+    assert_eq!(call.told(), [(10_200, turn(text, 8_200, 8_200))]);
+}
+
+#[test]
+fn a_short_greeting_that_says_so_is_a_machines() {
+    let mut call = Call::answered(SCREENED);
+    call.speech(1_000);
+    call.partial("Leave a message");
+    assert_eq!(call.told()[0], (1_000, machine()));
+}
+
+#[test]
+fn somebody_who_says_nothing_is_a_person_after_three_seconds() {
+    let mut call = Call::answered(SCREENED);
+    call.quiet(5_000);
+    assert_eq!(call.told(), [(3_000, person("", 0))]);
+}
+
+#[test]
+fn somebody_who_presses_a_key_is_a_person() {
+    let mut call = Call::answered(SCREENED);
+    call.quiet(500);
+    call.is(Event::Dtmf('1'));
+    call.quiet(2_000);
+    assert_eq!(
+        call.told(),
+        [
+            (500, person("", 0)),
+            (500, Told::CustomerStarted),
+            (2_000, turn("DTMF 1", 0, 500))
+        ]
+    );
+}
+
+#[test]
+fn a_call_on_hold_is_not_judged() {
+    let mut call = Call::answered(SCREENED);
+    call.is(Event::Hold(true));
+    call.pass(30_000);
+    assert_eq!(call.told(), [(0, Told::Held(true))]);
+}

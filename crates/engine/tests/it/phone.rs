@@ -1,0 +1,552 @@
+//! A phone that is heard: a line whose packets go by the clock, an ear that understands what the test says, and a
+//! voice whose sound tells which character it is.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use offhook_domain::{CallHandle, E164};
+use offhook_engine::ports::audio::{
+    AudioCarrier, AudioEvent, AudioLeg, Cleared, FRAME_SAMPLES, FRAME_TIME, Frame, Played, Playout,
+    Recorder, SILENCE, SegmentId, Signalling, SpeechDetector, TICKS_AHEAD, Tick,
+};
+use offhook_engine::ports::speech::{
+    INPUTS_AHEAD, Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserInput,
+    RecogniserSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesiser,
+    TextToSpeech, VoiceSettings,
+};
+use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools};
+use offhook_engine::voice::{Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice};
+use offhook_engine::{CallControl, Latencies, Persona, Session, SessionEnd, TurnLatency};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval, sleep};
+
+use crate::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, lock, persona};
+
+/// Samples that a character takes: 60 ms.
+pub(crate) const PER_CHAR: usize = 480;
+
+/// What the voice takes to its first sound.
+pub(crate) const VOICE_TAKES: Duration = Duration::from_millis(200);
+
+/// How loud the caller is.
+const LOUD: i16 = 5_000;
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    segments: VecDeque<Segment>,
+    paused: bool,
+    played: Option<mpsc::UnboundedSender<Played>>,
+}
+
+struct Segment {
+    id: SegmentId,
+    sound: VecDeque<i16>,
+    enqueued: u64,
+    finished: bool,
+}
+
+impl Segment {
+    fn played(&self) -> u64 {
+        self.enqueued - self.sound.len() as u64
+    }
+}
+
+impl Queue {
+    fn tell(&self, played: Played) {
+        if let Some(sender) = &self.played {
+            let _ = sender.send(played);
+        }
+    }
+
+    fn frame(&mut self) -> Option<Frame> {
+        let mut frame = SILENCE;
+        let mut filled = 0;
+        while filled < FRAME_SAMPLES && !self.paused {
+            let Some(segment) = self.segments.front_mut() else {
+                break;
+            };
+            let first = segment.played() == 0;
+            let id = segment.id;
+            let mut sent = false;
+            while filled < FRAME_SAMPLES
+                && let Some(sample) = segment.sound.pop_front()
+            {
+                frame[filled] = sample;
+                filled += 1;
+                sent = true;
+            }
+            let ended = segment.finished && segment.sound.is_empty();
+            if first && sent {
+                self.tell(Played::Began(id, Instant::now()));
+            }
+            if !ended {
+                break;
+            }
+            self.segments.pop_front();
+            self.tell(Played::Ended(id, Instant::now()));
+        }
+        (filled > 0).then_some(frame)
+    }
+
+    fn segment(&mut self, id: SegmentId) -> &mut Segment {
+        let at = self.segments.iter().position(|segment| segment.id == id);
+        let at = at.unwrap_or_else(|| {
+            self.segments.push_back(Segment {
+                id,
+                sound: VecDeque::new(),
+                enqueued: 0,
+                finished: false,
+            });
+            self.segments.len() - 1
+        });
+        &mut self.segments[at]
+    }
+}
+
+/// What the test and the line share.
+#[derive(Default)]
+pub(crate) struct Wire {
+    queue: Mutex<Queue>,
+    caller_speaks: AtomicBool,
+    silent: AtomicBool,
+    /// What was sent, frame by frame, silence left out.
+    sent: Mutex<Vec<(Duration, i16)>>,
+    pub(crate) recorded: AtomicUsize,
+    pub(crate) hung_up: AtomicUsize,
+    did: Mutex<Vec<String>>,
+}
+
+impl Playout for Wire {
+    fn enqueue(&self, id: SegmentId, samples: &[i16]) {
+        let mut queue = lock(&self.queue);
+        let segment = queue.segment(id);
+        segment.enqueued += samples.len() as u64;
+        segment.sound.extend(samples);
+    }
+
+    fn finish(&self, id: SegmentId) {
+        let mut queue = lock(&self.queue);
+        queue.segment(id).finished = true;
+        while let Some(first) = queue.segments.front()
+            && first.finished
+            && first.sound.is_empty()
+        {
+            queue.tell(Played::Ended(first.id, Instant::now()));
+            queue.segments.pop_front();
+        }
+    }
+
+    fn pause(&self) {
+        lock(&self.queue).paused = true;
+    }
+
+    fn resume(&self) {
+        lock(&self.queue).paused = false;
+    }
+
+    fn clear(&self) -> Vec<Cleared> {
+        let segments = std::mem::take(&mut lock(&self.queue).segments);
+        let cleared = segments.into_iter().map(|segment| Cleared {
+            segment: segment.id,
+            played: segment.played(),
+            enqueued: segment.enqueued,
+            finished: segment.finished,
+        });
+        cleared.collect()
+    }
+}
+
+#[async_trait]
+impl Signalling for Wire {
+    async fn transfer(&self, to: &E164) -> Result<(), LineError> {
+        lock(&self.did).push(format!("transfer {to}"));
+        Ok(())
+    }
+
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        lock(&self.did).push(format!("digits {digits}"));
+        Ok(())
+    }
+
+    async fn hang_up(&self) {
+        self.hung_up.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Sends and brings a frame each 20 ms.
+async fn pump(wire: Arc<Wire>, ticks: mpsc::Sender<Tick>) {
+    let since = Instant::now();
+    let mut clock = interval(FRAME_TIME);
+    for number in 0.. {
+        clock.tick().await;
+        let said = lock(&wire.queue).frame();
+        if let Some(frame) = said {
+            let mut sent = lock(&wire.sent);
+            for sample in frame.iter().filter(|sample| **sample != 0) {
+                sent.push((since.elapsed(), *sample));
+            }
+        }
+        let loud = wire.caller_speaks.load(Ordering::Relaxed);
+        let tick = Tick {
+            number,
+            heard: if loud { [LOUD; FRAME_SAMPLES] } else { SILENCE },
+            lost: wire.silent.load(Ordering::Relaxed),
+            said,
+        };
+        if ticks.is_closed() {
+            return;
+        }
+        let _ = ticks.try_send(tick);
+    }
+}
+
+struct Network(Mutex<Option<AudioLeg>>);
+
+#[async_trait]
+impl AudioCarrier for Network {
+    async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
+        lock(&self.0).take().ok_or(DialError::Unknown)
+    }
+
+    async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
+        Ok(())
+    }
+}
+
+struct Loud;
+
+impl SpeechDetector for Loud {
+    fn likelihood(&mut self, frame: &Frame) -> f32 {
+        if frame[0] == LOUD { 0.9 } else { 0.1 }
+    }
+}
+
+struct Counts(Arc<Wire>);
+
+impl Recorder for Counts {
+    fn record(&mut self, _: &Tick) {
+        self.0.recorded.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// An ear that understands what the test says.
+#[derive(Clone, Default)]
+pub(crate) struct FakeEar {
+    /// What it is to understand of the present utterance, said once it is asked.
+    pub(crate) owes: Arc<Mutex<String>>,
+    pub(crate) events: Arc<Mutex<Option<mpsc::Sender<RecogniserEvent>>>>,
+    pub(crate) opened: Arc<AtomicUsize>,
+    pub(crate) frames: Arc<AtomicUsize>,
+    /// How often it does not open.
+    pub(crate) fails: Arc<AtomicUsize>,
+    pub(crate) stalls: bool,
+}
+
+#[async_trait]
+impl SpeechToText for FakeEar {
+    async fn open(&self, _: RecogniserSettings) -> Result<Recogniser, SpeechError> {
+        if self.stalls {
+            std::future::pending::<()>().await;
+        }
+        if self.fails.load(Ordering::Relaxed) > 0 {
+            self.fails.fetch_sub(1, Ordering::Relaxed);
+            return Err(SpeechError::Refused(503));
+        }
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let (input, mut inputs) = mpsc::channel(INPUTS_AHEAD);
+        let (sender, events) = mpsc::channel(64);
+        *lock(&self.events) = Some(sender.clone());
+        let (owes, frames) = (Arc::clone(&self.owes), Arc::clone(&self.frames));
+        tokio::spawn(async move {
+            while let Some(input) = inputs.recv().await {
+                match input {
+                    RecogniserInput::Frame(_) => {
+                        frames.fetch_add(1, Ordering::Relaxed);
+                    }
+                    RecogniserInput::SpeechBegan => {}
+                    RecogniserInput::Finalize => {
+                        sleep(Duration::from_millis(100)).await;
+                        let text = std::mem::take(&mut *lock(&owes));
+                        if !text.is_empty() {
+                            let _ = sender.send(RecogniserEvent::Final(text)).await;
+                        }
+                        let _ = sender.send(RecogniserEvent::Finalized).await;
+                    }
+                }
+            }
+        });
+        Ok(Recogniser { input, events })
+    }
+
+    fn abilities(&self) -> RecogniserAbilities {
+        RecogniserAbilities {
+            partials: true,
+            turns: false,
+        }
+    }
+}
+
+impl FakeEar {
+    async fn tell(&self, event: RecogniserEvent) {
+        let sender = lock(&self.events).clone();
+        if let Some(sender) = sender {
+            let _ = sender.send(event).await;
+        }
+    }
+
+    /// The service breaks off.
+    pub(crate) async fn breaks(&self) {
+        self.tell(RecogniserEvent::Failed(SpeechError::Unreachable))
+            .await;
+    }
+}
+
+/// A voice whose samples are the number of the character that they belong to.
+#[derive(Clone, Default)]
+pub(crate) struct FakeVoice {
+    pub(crate) asked: Arc<Mutex<Vec<SpokenText>>>,
+    pub(crate) stalls: bool,
+    /// It breaks off after so many characters.
+    pub(crate) breaks_after: Option<usize>,
+}
+
+#[async_trait]
+impl TextToSpeech for FakeVoice {
+    async fn open(&self, _: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Synthesiser for FakeVoice {
+    fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
+        lock(&self.asked).push(text.clone());
+        if self.stalls {
+            return stream::pending().boxed();
+        }
+        let chars = text.text.chars().count();
+        let spoken = chars.min(self.breaks_after.unwrap_or(chars));
+        let pieces = (0..spoken).map(|at| {
+            let value = i16::try_from(at + 1).unwrap_or(i16::MAX);
+            Ok(SpeechPiece::Audio(vec![value; PER_CHAR]))
+        });
+        let broken = (spoken < chars).then_some(Err(SpeechError::Unreachable));
+        let pieces: Vec<_> = pieces.chain(broken).collect();
+        stream::once(sleep(VOICE_TAKES))
+            .flat_map(move |()| stream::iter(pieces.clone()))
+            .boxed()
+    }
+}
+
+/// A call that is to be heard.
+pub(crate) struct Stage {
+    pub(crate) persona: Persona,
+    pub(crate) models: FakeModels,
+    pub(crate) ears: Vec<FakeEar>,
+    pub(crate) voices: Vec<FakeVoice>,
+    pub(crate) screens: bool,
+    pub(crate) pronunciation: Pronunciation,
+}
+
+/// A call that is heard.
+pub(crate) struct Phone {
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) control: CallControl,
+    pub(crate) notes: Arc<Notes>,
+    events: mpsc::Sender<AudioEvent>,
+    ear: FakeEar,
+    since: Instant,
+    task: JoinHandle<SessionEnd>,
+}
+
+pub(crate) fn stage() -> Stage {
+    let persona = Persona {
+        endpointing: Duration::ZERO,
+        ..persona()
+    };
+    Stage {
+        persona,
+        models: FakeModels::default().with("main", &FakeModel::says("I see. Go on.")),
+        ears: vec![FakeEar::default()],
+        voices: vec![FakeVoice::default()],
+        screens: false,
+        pronunciation: Pronunciation::default(),
+    }
+}
+
+impl Stage {
+    pub(crate) fn dial(self) -> Phone {
+        let since = Instant::now();
+        let wire = Arc::new(Wire::default());
+        let (events, leg_events) = mpsc::channel(16);
+        let (sender, ticks) = mpsc::channel(TICKS_AHEAD);
+        let (played, leg_played) = mpsc::unbounded_channel();
+        lock(&wire.queue).played = Some(played);
+        tokio::spawn(pump(Arc::clone(&wire), sender));
+        let leg = AudioLeg {
+            events: leg_events,
+            ticks,
+            played: leg_played,
+            playout: Arc::<Wire>::clone(&wire),
+            signalling: Arc::<Wire>::clone(&wire),
+        };
+        let ear = self.ears.last().cloned().unwrap_or_default();
+        let settings = SpokenSettings {
+            hearings: self.ears.into_iter().map(hearing).collect(),
+            voices: self.voices.into_iter().map(voice).collect(),
+            endpointing: Duration::from_millis(700),
+            screens: self.screens,
+            pronunciation: self.pronunciation,
+            detector: Box::new(Loud),
+            recorder: Some(Box::new(Counts(Arc::clone(&wire)))),
+        };
+        let network = Arc::new(Network(Mutex::new(Some(leg))));
+        let session = Session {
+            carrier: Arc::new(SpokenCarrier::new(network, settings)),
+            dial: dial_request(),
+            dial_by: since + Duration::from_secs(10),
+            persona: Arc::new(self.persona),
+            models: Arc::new(self.models),
+            latencies: Latencies::new(),
+            tools: Arc::new(NoTools),
+            knowledge: None,
+            clock: Arc::new(TokioClock::new()),
+        };
+        let notes = Arc::new(Notes::default());
+        let control = CallControl::new();
+        let task = tokio::spawn({
+            let (notes, control) = (Arc::clone(&notes), control.clone());
+            async move { offhook_engine::run(session, &*notes, &control).await }
+        });
+        Phone {
+            wire,
+            control,
+            notes,
+            events,
+            ear,
+            since,
+            task,
+        }
+    }
+}
+
+fn hearing(ear: FakeEar) -> Hearing {
+    Hearing {
+        service: Arc::new(ear),
+        settings: RecogniserSettings {
+            model: "m".to_owned(),
+            language: "en".to_owned(),
+            settings: "{}".into(),
+        },
+    }
+}
+
+fn voice(voice: FakeVoice) -> Voice {
+    Voice {
+        service: Arc::new(voice),
+        settings: VoiceSettings {
+            voice_id: "v".to_owned(),
+            model: "m".to_owned(),
+            language: "en".to_owned(),
+            speed: 1.0,
+            settings: "{}".into(),
+        },
+    }
+}
+
+impl Phone {
+    pub(crate) async fn is(&self, event: AudioEvent) {
+        let sent = self.events.send(event).await;
+        assert!(sent.is_ok(), "the call is over");
+    }
+
+    pub(crate) async fn answer(&self) {
+        self.is(AudioEvent::Ringing).await;
+        self.is(AudioEvent::Answered).await;
+    }
+
+    /// The caller makes a sound of so many milliseconds that is no word.
+    pub(crate) async fn coughs(&self, ms: u64) {
+        self.wire.caller_speaks.store(true, Ordering::Relaxed);
+        sleep(Duration::from_millis(ms)).await;
+        self.wire.caller_speaks.store(false, Ordering::Relaxed);
+    }
+
+    /// The caller says something, 250 ms for each word; it is understood word by word.
+    pub(crate) async fn says(&self, text: &str) {
+        self.wire.caller_speaks.store(true, Ordering::Relaxed);
+        text.clone_into(&mut lock(&self.ear.owes));
+        let words: Vec<&str> = text.split(' ').collect();
+        for said in 1..=words.len() {
+            sleep(Duration::from_millis(250)).await;
+            let partial = words[..said].join(" ");
+            self.ear.tell(RecogniserEvent::Partial(partial)).await;
+        }
+        self.wire.caller_speaks.store(false, Ordering::Relaxed);
+    }
+
+    /// No packet comes any more.
+    pub(crate) fn falls_silent(&self) {
+        self.wire.silent.store(true, Ordering::Relaxed);
+    }
+
+    /// What was sent so far: each character's number, with how many samples it had.
+    pub(crate) fn sent(&self) -> Vec<(i16, usize)> {
+        let mut sent: Vec<(i16, usize)> = Vec::new();
+        for (_, value) in lock(&self.wire.sent).iter() {
+            match sent.last_mut() {
+                Some((last, samples)) if last == value => *samples += 1,
+                _ => sent.push((*value, 1)),
+            }
+        }
+        sent
+    }
+
+    /// When the agent was heard first and last, since the call began.
+    pub(crate) fn sounded(&self) -> (Duration, Duration) {
+        let sent = lock(&self.wire.sent);
+        let at = |it: Option<&(Duration, i16)>| it.map_or(Duration::ZERO, |it| it.0);
+        (at(sent.first()), at(sent.last()))
+    }
+
+    pub(crate) async fn end(self) -> End {
+        let Ok(end) = self.task.await else {
+            panic!("the session panicked")
+        };
+        End {
+            end,
+            took: self.since.elapsed(),
+            script: crate::fakes::script(&lock(&self.notes.turns)),
+            measured: lock(&self.notes.measured).clone(),
+            hung_up: self.wire.hung_up.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) async fn hangs_up(self) -> End {
+        self.is(AudioEvent::Hangup).await;
+        self.end().await
+    }
+}
+
+/// What became of a call.
+pub(crate) struct End {
+    pub(crate) end: SessionEnd,
+    pub(crate) took: Duration,
+    pub(crate) script: Vec<String>,
+    pub(crate) measured: Vec<TurnLatency>,
+    pub(crate) hung_up: usize,
+}
+
+impl End {
+    pub(crate) fn outcome(&self) -> offhook_domain::CallOutcome {
+        match &self.end {
+            SessionEnd::Ended { outcome, .. } => *outcome,
+            SessionEnd::ClaimLost => panic!("the claim was lost"),
+        }
+    }
+}
