@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+
+pub mod codec;
+mod conceal;
+pub mod jitter;
+pub mod playout;
+pub mod ports;
+pub mod pump;
+pub mod resample;
+pub mod rtp;
+pub mod sdp;
+pub mod telephone_event;
+pub mod vad;
+pub mod wav;
+
+use std::time::Duration;
+
+/// Samples per second of every sound here.
+pub const SAMPLE_RATE: u32 = 8_000;
+
+/// Samples of a frame.
+pub const FRAME_SAMPLES: usize = 160;
+
+/// The time that a frame takes.
+pub const FRAME_TIME: Duration = Duration::from_millis(20);
+
+/// 20 ms of sound: mono, linear, 16 bit.
+pub type Frame = [i16; FRAME_SAMPLES];
+
+/// 20 ms of silence.
+pub const SILENCE: Frame = [0; FRAME_SAMPLES];

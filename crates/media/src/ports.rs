@@ -1,0 +1,183 @@
+//! The UDP ports of calls: even ones of a range, given back when their call ends.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::UdpSocket;
+
+/// Expedited forwarding (RFC 3246), in the place of the old type of service.
+const EXPEDITED: u32 = 46 << 2;
+
+/// A range of ports. Calls take its even ones (RFC 3550, §11); the odd one behind each stays free for RTCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortRange {
+    first: u16,
+    last: u16,
+}
+
+/// A range that has no port for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the range of ports {first}-{last} has no even port above 1023: name one such as 40000-40999"
+)]
+pub struct NoEvenPort {
+    first: u16,
+    last: u16,
+}
+
+impl PortRange {
+    /// The ports from `first` to `last`.
+    ///
+    /// # Errors
+    /// [`NoEvenPort`] if none of them can be used.
+    pub fn new(first: u16, last: u16) -> Result<Self, NoEvenPort> {
+        let range = Self { first, last };
+        if first < 1_024 || range.count() == 0 {
+            return Err(NoEvenPort { first, last });
+        }
+        Ok(range)
+    }
+
+    /// How many calls it has ports for.
+    #[must_use]
+    pub fn count(self) -> u16 {
+        let first_even = u32::from(self.first).next_multiple_of(2);
+        let ports = (u32::from(self.last) + 1).saturating_sub(first_even);
+        ports.div_ceil(2) as u16
+    }
+
+    /// The even port at a place, counted from 0 and round again.
+    fn port(self, place: u16) -> u16 {
+        self.first.next_multiple_of(2) + 2 * (place % self.count())
+    }
+}
+
+/// The ports of a range that are free.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    range: PortRange,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: HashSet<u16>,
+    /// The place to look at next, so that a port rests before it is used again: the other side of its last call may not
+    /// have noticed the end yet.
+    next: u16,
+}
+
+/// No socket for a call.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// All are in use, by calls or by other programs.
+    #[error("all {0} even ports of the RTP range are in use: widen it")]
+    NoneFree(u16),
+    /// The address is none of this machine's, or sockets cannot be opened at all.
+    #[error("no UDP socket can be opened on {address}: {error}")]
+    Socket {
+        /// The address that was bound to.
+        address: IpAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl Ports {
+    /// All ports of a range.
+    #[must_use]
+    pub fn new(range: PortRange) -> Self {
+        Self {
+            range,
+            state: Arc::default(),
+        }
+    }
+
+    /// Opens a socket on a free port.
+    ///
+    /// # Errors
+    /// [`PortError`]: nothing is free, or the address is not usable.
+    pub async fn open(&self, address: IpAddr) -> Result<CallSocket, PortError> {
+        for _ in 0..self.range.count() {
+            let Some(lease) = self.lease() else {
+                continue;
+            };
+            match UdpSocket::bind(SocketAddr::new(address, lease.port)).await {
+                Ok(socket) => return Ok(CallSocket { socket, lease }),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(PortError::Socket { address, error }),
+            }
+        }
+        Err(PortError::NoneFree(self.range.count()))
+    }
+
+    /// How many ports are in use by calls.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .taken
+            .len()
+    }
+
+    /// Takes the next port, unless a call has it.
+    fn lease(&self) -> Option<Lease> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = self.range.port(state.next);
+        state.next = (state.next + 1) % self.range.count();
+        state.taken.insert(port).then(|| Lease {
+            port,
+            state: self.state.clone(),
+        })
+    }
+}
+
+/// A call's socket. Dropping it gives the port back.
+#[derive(Debug)]
+pub struct CallSocket {
+    socket: UdpSocket,
+    lease: Lease,
+}
+
+impl CallSocket {
+    /// Its port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.lease.port
+    }
+
+    /// The socket for a pump, which gives the port back behind it.
+    pub(crate) fn into_parts(self) -> io::Result<(std::net::UdpSocket, Lease)> {
+        Ok((plain(self.socket)?, self.lease))
+    }
+}
+
+/// A port that is taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .taken
+            .remove(&self.port);
+    }
+}
+
+/// The socket without a reactor: it is looked at once in a tick, and no packet wakes anybody.
+fn plain(socket: UdpSocket) -> io::Result<std::net::UdpSocket> {
+    // A mark that routers may heed; a system that does not let it be set carries the call without.
+    let _ = match socket.local_addr()? {
+        SocketAddr::V4(_) => socket.set_tos_v4(EXPEDITED),
+        SocketAddr::V6(_) => Ok(()),
+    };
+    socket.into_std()
+}

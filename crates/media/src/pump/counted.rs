@@ -1,0 +1,87 @@
+//! What a pump counts.
+
+use std::time::Duration;
+
+use crate::jitter::Counts;
+
+/// Upper bounds of how late a tick was, in microseconds; what is later falls into one place more.
+pub const LATENESS_US: [u64; 16] = [
+    250, 500, 750, 1_000, 1_250, 1_500, 2_000, 2_500, 3_000, 4_000, 5_000, 7_500, 10_000, 15_000,
+    20_000, 50_000,
+];
+
+/// How late ticks were against their deadlines: the pacer's own fault, or that of a busy machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Ticks for each bound of [`LATENESS_US`], and those that were later.
+    pub ticks: [u64; LATENESS_US.len() + 1],
+    /// The latest of all.
+    pub most: Duration,
+    /// All of it together.
+    pub sum: Duration,
+}
+
+impl Lateness {
+    pub(super) fn add(&mut self, late: Duration) {
+        let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        self.ticks[LATENESS_US.partition_point(|&bound| bound < micros)] += 1;
+        self.most = self.most.max(late);
+        self.sum += late;
+    }
+
+    /// Adds what another pump counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (ours, theirs) in self.ticks.iter_mut().zip(other.ticks) {
+            *ours += theirs;
+        }
+        self.most = self.most.max(other.most);
+        self.sum += other.sum;
+    }
+
+    /// A bound that this share of the ticks kept (0.99: the 99th percentile), or the latest of all where no bound was
+    /// kept; zero without ticks.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Duration {
+        let all: u64 = self.ticks.iter().sum();
+        let wanted = (all as f64 * share).ceil() as u64;
+        let mut seen = 0;
+        for (ticks, bound) in self.ticks.iter().zip(LATENESS_US) {
+            seen += ticks;
+            if seen >= wanted {
+                return Duration::from_micros(bound).min(self.most);
+            }
+        }
+        self.most
+    }
+}
+
+/// All that a pump counted since it started. Everything only grows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Ticks that went by.
+    pub ticks: u64,
+    /// How late they were.
+    pub lateness: Lateness,
+    /// Ticks that were left out because the machine had been away for longer than a tenth of a second.
+    pub skipped: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that the system did not take.
+    pub unsent: u64,
+    /// Datagrams from another address than the call's.
+    pub unknown_source: u64,
+    /// Datagrams that are no RTP, or whose payload has a size that none can have.
+    pub malformed: u64,
+    /// Packets of a payload type that was not negotiated.
+    pub unknown_payload: u64,
+    /// Control packets, which are not read.
+    pub rtcp: u64,
+    /// Ticks that found no room at the consumer's.
+    pub overflowed: u64,
+    /// Keys that came faster than anybody presses them.
+    pub keys_dropped: u64,
+    /// Frames in which a segment's sound came too late to be sent in time.
+    pub playout_underruns: u64,
+    /// What became of the sound that came in.
+    pub incoming: Counts,
+}

@@ -1,0 +1,97 @@
+//! A queue of ticks between a pump and its consumer. The pump never waits: when it is full the oldest tick is dropped.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+
+use super::{Outlet, Tick};
+
+/// The pump's end.
+#[derive(Debug)]
+pub struct QueueOutlet {
+    shared: Arc<Shared>,
+    keys: mpsc::UnboundedSender<char>,
+}
+
+/// The consumer's end.
+#[derive(Debug)]
+pub struct Ticks {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ticks: Mutex<VecDeque<Tick>>,
+    capacity: usize,
+    came: Notify,
+    closed: AtomicBool,
+}
+
+/// A queue of at most `capacity` ticks, and the keys that the caller presses: one in each tick at most.
+#[must_use]
+pub fn queue(capacity: usize) -> (QueueOutlet, Ticks, mpsc::UnboundedReceiver<char>) {
+    let shared = Arc::new(Shared {
+        ticks: Mutex::new(VecDeque::with_capacity(capacity)),
+        capacity: capacity.max(1),
+        came: Notify::new(),
+        closed: AtomicBool::new(false),
+    });
+    let (keys, pressed) = mpsc::unbounded_channel();
+    let outlet = QueueOutlet {
+        shared: shared.clone(),
+        keys,
+    };
+    (outlet, Ticks { shared }, pressed)
+}
+
+impl Outlet for QueueOutlet {
+    fn tick(&mut self, tick: Tick) -> bool {
+        let mut ticks = self
+            .shared
+            .ticks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let full = ticks.len() >= self.shared.capacity;
+        if full {
+            ticks.pop_front();
+        }
+        ticks.push_back(tick);
+        drop(ticks);
+        self.shared.came.notify_one();
+        !full
+    }
+
+    fn key(&mut self, key: char) {
+        // Who no longer listens is not told.
+        let _ = self.keys.send(key);
+    }
+}
+
+impl Drop for QueueOutlet {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::Release);
+        self.shared.came.notify_one();
+    }
+}
+
+impl Ticks {
+    /// The oldest tick that was not taken yet, or `None` once the pump has stopped and all were taken. It can be
+    /// cancelled without losing one.
+    pub async fn next(&mut self) -> Option<Tick> {
+        loop {
+            let closed = self.shared.closed.load(Ordering::Acquire);
+            let tick = self
+                .shared
+                .ticks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
+            if tick.is_some() || closed {
+                return tick;
+            }
+            self.shared.came.notified().await;
+        }
+    }
+}

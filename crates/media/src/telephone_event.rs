@@ -1,0 +1,302 @@
+//! Keys as telephone-events (RFC 4733): `0`–`9`, `*`, `#` and `A`–`D`.
+//!
+//! An event lasts for several packets, all with the timestamp of its beginning, and its end is sent three times, so that
+//! a lost packet loses no key.
+
+use crate::FRAME_SAMPLES;
+use crate::rtp::Timestamp;
+
+/// The keys, at the places of their event codes (RFC 4733, table 3).
+const KEYS: &[u8; 16] = b"0123456789*#ABCD";
+
+/// The payload of a packet: an event as far as it has lasted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Which event; 0 to 15 are keys.
+    pub code: u8,
+    /// Whether it is over.
+    pub end: bool,
+    /// The tone's power below 0 dBm0, in dB, from 0 to 63.
+    pub volume: u8,
+    /// Samples since its beginning.
+    pub duration: u16,
+}
+
+impl Report {
+    /// Reads a payload; `None` if it is too short. Further reports in it are passed over.
+    #[must_use]
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let &[code, flags, high, low, ..] = payload else {
+            return None;
+        };
+        Some(Self {
+            code,
+            end: flags & 0x80 != 0,
+            volume: flags & 0x3F,
+            duration: u16::from_be_bytes([high, low]),
+        })
+    }
+
+    /// The payload that says this.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 4] {
+        let [high, low] = self.duration.to_be_bytes();
+        [
+            self.code,
+            ((self.end as u8) << 7) | (self.volume & 0x3F),
+            high,
+            low,
+        ]
+    }
+}
+
+/// The key of an event, if it is one.
+#[must_use]
+pub fn key(code: u8) -> Option<char> {
+    KEYS.get(usize::from(code)).map(|&key| char::from(key))
+}
+
+/// The event of a key; letters in either case.
+#[must_use]
+pub fn code(key: char) -> Option<u8> {
+    let key = u8::try_from(key).ok()?.to_ascii_uppercase();
+    let place = KEYS.iter().position(|&known| known == key)?;
+    u8::try_from(place).ok()
+}
+
+/// Ticks without a report after which an event is over though its end was not seen: 100 ms.
+const QUIET_TICKS: u32 = 5;
+
+/// How much older than the newest event a packet is taken for a straggler: 2 s. What is older still is of a stream that
+/// counts anew.
+const REORDERED: i32 = 16_000;
+
+/// Reads the other side's events and reports each key once, at its end.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    last: Option<Seen>,
+}
+
+/// The newest event.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    ssrc: u32,
+    code: u8,
+    start: Timestamp,
+    duration: u16,
+    /// Still pressed.
+    on: bool,
+    quiet: u32,
+}
+
+impl Inbox {
+    /// Takes a packet. The keys that are over with it come in order: one that was still pressed and whose end was lost,
+    /// and this one if this is its end. What was seen before, and what is older than the newest event, changes nothing.
+    pub fn take(
+        &mut self,
+        ssrc: u32,
+        timestamp: Timestamp,
+        marker: bool,
+        report: Report,
+    ) -> [Option<char>; 2] {
+        let mut over = [None, None];
+        match self.last.as_mut().filter(|seen| seen.ssrc == ssrc) {
+            Some(seen) if seen.continues(timestamp, marker, report) => {
+                seen.start = timestamp;
+                seen.duration = report.duration;
+                seen.quiet = 0;
+            }
+            Some(seen) if seen.repeats(timestamp, marker, report) => return over,
+            Some(seen) if (-REORDERED..0).contains(&timestamp.since(seen.start)) => return over,
+            Some(seen) if timestamp == seen.start => {
+                if !seen.on || seen.code != report.code {
+                    return over;
+                }
+                seen.duration = seen.duration.max(report.duration);
+                seen.quiet = 0;
+            }
+            _ => {
+                over[0] = self.release();
+                self.last = Some(Seen {
+                    ssrc,
+                    code: report.code,
+                    start: timestamp,
+                    duration: report.duration,
+                    on: true,
+                    quiet: 0,
+                });
+            }
+        }
+        if report.end {
+            over[1] = self.release();
+        }
+        over
+    }
+
+    /// Lets 20 ms pass; the key whose end must have been lost.
+    pub fn tick(&mut self) -> Option<char> {
+        let seen = self.last.as_mut().filter(|seen| seen.on)?;
+        seen.quiet += 1;
+        if seen.quiet < QUIET_TICKS {
+            return None;
+        }
+        self.release()
+    }
+
+    /// Whether an event goes on: what is heard now is a tone.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.last.is_some_and(|seen| seen.on)
+    }
+
+    fn release(&mut self) -> Option<char> {
+        let seen = self.last.as_mut().filter(|seen| seen.on)?;
+        seen.on = false;
+        key(seen.code)
+    }
+}
+
+impl Seen {
+    /// Whether a packet with a later timestamp is still of this event. An event of more than 2¹⁶ samples goes on under a
+    /// new timestamp (RFC 4733, §2.5.1.3), and some gateways wrongly give every packet of an event its own.
+    fn continues(&self, timestamp: Timestamp, marker: bool, report: Report) -> bool {
+        const NEARLY_FULL: u16 = u16::MAX - 8 * FRAME_SAMPLES as u16;
+        let since = timestamp.since(self.start);
+        let long = self.duration >= NEARLY_FULL && since > i32::from(NEARLY_FULL);
+        let restamped =
+            report.duration > self.duration && (1..=i32::from(report.duration)).contains(&since);
+        self.on && !marker && self.code == report.code && (long || restamped)
+    }
+
+    /// Whether a packet with a later timestamp is the end once more, from such a gateway.
+    fn repeats(&self, timestamp: Timestamp, marker: bool, report: Report) -> bool {
+        const REPEATED_WITHIN: i32 = 4 * FRAME_SAMPLES as i32;
+        let repeated = report.end && report.code == self.code && report.duration == self.duration;
+        !self.on
+            && !marker
+            && repeated
+            && (1..=REPEATED_WITHIN).contains(&timestamp.since(self.start))
+    }
+}
+
+/// Frames that a key sounds for: 100 ms.
+const TONE_FRAMES: u32 = 5;
+
+/// Times that its end is sent.
+const END_FRAMES: u32 = 3;
+
+/// Frames of silence after it: 100 ms from the tone's end, with the packets that repeat the end.
+const GAP_FRAMES: u32 = 3;
+
+/// Frames of a pause, written `w`: half a second.
+const PAUSE_FRAMES: u32 = 25;
+
+/// The power of our tones: 10 dB below 0 dBm0, as most phones send.
+const VOLUME: u8 = 10;
+
+/// Sends keys, one after the other.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    waiting: std::collections::VecDeque<Step>,
+    now: Option<(Step, u32, Timestamp)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Key(u8),
+    Pause,
+}
+
+/// What a frame's packet carries instead of sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outgoing {
+    /// A report. `first` sets the packet's marker; the timestamp is that of the event's beginning.
+    Report {
+        /// Whether it is the event's first packet.
+        first: bool,
+        /// The event's beginning.
+        timestamp: Timestamp,
+        /// The payload.
+        report: Report,
+    },
+    /// Silence between two keys, or after the last.
+    Silence,
+}
+
+/// A character that is no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`digits` may hold 0-9, *, #, A-D, and w for a pause of half a second; the character at {at} is none of these"
+)]
+pub struct NoKey {
+    /// Its place among the characters, from 0.
+    pub at: usize,
+}
+
+impl Outbox {
+    /// Adds keys, with `w` for half a second's pause.
+    ///
+    /// # Errors
+    /// [`NoKey`]; nothing is added then.
+    pub fn push(&mut self, keys: &str) -> Result<(), NoKey> {
+        let steps: Vec<Step> = keys
+            .chars()
+            .enumerate()
+            .map(|(at, character)| match character {
+                'w' | 'W' => Ok(Step::Pause),
+                _ => code(character).map(Step::Key).ok_or(NoKey { at }),
+            })
+            .collect::<Result<_, _>>()?;
+        self.waiting.extend(steps);
+        Ok(())
+    }
+
+    /// Adds what waits in another.
+    pub fn append(&mut self, other: &mut Self) {
+        self.waiting.append(&mut other.waiting);
+    }
+
+    /// What goes out in the frame that begins at `timestamp`; `None` when all was sent and sound may go out.
+    pub fn next(&mut self, timestamp: Timestamp) -> Option<Outgoing> {
+        let (step, frame, start) = match self.now.take() {
+            Some((step, frame, start)) if frame < step.frames() => (step, frame, start),
+            _ => (self.waiting.pop_front()?, 0, timestamp),
+        };
+        self.now = Some((step, frame + 1, start));
+        let Step::Key(code) = step else {
+            return Some(Outgoing::Silence);
+        };
+        if frame >= TONE_FRAMES + END_FRAMES - 1 {
+            return Some(Outgoing::Silence);
+        }
+        let sounded = (frame + 1).min(TONE_FRAMES);
+        Some(Outgoing::Report {
+            first: frame == 0,
+            timestamp: start,
+            report: Report {
+                code,
+                end: sounded == TONE_FRAMES,
+                volume: VOLUME,
+                duration: (sounded * FRAME_SAMPLES as u32) as u16,
+            },
+        })
+    }
+
+    /// Whether nothing is left to be sent.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.waiting.is_empty()
+            && self
+                .now
+                .is_none_or(|(step, frame, _)| frame >= step.frames())
+    }
+}
+
+impl Step {
+    const fn frames(self) -> u32 {
+        match self {
+            Self::Key(_) => TONE_FRAMES + END_FRAMES - 1 + GAP_FRAMES,
+            Self::Pause => PAUSE_FRAMES,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Whether the caller speaks: a small neural net says of each frame how likely it is, and a debouncer makes starts and
+//! stops of it.
+//!
+//! The net takes ringback and the edges of tones for speech at times. So it is asked once the call was answered, and not
+//! while a key is pressed.
+
+use std::time::Duration;
+
+use earshot::Detector;
+
+use crate::resample::Resampler;
+use crate::{FRAME_TIME, Frame};
+
+/// The rate that the net was trained on, and the samples that it takes at once.
+const NET_RATE: u32 = 16_000;
+const NET_SAMPLES: usize = 256;
+
+/// Tells speech from other sound.
+pub struct Likelihood {
+    net: Box<Detector>,
+    upsampler: Option<Resampler>,
+    wide: Vec<i16>,
+}
+
+impl std::fmt::Debug for Likelihood {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Likelihood").finish_non_exhaustive()
+    }
+}
+
+impl Default for Likelihood {
+    fn default() -> Self {
+        Self {
+            net: Detector::default_boxed(),
+            upsampler: Resampler::new(crate::SAMPLE_RATE, NET_RATE).ok(),
+            wide: Vec::with_capacity(2 * NET_SAMPLES),
+        }
+    }
+}
+
+impl Likelihood {
+    /// How likely the caller speaks in this frame, from 0 to 1. Frames come in order.
+    pub fn of(&mut self, frame: &Frame) -> f32 {
+        if let Some(upsampler) = &mut self.upsampler {
+            upsampler.push(frame, &mut self.wide);
+        }
+        let mut likelihood: f32 = 0.0;
+        let mut windows = self.wide.chunks_exact(NET_SAMPLES);
+        for window in &mut windows {
+            likelihood = likelihood.max(self.net.predict_i16(window));
+        }
+        let rest = windows.remainder().len();
+        self.wide.drain(..self.wide.len() - rest);
+        likelihood
+    }
+}
+
+/// When speech begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// From this likelihood on a frame is speech.
+    pub threshold: f32,
+    /// Speech of this length is a start.
+    pub start: Duration,
+    /// Silence of this length is a stop.
+    pub stop: Duration,
+}
+
+impl Default for Settings {
+    /// 0.5, 120 ms and 200 ms.
+    fn default() -> Self {
+        Self {
+            threshold: 0.5,
+            start: Duration::from_millis(120),
+            stop: Duration::from_millis(200),
+        }
+    }
+}
+
+/// A start or a stop. Frames are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Speech began with this frame.
+    Started {
+        /// The first frame of speech, some frames before the one with which it was noticed.
+        frame: u64,
+    },
+    /// Speech ended before this frame.
+    Stopped {
+        /// The first frame of silence, some frames before the one with which it was noticed.
+        frame: u64,
+    },
+}
+
+/// Starts and stops from frames that are speech or not.
+#[derive(Debug, Clone)]
+pub struct Debouncer {
+    start: u64,
+    stop: u64,
+    frame: u64,
+    speaking: bool,
+    /// Frames of speech against frames of silence since `since`, while silent.
+    balance: u64,
+    /// The first frame of what may become a start.
+    since: u64,
+    /// The frame behind the last one of speech.
+    until: u64,
+}
+
+impl Debouncer {
+    /// Times are rounded up to frames, one at least.
+    #[must_use]
+    pub fn new(start: Duration, stop: Duration) -> Self {
+        let frames =
+            |time: Duration| (time.as_millis().div_ceil(FRAME_TIME.as_millis()) as u64).max(1);
+        Self {
+            start: frames(start),
+            stop: frames(stop),
+            frame: 0,
+            speaking: false,
+            balance: 0,
+            since: 0,
+            until: 0,
+        }
+    }
+
+    /// Takes the next frame. Until a start a frame of silence undoes one of speech, so that clicks make none.
+    pub fn step(&mut self, speech: bool) -> Option<Change> {
+        let frame = self.frame;
+        self.frame += 1;
+        if speech {
+            self.until = self.frame;
+        }
+        if self.speaking {
+            if self.frame - self.until < self.stop {
+                return None;
+            }
+            self.speaking = false;
+            self.balance = 0;
+            return Some(Change::Stopped { frame: self.until });
+        }
+        if !speech {
+            self.balance = self.balance.saturating_sub(1);
+            return None;
+        }
+        if self.balance == 0 {
+            self.since = frame;
+        }
+        self.balance += 1;
+        if self.balance < self.start {
+            return None;
+        }
+        self.speaking = true;
+        Some(Change::Started { frame: self.since })
+    }
+
+    /// Takes a frame of which nothing can be told, such as a tone: a start that was coming is forgotten.
+    pub fn mask(&mut self) -> Option<Change> {
+        self.balance = 0;
+        self.step(false)
+    }
+
+    /// Whether speech goes on.
+    #[must_use]
+    pub const fn is_speaking(&self) -> bool {
+        self.speaking
+    }
+}
+
+/// Both together.
+#[derive(Debug)]
+pub struct Vad {
+    likelihood: Likelihood,
+    threshold: f32,
+    debouncer: Debouncer,
+}
+
+impl Vad {
+    /// A detector at its beginning.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            likelihood: Likelihood::default(),
+            threshold: settings.threshold,
+            debouncer: Debouncer::new(settings.start, settings.stop),
+        }
+    }
+
+    /// Takes the next frame; `masked` while a key is pressed.
+    pub fn step(&mut self, frame: &Frame, masked: bool) -> Option<Change> {
+        let likelihood = self.likelihood.of(frame);
+        if masked {
+            return self.debouncer.mask();
+        }
+        self.debouncer.step(likelihood >= self.threshold)
+    }
+
+    /// Whether the caller speaks.
+    #[must_use]
+    pub const fn is_speaking(&self) -> bool {
+        self.debouncer.is_speaking()
+    }
+}

@@ -1,0 +1,153 @@
+//! Recordings: WAV, 16 bit, 8 kHz, the caller on the left and the agent on the right.
+//!
+//! The header says how long the sound is, and a recording that is cut off by a crash has it wrong; [`repair`] makes it
+//! right from the length of the file.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE};
+
+/// Bytes before the first sample.
+const HEADER_LEN: u64 = 44;
+
+/// Bytes of a sample of both sides.
+const PAIR_LEN: u64 = 4;
+
+/// The most sound that the header's 32 bits can tell: 37 hours.
+const MOST_DATA: u64 = (u32::MAX as u64 - HEADER_LEN) / PAIR_LEN * PAIR_LEN;
+
+/// Frames after which the header is brought up to date: 1 s.
+const FRAMES_PER_HEADER: u32 = 50;
+
+/// A recording that is being written. What it writes to should be buffered: each second it seeks to the header and back.
+#[derive(Debug)]
+pub struct Recording<W: Write + Seek> {
+    to: W,
+    data: u64,
+    frames: u32,
+}
+
+impl<W: Write + Seek> Recording<W> {
+    /// Begins a recording at the beginning of `to`.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn new(mut to: W) -> io::Result<Self> {
+        to.seek(SeekFrom::Start(0))?;
+        to.write_all(&header(0))?;
+        Ok(Self {
+            to,
+            data: 0,
+            frames: 0,
+        })
+    }
+
+    /// Adds 20 ms of both sides. What is beyond 37 hours is left out.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn add(&mut self, caller: &Frame, agent: &Frame) -> io::Result<()> {
+        let mut bytes = [0; FRAME_SAMPLES * PAIR_LEN as usize];
+        if self.data + bytes.len() as u64 > MOST_DATA {
+            return Ok(());
+        }
+        for (pair, (left, right)) in bytes.chunks_exact_mut(4).zip(caller.iter().zip(agent)) {
+            pair[..2].copy_from_slice(&left.to_le_bytes());
+            pair[2..].copy_from_slice(&right.to_le_bytes());
+        }
+        self.to.write_all(&bytes)?;
+        self.data += bytes.len() as u64;
+        self.frames += 1;
+        if self.frames.is_multiple_of(FRAMES_PER_HEADER) {
+            self.write_header()?;
+        }
+        Ok(())
+    }
+
+    /// Milliseconds so far.
+    #[must_use]
+    pub const fn duration_ms(&self) -> u64 {
+        self.data / PAIR_LEN * 1_000 / SAMPLE_RATE as u64
+    }
+
+    /// Ends the recording and gives back what it was written to.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_header()?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+
+    fn write_header(&mut self) -> io::Result<()> {
+        self.to.seek(SeekFrom::Start(0))?;
+        self.to.write_all(&header(self.data))?;
+        self.to.seek(SeekFrom::Start(HEADER_LEN + self.data))?;
+        Ok(())
+    }
+}
+
+/// Why a file is not repaired.
+#[derive(Debug, thiserror::Error)]
+pub enum RepairError {
+    /// It does not begin as our recordings do.
+    #[error("the file is no recording: it does not begin with the header of one")]
+    NoRecording,
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Makes the header of a recording that was cut off tell what is there, and returns the milliseconds of it. A sample of
+/// which a part is missing at the end is left to those who read: they pass it over.
+///
+/// # Errors
+/// [`RepairError`]; the file is as it was.
+pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut found = [0; HEADER_LEN as usize];
+    if length < HEADER_LEN {
+        return Err(RepairError::NoRecording);
+    }
+    file.read_exact(&mut found)?;
+    let data = ((length - HEADER_LEN) / PAIR_LEN * PAIR_LEN).min(MOST_DATA);
+    let right = header(data);
+    // All but the two lengths.
+    let same = |range: std::ops::Range<usize>| found[range.clone()] == right[range];
+    if !(same(0..4) && same(8..40)) {
+        return Err(RepairError::NoRecording);
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&right)?;
+    file.flush()?;
+    Ok(data / PAIR_LEN * 1_000 / u64::from(SAMPLE_RATE))
+}
+
+fn header(data: u64) -> [u8; HEADER_LEN as usize] {
+    let data = data.min(MOST_DATA) as u32;
+    let mut header = [0; HEADER_LEN as usize];
+    let fields: [&[u8]; 13] = [
+        b"RIFF",
+        &(data + HEADER_LEN as u32 - 8).to_le_bytes(),
+        b"WAVE",
+        b"fmt ",
+        &16u32.to_le_bytes(),
+        // PCM, two channels.
+        &1u16.to_le_bytes(),
+        &2u16.to_le_bytes(),
+        &SAMPLE_RATE.to_le_bytes(),
+        &(SAMPLE_RATE * PAIR_LEN as u32).to_le_bytes(),
+        &(PAIR_LEN as u16).to_le_bytes(),
+        &16u16.to_le_bytes(),
+        b"data",
+        &data.to_le_bytes(),
+    ];
+    let mut at = 0;
+    for field in fields {
+        header[at..at + field.len()].copy_from_slice(field);
+        at += field.len();
+    }
+    header
+}

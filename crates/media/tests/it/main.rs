@@ -1,0 +1,17 @@
+//! Media as its users see it.
+#![expect(
+    clippy::expect_used,
+    reason = "helpers of tests; clippy knows only the test functions themselves"
+)]
+
+mod codec;
+mod jitter;
+mod playout;
+mod ports;
+mod pump;
+mod resample;
+mod rtp;
+mod sdp;
+mod telephone_event;
+mod vad;
+mod wav;
