@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -21,6 +21,10 @@ use crate::wait::must;
 const BUCKET: &str = "files";
 const KEY_ID: &str = "AKIDTEST";
 const KEY: &str = "a secret of the test's own";
+
+/// What S3 says of a bucket that is not there.
+const NO_SUCH_BUCKET: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>NoSuchBucket</Code>\
+    <Message>The specified bucket does not exist</Message></Error>";
 
 const UP: u8 = 0;
 const DOWN: u8 = 1;
@@ -54,7 +58,8 @@ impl ObjectServer {
         let listener = must("a port", TcpListener::bind("127.0.0.1:0").await);
         let address = must("its address", listener.local_addr());
         let mode = Arc::new(AtomicU8::new(UP));
-        tokio::spawn(serve(listener, service, mode.clone()));
+        let buckets: Arc<Path> = directory.path().into();
+        tokio::spawn(serve(listener, service, buckets, mode.clone()));
         Self {
             address,
             mode,
@@ -70,6 +75,12 @@ impl ObjectServer {
             .set("storage.s3.endpoint", format!("http://{}", self.address))
             .set("storage.s3.access_key_id", KEY_ID)
             .set("storage.s3.secret_access_key", KEY)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Answers again.
@@ -111,12 +122,18 @@ fn gather(folder: &Path, root: &Path, keys: &mut Vec<String>) {
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, mode: Arc<AtomicU8>) {
+async fn serve(
+    listener: TcpListener,
+    service: S3Service,
+    buckets: Arc<Path>,
+    mode: Arc<AtomicU8>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (service, mode) = (service.clone(), mode.clone());
+        let (service, buckets, mode) = (service.clone(), buckets.clone(), mode.clone());
         let answer = service_fn(move |request: Request<Incoming>| {
-            let (service, mode) = (service.clone(), mode.load(Ordering::SeqCst));
-            async move { answer(&service, mode, request).await }
+            let (service, buckets) = (service.clone(), buckets.clone());
+            let mode = mode.load(Ordering::SeqCst);
+            async move { answer(&service, &buckets, mode, request).await }
         });
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
     }
@@ -124,12 +141,19 @@ async fn serve(listener: TcpListener, service: S3Service, mode: Arc<AtomicU8>) {
 
 async fn answer(
     service: &S3Service,
+    buckets: &Path,
     mode: u8,
     request: Request<Incoming>,
 ) -> Result<Response<s3s::Body>, Failure> {
+    // The library makes a bucket when it is first written to, which no store does.
+    let bucket = request.uri().path().split('/').nth(1).unwrap_or_default();
+    let is_missing = !buckets.join(bucket).is_dir();
     match mode {
         DOWN => Err("the store is down".into()),
         SILENT => std::future::pending().await,
+        _ if is_missing => Ok(Response::builder()
+            .status(StatusCode::NOT_FOUND)
+            .body(s3s::Body::from(NO_SUCH_BUCKET.to_owned()))?),
         _ => service
             .call(request.map(s3s::Body::from))
             .await

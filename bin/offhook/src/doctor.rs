@@ -6,14 +6,23 @@ mod call;
 mod database;
 mod egress;
 mod network;
+mod objects;
+mod redis;
 mod service;
+
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 pub(crate) use service::{ask, here};
 
-use crate::output;
 use crate::settings::{Flags, Settings};
+use crate::{output, parts};
+
+const CONFIGURATION: &str = "configuration";
+
+/// A clock that is off by more shows customers times that make no sense.
+const SKEW_AT_MOST: Duration = Duration::from_secs(2);
 
 /// `offhook doctor`'s flags.
 #[derive(Debug, Args)]
@@ -106,7 +115,7 @@ pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
     }
     let findings = match Settings::load(flags) {
         Ok(settings) => look(settings, &args).await,
-        Err(error) => vec![Finding::failed("configuration", error.to_string())],
+        Err(error) => vec![Finding::failed(CONFIGURATION, error.to_string())],
     };
     let values: Vec<Value> = findings.iter().map(Finding::json).collect();
     let lines: Vec<String> = findings.iter().map(Finding::words).collect();
@@ -120,15 +129,26 @@ pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
 }
 
 async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
-    let mut findings = vec![match settings.check_serving() {
-        Ok(()) => Finding::good("configuration", "every setting is known and may be so"),
-        Err(error) => Finding::failed("configuration", error.to_string()),
-    }];
-    findings.extend(service::look(&settings).await);
+    let mut configuration = match settings.check_serving() {
+        Ok(()) => Finding::good(CONFIGURATION, "every setting is known and may be so"),
+        Err(error) => Finding::failed(CONFIGURATION, error.to_string()),
+    };
+    let mut findings = Vec::from_iter(service::look(&settings).await);
+    let objects = objects::look(&settings).await;
     match database::open(&settings).await {
-        Ok(services) => {
-            findings.extend(database::look(&services).await);
-            findings.extend(books::look(&services).await);
+        Ok(store) => {
+            findings.extend(database::look(&store).await);
+            match parts::services(&settings, store, parts::new_node()).await {
+                Ok(services) => findings.extend(books::look(&services).await),
+                Err(error) => {
+                    // The store of files is a part of the service, and has been told of.
+                    if objects.state != State::Failed {
+                        configuration = Finding::failed(CONFIGURATION, format!("{error:#}"));
+                    }
+                    let away = "the service cannot be put together with these settings";
+                    findings.push(Finding::skipped("ledger", away));
+                }
+            }
         }
         Err(finding) => {
             findings.push(finding);
@@ -137,8 +157,11 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
             findings.push(Finding::skipped("ledger", away));
         }
     }
+    findings.push(redis::look(&settings).await);
+    findings.push(objects);
     findings.push(network::carrier(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);
     findings.push(call::look().await);
+    findings.insert(0, configuration);
     findings
 }

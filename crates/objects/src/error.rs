@@ -8,33 +8,54 @@ use std::time::Duration;
 #[error("the object store: {reason}")]
 pub struct ObjectError {
     reason: String,
-    is_absent: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Absent,
+    Refused,
+    Other,
 }
 
 impl ObjectError {
     pub(crate) fn of(error: impl Error) -> Self {
         Self {
             reason: chain(&error),
-            is_absent: false,
+            kind: Kind::Other,
         }
     }
 
     pub(crate) fn late(limit: Duration) -> Self {
         Self {
             reason: format!("no answer within {} s", limit.as_secs()),
-            is_absent: false,
+            kind: Kind::Other,
         }
     }
 
-    pub(crate) const fn is_absent(&self) -> bool {
-        self.is_absent
+    /// Whether there is no such object; when one is written, no such bucket.
+    #[must_use]
+    pub const fn is_absent(&self) -> bool {
+        matches!(self.kind, Kind::Absent)
+    }
+
+    /// Whether the store does not know the credentials, or does not let them do this.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        matches!(self.kind, Kind::Refused)
     }
 }
 
 impl From<object_store::Error> for ObjectError {
     fn from(error: object_store::Error) -> Self {
+        let kind = match &error {
+            object_store::Error::NotFound { .. } => Kind::Absent,
+            object_store::Error::PermissionDenied { .. }
+            | object_store::Error::Unauthenticated { .. } => Kind::Refused,
+            _ => Kind::Other,
+        };
         Self {
-            is_absent: matches!(error, object_store::Error::NotFound { .. }),
+            kind,
             ..Self::of(error)
         }
     }

@@ -15,7 +15,7 @@ pub use key::{IPV6_PREFIX_BITS, Key, Space};
 pub use limiter::{Limiter, Timed, Unavailable};
 pub use memory::{BucketAndWindow, EXACT_KEYS, MemoryStore};
 #[cfg(feature = "redis")]
-pub use redis::{InvalidUrl, RedisStore};
+pub use redis::{AboutRedis, InvalidUrl, RedisFault, RedisStore};
 pub use window::WindowDecision;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Each check is one script on the server, so it is atomic and no other clock has a part in it. The states are those of
 //! the store in memory, one key each, and expire once they say nothing any more. Both keys of a client have one hash tag.
 
+mod about;
 mod link;
 mod refusals;
 mod scripts;
@@ -18,6 +19,7 @@ use crate::key::Key;
 use crate::limiter::{Timed, Unavailable};
 use crate::memory::BucketAndWindow;
 use crate::window::{self, WindowDecision};
+pub use about::{AboutRedis, RedisFault};
 use link::Link;
 use refusals::Refusals;
 use scripts::{Names, Script};

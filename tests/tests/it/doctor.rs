@@ -136,7 +136,7 @@ fn ledger(output: &Output) -> Vec<String> {
 }
 
 /// What was found: the hop, how it is, and what is said of it.
-fn findings(output: &Output) -> Vec<(String, String, String)> {
+pub(crate) fn findings(output: &Output) -> Vec<(String, String, String)> {
     let listed: Vec<serde_json::Value> = must("JSON", serde_json::from_slice(&output.stdout));
     let member = |one: &serde_json::Value, name| text(&one[name]).to_owned();
     listed
@@ -152,7 +152,7 @@ fn findings(output: &Output) -> Vec<(String, String, String)> {
 }
 
 /// The hops that failed.
-fn failed(output: &Output) -> Vec<(String, String)> {
+pub(crate) fn failed(output: &Output) -> Vec<(String, String)> {
     let of = findings(output).into_iter();
     of.filter(|(_, state, _)| state == "failed")
         .map(|(hop, _, sentence)| (hop, sentence))
@@ -168,7 +168,9 @@ both! {
         let found = findings(&output);
         assert!(output.status.success(), "{found:?}");
         let hops: Vec<&str> = found.iter().map(|(hop, _, _)| hop.as_str()).collect();
-        let all = ["configuration", "service", "database", "clock", "ledger", "carrier", "egress", "call"];
+        let all = [
+            "configuration", "service", "database", "clock", "ledger", "redis", "objects", "carrier", "egress", "call",
+        ];
         assert_eq!(hops, all);
         for (hop, state, sentence) in &found {
             // The servers of tests write without fsync, and are told so.

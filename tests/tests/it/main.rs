@@ -15,6 +15,7 @@ mod conversations;
 mod crashes;
 mod deliveries;
 mod doctor;
+mod doctor_stores;
 mod embeddings;
 mod faults;
 mod hang_up;

@@ -168,7 +168,7 @@ async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
 }
 
 /// The library that turns the clock of a process, and of no monotonic one.
-fn faketime() -> String {
+pub(crate) fn faketime() -> String {
     let machines = must("the libraries", std::fs::read_dir(LIBRARIES));
     let found = machines
         .filter_map(Result::ok)

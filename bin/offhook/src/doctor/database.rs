@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use offhook_domain::Timestamp;
-use offhook_services::Services;
-use offhook_services::store::AboutDatabase;
+use offhook_domain::{Clock as _, Timestamp};
+use offhook_services::SystemClock;
+use offhook_storage::{AboutDatabase, Store};
 
-use super::Finding;
+use super::{Finding, SKEW_AT_MOST};
 use crate::parts;
 use crate::settings::Settings;
 
@@ -19,11 +19,8 @@ const OLDEST_POSTGRES: i32 = 15;
 /// What one node may take of the server's connections: its pool, one that listens, one for migrations.
 const CONNECTIONS: i32 = 18;
 
-/// A machine this far from the database's clock shows customers times that make no sense.
-const SKEW_AT_MOST: Duration = Duration::from_secs(2);
-
-pub(super) async fn open(settings: &Settings) -> Result<Services, Finding> {
-    parts::administration(settings).await.map_err(|error| {
+pub(super) async fn open(settings: &Settings) -> Result<Store, Finding> {
+    parts::open_store(settings).await.map_err(|error| {
         let remedy = if settings.is_shared() {
             "see that the server of `database_url` runs, can be reached from here and lets this user in, and that \
              `master_key_file` is the key that the service was first started with"
@@ -35,9 +32,10 @@ pub(super) async fn open(settings: &Settings) -> Result<Services, Finding> {
     })
 }
 
-pub(super) async fn look(services: &Services) -> Vec<Finding> {
-    match services.store().about().await {
-        Ok(about) => judge(&about, services),
+pub(super) async fn look(store: &Store) -> Vec<Finding> {
+    match store.about().await {
+        // By the machine's own clock: that of the service is the database's already.
+        Ok(about) => judge(&about, SystemClock.now()),
         Err(error) => vec![Finding::failed(
             HOP,
             format!("{error}: see the database's own log"),
@@ -45,11 +43,11 @@ pub(super) async fn look(services: &Services) -> Vec<Finding> {
     }
 }
 
-fn judge(about: &AboutDatabase, services: &Services) -> Vec<Finding> {
+fn judge(about: &AboutDatabase, ours: Timestamp) -> Vec<Finding> {
     let mut findings = vec![server(about)];
     findings.push(about.clock.map_or_else(
         || Finding::good(CLOCK, "the embedded database has this machine's"),
-        |theirs| clock(services.clock().now(), theirs),
+        |theirs| clock(ours, theirs),
     ));
     findings
 }

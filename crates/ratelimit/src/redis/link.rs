@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::scripts::Script;
+use super::scripts::{NOBODY, Script};
 use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
 use crate::limiter::Unavailable;
@@ -302,8 +302,7 @@ impl Connected {
     async fn try_out(&self) -> RedisResult<()> {
         let quota = Quota::per_minute(MAX_PER_MINUTE);
         let numbers = [quota.interval_us(), quota.refill_us(), 0];
-        let key = "ratelimit:{nobody}:b";
-        self.run::<Value>(Script::Take, &[key], &numbers).await?;
+        self.run::<Value>(Script::Take, &[NOBODY], &numbers).await?;
         Ok(())
     }
 

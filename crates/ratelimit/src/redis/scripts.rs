@@ -32,6 +32,9 @@ impl Script {
 pub(super) const SERVER_CLOCK: &str =
     "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n";
 
+/// The bucket of nobody, by which it is tried whether the server counts.
+pub(super) const NOBODY: &str = "ratelimit:{nobody}:b";
+
 /// The names of a client's two states.
 pub(super) struct Names {
     text: String,

@@ -1,0 +1,167 @@
+//! Redis, in which processes count requests together.
+
+use std::time::Duration;
+
+use offhook_domain::Clock as _;
+use offhook_ratelimit::{AboutRedis, RedisFault, RedisStore};
+use offhook_services::SystemClock;
+use url::Url;
+
+use super::{Finding, SKEW_AT_MOST};
+use crate::settings::Settings;
+
+const HOP: &str = "redis";
+
+/// A check that takes longer is given up, and its request refused (decision 4.5).
+const CHECK_LIMIT: Duration = Duration::from_millis(100);
+
+pub(super) async fn look(settings: &Settings) -> Finding {
+    let Some(url) = &settings.redis_url else {
+        return Finding::good(
+            HOP,
+            "none (`redis_url`): one process serves and counts requests in its memory",
+        );
+    };
+    let place = place(url.expose());
+    match RedisStore::about(url.expose(), || SystemClock.now().micros()).await {
+        Ok(about) => judge(&about, &place),
+        Err(fault) => Finding::failed(HOP, sentence(&fault, &place)),
+    }
+}
+
+/// Where it is, without what lets one in.
+fn place(url: &str) -> String {
+    let url = Url::parse(url).ok();
+    let host = url
+        .as_ref()
+        .and_then(|url| Some((url.host_str()?, url.port())));
+    match host {
+        Some((host, port)) => format!("{host}:{}", port.unwrap_or(6379)),
+        None => "the place of `redis_url`".to_owned(),
+    }
+}
+
+fn sentence(fault: &RedisFault, place: &str) -> String {
+    let (what, said, remedy) = match fault {
+        RedisFault::Unreachable(said) => (
+            "does not answer",
+            said,
+            "see that it runs and can be reached from here, or correct `redis_url`",
+        ),
+        RedisFault::LoginRefused(said) => (
+            "does not let this user in",
+            said,
+            "correct the user and the password in `redis_url`",
+        ),
+        RedisFault::Unusable(said) => (
+            "does not run the script that counts requests",
+            said,
+            "let it be a primary with memory to spare, and give the user the rights that docs/OPERATIONS.md names",
+        ),
+    };
+    format!("Redis at {place} {what} ({said}), so every request is refused: {remedy}")
+}
+
+fn judge(about: &AboutRedis, place: &str) -> Finding {
+    let version = about.version.as_deref().unwrap_or("of unknown version");
+    let redis = format!("Redis {version} at {place}");
+    if about.took > CHECK_LIMIT {
+        return Finding::failed(
+            HOP,
+            format!(
+                "{redis} took {} ms for one check, and a check has {} ms: move it nearer, or see what keeps it",
+                about.took.as_millis(),
+                CHECK_LIMIT.as_millis()
+            ),
+        );
+    }
+    let skew = Duration::from_micros(about.ahead_us.unsigned_abs());
+    if skew > SKEW_AT_MOST {
+        let word = match about.ahead_us > 0 {
+            true => "ahead of",
+            false => "behind",
+        };
+        return Finding::failed(
+            HOP,
+            format!(
+                "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
+                 both by chrony or ntpd, which slew them",
+                skew.as_secs_f64()
+            ),
+        );
+    }
+    match about.eviction.as_deref() {
+        Some("noeviction") => Finding::good(HOP, format!("{redis} counts and forgets nothing")),
+        Some(policy) => Finding::warning(
+            HOP,
+            format!(
+                "{redis} forgets counts when its memory is full ({policy}): set `maxmemory-policy noeviction`"
+            ),
+        ),
+        None => Finding::good(
+            HOP,
+            format!("{redis} counts; its `maxmemory-policy` is not told: let it be noeviction"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    fn about(eviction: Option<&str>, ahead_us: i64, took_ms: u64) -> AboutRedis {
+        AboutRedis {
+            version: Some("7.4.1".to_owned()),
+            eviction: eviction.map(str::to_owned),
+            ahead_us,
+            took: Duration::from_millis(took_ms),
+        }
+    }
+
+    #[test]
+    fn a_redis_that_evicts_is_slow_or_has_another_time_is_told() {
+        let whole = Some("noeviction");
+        for (about, state, said) in [
+            (about(whole, 0, 1), State::Good, "forgets nothing"),
+            (about(None, 0, 1), State::Good, "is not told"),
+            (
+                about(Some("allkeys-lru"), 0, 1),
+                State::Warning,
+                "(allkeys-lru): set `maxmemory-policy noeviction`",
+            ),
+            (
+                about(whole, 3_000_000, 1),
+                State::Failed,
+                "3.0 s ahead of this machine's",
+            ),
+            (
+                about(whole, -9_000_000, 1),
+                State::Failed,
+                "9.0 s behind this machine's",
+            ),
+            (
+                about(whole, 0, 150),
+                State::Failed,
+                "took 150 ms for one check",
+            ),
+        ] {
+            let found = judge(&about, "redis.internal:6379");
+            assert_eq!(found.state, state, "{found:?}");
+            assert!(found.sentence.contains(said), "{found:?}");
+            let begins = found.sentence.starts_with("Redis 7.4.1 at redis.internal:6379 ");
+            assert!(begins, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn its_place_is_named_without_user_and_password() {
+        for (url, named) in [
+            ("redis://user:hunter2@h:7000/3", "h:7000"),
+            ("rediss://:hunter2@redis.internal", "redis.internal:6379"),
+            ("redis://[::1]:7000", "[::1]:7000"),
+        ] {
+            assert_eq!(place(url), named);
+        }
+    }
+}
