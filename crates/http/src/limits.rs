@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use offhook_domain::{AccountId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::{
-    Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota,
+    BucketAndWindow, Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota,
     RedisStore, Timed, Unavailable, client_ip,
 };
 
@@ -102,7 +102,7 @@ impl RateLimits {
             let both = self
                 .limiter
                 .take_bucket_and_window(key, self.ip_quota, window, now_us);
-            let both = both.await.map_err(unavailable)?;
+            let both = counted(both.await, BucketAndWindow::allowed)?;
             let allowed = both.answer.allowed();
             if !allowed {
                 let limiter = match both.answer.bucket.allowed {
@@ -114,7 +114,7 @@ impl RateLimits {
             (!allowed).then(|| both.retry_after_seconds())
         } else {
             let bucket = self.limiter.take(key, self.ip_quota, now_us).await;
-            let bucket = bucket.map_err(unavailable)?;
+            let bucket = counted(bucket, |bucket| bucket.allowed)?;
             if !bucket.answer.allowed {
                 metrics().http.refused("address");
             }
@@ -142,7 +142,7 @@ impl RateLimits {
         let taken = self
             .limiter
             .take(key, quota(requests_per_minute), now.micros());
-        taken.await.map(Some).map_err(unavailable)
+        counted(taken.await, |bucket| bucket.allowed).map(Some)
     }
 
     /// Notes in the figures of the process how full the store is. It locks every part of it for a moment.
@@ -212,6 +212,19 @@ pub(crate) fn account_exceeded(refused: &Timed<Decision>) -> ApiError {
         "The account's requests per minute are used up.",
         refused.retry_after_seconds(),
     )
+}
+
+/// Counts a decision in the figures of the process, and hands it on.
+fn counted<T>(
+    decided: Result<Timed<T>, Unavailable>,
+    allowed: impl FnOnce(&T) -> bool,
+) -> Result<Timed<T>, ApiError> {
+    let limiter = &metrics().limiter;
+    match &decided {
+        Ok(decided) => limiter.decided(allowed(&decided.answer)),
+        Err(Unavailable) => limiter.unavailable(),
+    }
+    decided.map_err(unavailable)
 }
 
 fn unavailable(_: Unavailable) -> ApiError {

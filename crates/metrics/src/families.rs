@@ -125,14 +125,50 @@ fn class(status: u16) -> &'static str {
 }
 
 /// The store of the limits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Limiter {
+    pub(crate) decisions: Family<Word, Counter>,
+    // Every request passes here: the family's lock and hash are not for that.
+    admitted: Counter,
+    refused: Counter,
+    unavailable: Counter,
     pub(crate) clients: Gauge,
     pub(crate) memory: Gauge,
     pub(crate) shared: Counter,
 }
 
+impl Default for Limiter {
+    fn default() -> Self {
+        let decisions = Family::<Word, Counter>::default();
+        let of = |outcome| decisions.get_or_create_owned(&[("outcome", outcome)]);
+        let (admitted, refused, unavailable) = (of("admitted"), of("refused"), of("unavailable"));
+        Self {
+            decisions,
+            admitted,
+            refused,
+            unavailable,
+            clients: Gauge::default(),
+            memory: Gauge::default(),
+            shared: Counter::default(),
+        }
+    }
+}
+
 impl Limiter {
+    /// The store, in memory or in Redis, has decided whether a client's request may pass; with Redis a remembered refusal
+    /// counts too.
+    pub fn decided(&self, allowed: bool) {
+        match allowed {
+            true => self.admitted.inc(),
+            false => self.refused.inc(),
+        };
+    }
+
+    /// Redis was not there to decide, or too late.
+    pub fn unavailable(&self) {
+        self.unavailable.inc();
+    }
+
     /// How many clients are counted, in how many bytes, and how many requests were ever counted in shared cells for
     /// want of places (platform.md R10).
     pub fn sampled(&self, clients: u64, memory_bytes: u64, shared: u64) {

@@ -105,8 +105,13 @@ fn http(all: &mut Registry, http: &Http, limiter: &Limiter, logs: &Logs) {
         http.refusals.clone(),
     );
     all.register(
+        "limiter_decisions",
+        "Checks of the limits, in memory or in Redis: admitted, refused, or unavailable if Redis did not answer in time",
+        limiter.decisions.clone(),
+    );
+    all.register(
         "limiter_clients",
-        "Addresses and accounts that are counted at present",
+        "Addresses and accounts that this process counts at present; Redis counts elsewhere",
         limiter.clients.clone(),
     );
     all.register_with_unit(

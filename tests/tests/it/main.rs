@@ -27,6 +27,7 @@ mod limits;
 mod lists;
 mod logs;
 mod metrics;
+mod metrics_limits;
 mod nodes;
 mod objects;
 mod outages;

@@ -16,6 +16,8 @@ fn touch(metrics: &Metrics) {
         .answered("GET", Some("/v1/me".to_owned()), 200, SECOND);
     metrics.http.refused("address");
     metrics.limiter.sampled(1, 1, 1);
+    metrics.limiter.decided(true);
+    metrics.limiter.unavailable();
     metrics.logs.drop_one();
     metrics.logs.waiting(1);
     metrics.calls.accepted();

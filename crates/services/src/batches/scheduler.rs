@@ -10,6 +10,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
+use crate::housekeeping::counted;
+
+/// Its name in the figures: each look around is a run of it, and each look at a batch.
+const JOB: &str = "batches";
 
 /// How often due batches are looked for, and how soon a running one is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -36,7 +40,7 @@ pub(crate) async fn keep_calling(shared: Arc<Shared>, stop: CancellationToken) {
             () = shared.wakes.batches.notified() => {}
             _ = tick.tick() => {}
         }
-        if let Err(error) = look_around(&shared).await {
+        if let Err(error) = counted(JOB, look_around(&shared).await) {
             tracing::warn!(%error, "due batches could not be looked at");
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -49,7 +53,7 @@ async fn look_around(shared: &Shared) -> Result<(), StoreError> {
         return Ok(());
     }
     for (account, id) in shared.store.take_due_batches(BATCH, LEASE, now).await? {
-        if let Err(error) = look_at(shared, account, id).await {
+        if let Err(error) = counted(JOB, look_at(shared, account, id).await) {
             // Its lease runs out, and it is due again.
             tracing::warn!(%error, batch = %id, "a batch could not be looked at");
         }
