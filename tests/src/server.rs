@@ -26,6 +26,7 @@ const STOP: Duration = Duration::from_secs(40);
 #[derive(Debug, Clone)]
 pub struct Options {
     database: Database,
+    has_own_files: bool,
     settings: BTreeMap<String, String>,
 }
 
@@ -35,6 +36,7 @@ impl Options {
     pub fn on(database: Database) -> Self {
         let mut options = Self {
             database,
+            has_own_files: false,
             settings: BTreeMap::new(),
         };
         for (key, value) in [
@@ -56,6 +58,13 @@ impl Options {
     #[must_use]
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.settings.insert(key.to_owned(), value.to_string());
+        self
+    }
+
+    /// With files in the server's own data directory, also on a database that several servers share.
+    #[must_use]
+    pub const fn own_files(mut self) -> Self {
+        self.has_own_files = true;
         self
     }
 
@@ -435,6 +444,7 @@ fn command(options: &Options, directory: &Path) -> std::process::Command {
         command.env("OFFHOOK_MASTER_KEY_FILE", directory.join("key"));
         // Several servers on one database share their files.
         if let Database::Postgres(database) = &options.database
+            && !options.has_own_files
             && let Some(files) = database.files()
         {
             command.env("OFFHOOK_STORAGE__OBJECTS", files);

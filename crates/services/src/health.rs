@@ -57,10 +57,8 @@ impl Health {
             return Ok(());
         }
         let now = self.shared.clock.now();
-        // What one process takes in another one reads, so they must share their files as they share their limits.
-        let shares = self.shared.has_redis && self.shared.files_are_shared;
         let second = store
-            .is_second_node_without_redis(self.shared.node, shares, now)
+            .is_second_node_without_redis(self.shared.node, self.shared.shares_everything(), now)
             .await;
         match second {
             Ok(Some(false)) => Ok(()),
@@ -75,5 +73,13 @@ impl Health {
                 .to_owned()),
             Err(_) => Err("the database is out of reach".to_owned()),
         }
+    }
+}
+
+impl Shared {
+    /// Whether other processes may stand beside this one: they count requests together, and what one takes in another one
+    /// reads. One that shares less gives way to those that do, and disturbs none that was there before it.
+    pub(crate) const fn shares_everything(&self) -> bool {
+        self.has_redis && self.files_are_shared
     }
 }

@@ -18,6 +18,7 @@ mod doctor;
 mod doctor_stores;
 mod embeddings;
 mod faults;
+mod files_apart;
 mod hang_up;
 mod hostile;
 mod idempotency;

@@ -229,7 +229,7 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
     let now = shared.clock.now();
     shared
         .store
-        .register_node(shared.node, shared.has_redis, now)
+        .register_node(shared.node, shared.shares_everything(), now)
         .await?;
     let held = shared.registry.renewable();
     if held.is_empty() {

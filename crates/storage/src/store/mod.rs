@@ -300,39 +300,40 @@ impl Store {
         )))
     }
 
-    /// Registers this process or renews its lease.
+    /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
+    /// others see them.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn register_node(
         &self,
         node: NodeId,
-        has_redis: bool,
+        shares: bool,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect::key_clock(conn, now, offset).await?;
-            queries::nodes::register(conn, node, has_redis, (now, now.plus(LEASE))).await?;
+            queries::nodes::register(conn, node, shares, (now, now.plus(LEASE))).await?;
             Ok(crate::Verdict::Commit(()))
         })
     }
 
-    /// Whether this process is without Redis beside another one that is older or has it, and so does not share its limits
-    /// (decision 9); `None` while it is not registered.
+    /// Whether this process shares nothing (see [`Store::register_node`]) beside another one that is older or does (decision
+    /// 9); `None` while it is not registered.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn is_second_node_without_redis(
         &self,
         node: NodeId,
-        has_redis: bool,
+        shares: bool,
         now: Timestamp,
     ) -> Result<Option<bool>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
             let now = dialect::key_clock(conn, now, offset).await?;
-            queries::nodes::is_second_without_redis(conn, node, has_redis, now).await
+            queries::nodes::is_second_without_redis(conn, node, shares, now).await
         })
     }
 
