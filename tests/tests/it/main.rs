@@ -17,6 +17,7 @@ mod deliveries;
 mod doctor;
 mod doctor_stores;
 mod embeddings;
+mod enabling;
 mod faults;
 mod files_apart;
 mod hang_up;

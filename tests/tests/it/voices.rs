@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// A provider in the third one's shape; it answers with 500 while `fails`.
-async fn provider(fails: Arc<AtomicBool>) -> String {
+/// A provider in the third one's shape, with voices of these names and ids; it answers with 500 while `fails`.
+async fn provider(fails: Arc<AtomicBool>, voices: &'static [(&str, &str)]) -> String {
     let listener = must("a port", TcpListener::bind("127.0.0.1:0").await);
     let address = must("its address", listener.local_addr());
     tokio::spawn(async move {
@@ -21,8 +21,9 @@ async fn provider(fails: Arc<AtomicBool>) -> String {
             } else {
                 200
             };
-            let voice = |name: &str| json!({"name": name, "canonical_name": format!("id-{name}"), "languages": ["es", "es-MX"]});
-            let body = json!({"stt": [], "tts": [voice("zoe"), voice("ana")]}).to_string();
+            let voice = |(name, id): &(&str, &str)| json!({"name": name, "canonical_name": id, "languages": ["es", "es-MX"]});
+            let voices: Vec<Value> = voices.iter().map(voice).collect();
+            let body = json!({"stt": [], "tts": voices}).to_string();
             let answer = format!(
                 "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
                 body.len()
@@ -57,7 +58,7 @@ both! {
 
     async fn a_sync_replaces_a_providers_list_and_a_failed_one_leaves_it(database: Database) {
         let fails = Arc::new(AtomicBool::new(false));
-        let url = provider(fails.clone()).await;
+        let url = provider(fails.clone(), &[("zoe", "id-zoe"), ("ana", "id-ana")]).await;
         let options = Options::on(database)
             .set("voices.provider_c.base_url", &url)
             .set("voices.provider_c.api_key", "k");
@@ -74,5 +75,18 @@ both! {
         let rows: Value = must("its JSON", serde_json::from_slice(&failed.stdout));
         assert_eq!(rows[0]["error"], "the provider answered with 500");
         assert_eq!(names(&account, "provider=provider_c").await, ["ana", "zoe"]);
+    }
+
+    async fn a_nul_that_a_provider_sends_costs_a_letter_or_a_voice_and_never_the_list(database: Database) {
+        let spoilt = &[("a\0na", "id-ana"), ("zoe", "id-\0zoe"), ("bea", "id-bea")];
+        let url = provider(Arc::default(), spoilt).await;
+        let options = Options::on(database)
+            .set("voices.provider_c.base_url", &url)
+            .set("voices.provider_c.api_key", "k");
+        let server = Server::start(options).await;
+        let account = server.account("starter").await;
+        let synced = server.cli(&["voices", "sync"]).await;
+        assert_eq!((&synced[0]["voices"], &synced[0]["error"]), (&json!(2), &Value::Null));
+        assert_eq!(names(&account, "provider=provider_c").await, ["ana", "bea"]);
     }
 }

@@ -1,8 +1,6 @@
 //! Private voices of single accounts: asked for with the account's own credential, shown to that account alone
 //! (decision 6.3). Few accounts have any; theirs are read with each request.
 
-use std::collections::HashSet;
-
 use offhook_domain::{AccountId, Voice, VoiceProvider, VoiceSource};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
@@ -10,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::snapshot::{Search, Snapshot};
-use super::sync::{AGAIN_AFTER, DUE_EVERY};
+use super::sync::{AGAIN_AFTER, DUE_EVERY, keepable};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 
 /// Credentials of a provider that are taken at once.
@@ -122,10 +120,7 @@ impl Voices {
         let store = &self.shared.store;
         let opened = store.voice_credential_secret(credential.id).await?;
         let secret = opened.ok_or(VoiceSyncError::CredentialGone)?;
-        let mut voices = library.own_voices(&secret).await?;
-        // A page may repeat what the list moved on while it was read.
-        let mut known = HashSet::new();
-        voices.retain(|voice: &Voice| known.insert(voice.voice_id.clone()));
+        let voices = keepable(library.own_voices(&secret).await?);
         let count = voices.len();
         let rows = voices.into_iter().map(row).collect();
         let at = self.shared.clock.now();

@@ -88,10 +88,7 @@ impl Voices {
         &self,
         library: &dyn VoiceLibrary,
     ) -> Result<(usize, VoiceChanges), VoiceSyncError> {
-        let mut voices = library.voices().await?;
-        // A page may repeat what the list moved on while it was read.
-        let mut known = HashSet::new();
-        voices.retain(|voice: &Voice| known.insert(voice.voice_id.clone()));
+        let voices = keepable(library.voices().await?);
         if voices.is_empty() {
             return Err(VoiceSyncError::Empty);
         }
@@ -153,4 +150,14 @@ impl Voices {
         let pause = if failed { AGAIN_AFTER } else { DUE_EVERY };
         store.finish_job(JOB, node, now(), pause).await
     }
+}
+
+/// What of a provider's list can be kept: each voice once, as a page may repeat what the list moved on while it was read,
+/// and none that a database would not take.
+pub(super) fn keepable(voices: Vec<Voice>) -> Vec<Voice> {
+    let mut known = HashSet::new();
+    let voices = voices.into_iter().filter_map(Voice::without_nul);
+    voices
+        .filter(|voice| known.insert(voice.voice_id.clone()))
+        .collect()
 }

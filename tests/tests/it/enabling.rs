@@ -1,0 +1,45 @@
+//! An endpoint that is enabled while what it left open is being cancelled: that may take as long as a database takes, and
+//! nobody waits for it longer than a moment.
+
+mod on_postgres {
+    use std::time::{Duration, Instant};
+
+    use offhook_tests::{Database, Options, Receiver, Server, must, text};
+    use serde_json::json;
+    use tokio_postgres::NoTls;
+
+    /// As long as a lock is waited for, and what a busy machine may add.
+    const WAIT: std::ops::Range<Duration> = Duration::from_millis(1_900)..Duration::from_secs(6);
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn enabling_an_endpoint_that_is_being_cancelled_for_longer_than_two_seconds_is_503() {
+        let database = Database::postgres().await;
+        let url = must("a URL", database.url().ok_or("SQLite"));
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let receiver = Receiver::start().await;
+        let (id, _) = account.webhook(&receiver.url("/")).await;
+        let target = format!("/v1/webhooks/{id}");
+        let turn = |status: &str| account.patch(&target, json!({ "status": status })).send();
+        turn("disabled").await.assert(200);
+
+        let connected = tokio_postgres::connect(&url, NoTls).await;
+        let (client, connection) = must("a connection", connected);
+        tokio::spawn(connection);
+        // What a transaction that cancels holds while it does.
+        let hold = format!("BEGIN; SELECT id FROM webhook_endpoints WHERE id = '{id}' FOR SHARE");
+        must("a hold", client.batch_execute(&hold).await);
+        let asked = Instant::now();
+        let refused = turn("enabled").await;
+        assert!(WAIT.contains(&asked.elapsed()), "{:?}", asked.elapsed());
+        refused.assert_error(503, "service_unavailable");
+        assert_eq!(refused.number("retry-after"), 5);
+        let endpoint = account.read(&target).await;
+        assert_eq!(text(&endpoint["status"]), "disabled", "{endpoint}");
+
+        must("its end", client.batch_execute("ROLLBACK").await);
+        let enabled = turn("enabled").await.assert(200);
+        assert_eq!(text(&enabled["status"]), "enabled", "{enabled}");
+    }
+}
