@@ -13,6 +13,7 @@ pub(crate) mod conversation_retention;
 pub(crate) mod conversations;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;
+pub(crate) mod delivery_claims;
 pub(crate) mod dispatch;
 pub(crate) mod documents;
 pub(crate) mod embeddings;

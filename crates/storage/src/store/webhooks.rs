@@ -371,13 +371,13 @@ impl Store {
         let offset = self.offset();
         let (mut attempts, sealed, failing) = write!(self, |conn| {
             let (due, judged_at) = dialect::delivery_clocks(conn, steady, offset).await?;
-            let times = queries::dispatch::Times {
+            let times = queries::delivery_claims::Times {
                 now,
                 due,
                 judged_at,
                 lease: judged_at.plus(LEASE),
             };
-            let claimed = queries::dispatch::claim(conn, &slots, &offsets, times).await?;
+            let claimed = queries::delivery_claims::claim(conn, &slots, &offsets, times).await?;
             Ok(Verdict::Commit(claimed))
         })?;
         let secrets = self.unseal(sealed);

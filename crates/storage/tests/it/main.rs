@@ -18,6 +18,8 @@ mod closing;
 #[cfg(test)]
 mod conversation_retention;
 #[cfg(test)]
+mod delivery_claims;
+#[cfg(test)]
 mod delivery_pages;
 #[cfg(test)]
 mod documents;

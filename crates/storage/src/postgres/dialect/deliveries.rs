@@ -1,6 +1,6 @@
 //! The statements on deliveries and attempts that differ, for PostgreSQL.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -10,7 +10,6 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
 
 use super::super::Conn;
-use super::super::queries::dispatch::{Candidate, Times, first_attempts, retries};
 use super::super::queries::events::NewDelivery;
 use super::column;
 use crate::schema::{deliveries, resends};
@@ -117,92 +116,6 @@ pub(crate) async fn insert_attempts(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// Each enabled endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
-/// this one's until its end.
-pub(crate) async fn candidates(
-    conn: &mut Conn,
-    slots: &[ClaimSlots],
-    times: Times,
-) -> Result<Vec<Candidate>, StoreError> {
-    #[derive(QueryableByName)]
-    struct Due {
-        #[diesel(sql_type = sql::Uuid)]
-        id: DeliveryId,
-    }
-    if slots.iter().all(|slot| slot.firsts + slot.retries == 0) {
-        return Ok(Vec::new());
-    }
-    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let due: Vec<Due> = diesel::sql_query(concat!(
-        "SELECT due.id FROM UNNEST($1, $2, $3) AS s(endpoint_id, firsts, retries) \
-         JOIN webhook_endpoints p ON p.id = s.endpoint_id AND p.status = 'enabled' \
-         CROSS JOIN LATERAL ( \
-           SELECT r.id FROM ( \
-             SELECT d.id FROM deliveries d WHERE ",
-        retries!(),
-        "    AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
-             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
-             ORDER BY d.next_attempt_at LIMIT s.retries) r \
-           UNION ALL \
-           SELECT f.id FROM ( \
-             SELECT d.id FROM deliveries d WHERE ",
-        first_attempts!(),
-        "    AND d.endpoint_id = s.endpoint_id \
-             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
-             ORDER BY d.next_attempt_at LIMIT s.firsts) f) due"
-    ))
-    .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
-    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.firsts)))
-    .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
-    .bind::<sql::Instant, _>(V(times.due))
-    .bind::<sql::Instant, _>(V(times.judged_at))
-    .load(conn)
-    .await?;
-    if due.is_empty() {
-        return Ok(Vec::new());
-    }
-    // Another process may have had them since: once locked, the conditions are looked at again.
-    let locked: Vec<(DeliveryId, Option<ClaimId>, i32, i32)> = deliveries::table
-        .filter(deliveries::id.eq_any(due.iter().map(|row| V(row.id))))
-        .filter(deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V)))
-        .filter(
-            deliveries::state
-                .eq(V(DeliveryState::Pending))
-                .or(deliveries::next_attempt_at.le(V(times.due))),
-        )
-        .filter(
-            deliveries::claim_id
-                .is_null()
-                .or(deliveries::lease_expires_at.lt(V(times.judged_at))),
-        )
-        .select((
-            deliveries::id,
-            deliveries::claim_id,
-            deliveries::attempts_count,
-            deliveries::abandoned_count,
-        ))
-        .for_no_key_update()
-        .skip_locked()
-        .load(conn)
-        .await?;
-    let mut locked: HashMap<DeliveryId, Candidate> = locked
-        .into_iter()
-        .map(|(id, claim_id, attempts_count, abandoned_count)| {
-            let candidate = Candidate {
-                id,
-                claim_id,
-                attempts_count,
-                abandoned_count,
-            };
-            (id, candidate)
-        })
-        .collect();
-    Ok(due
-        .iter()
-        .filter_map(|row| locked.remove(&row.id))
-        .collect())
 }
 
 /// The endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.

@@ -10,7 +10,8 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
 
 use super::super::Conn;
-use super::super::queries::dispatch::{Candidate, Times, first_attempts, retries};
+use super::super::queries::delivery_claims::{Candidate, Found, Times};
+use super::super::queries::dispatch::{first_attempts, retries};
 use super::super::queries::events::NewDelivery;
 use crate::schema::{attempts, deliveries, resends};
 use crate::sql::V;
@@ -96,16 +97,18 @@ pub(crate) async fn insert_attempts(
     Ok(())
 }
 
-/// Each enabled endpoint's deliveries that are due, the first ones first.
-pub(crate) async fn candidates(
+/// Each enabled endpoint's deliveries that are due, the first ones first. None has the claim yet.
+pub(crate) async fn claim_due(
     conn: &mut Conn,
     slots: &[ClaimSlots],
+    _claim: ClaimId,
     times: Times,
-) -> Result<Vec<Candidate>, StoreError> {
+) -> Result<Found, StoreError> {
     macro_rules! due_of_endpoint {
         ($conditions:expr, $due:literal) => {
             concat!(
-                "SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count FROM deliveries d \
+                "SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count, \
+                   d.next_attempt_at AS due FROM deliveries d \
                  WHERE ",
                 $conditions,
                 " AND d.endpoint_id = ?1 AND ",
@@ -116,7 +119,7 @@ pub(crate) async fn candidates(
             )
         };
     }
-    let mut found = Vec::new();
+    let mut found = Found::default();
     for slot in slots {
         for (query, most) in [
             (
@@ -138,7 +141,7 @@ pub(crate) async fn candidates(
                 .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
                 .load(conn)
                 .await?;
-            found.extend(rows);
+            found.candidates.extend(rows);
         }
     }
     Ok(found)

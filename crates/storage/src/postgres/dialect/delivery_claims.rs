@@ -1,0 +1,144 @@
+//! The claim of due deliveries, for PostgreSQL: found, taken and read in one statement, so that each row is looked for once.
+
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
+};
+
+use super::super::Conn;
+use super::super::queries::delivery_claims::{Candidate, Found, Times, Work};
+use super::super::queries::dispatch::{first_attempts, retries};
+use super::column;
+use crate::sql::V;
+use crate::{ClaimSlots, StoreError, sql};
+
+/// `found` takes each row for this transaction as far as no other one has it; where another one has changed it since the
+/// statement began, its conditions are looked at again in what it is now. What had no claim gets this one in `taken`, by
+/// its id: the array has the planner use the key, however many rows it believes there are. What is left of an owner that is
+/// gone is for the caller.
+const CLAIM: &str = concat!(
+    "WITH found AS ( \
+       SELECT one.* FROM UNNEST($1, $2, $3) AS s(endpoint_id, firsts, retries) \
+       JOIN webhook_endpoints p ON p.id = s.endpoint_id AND p.status = 'enabled' \
+       CROSS JOIN LATERAL ( \
+         SELECT r.* FROM ( \
+           SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count, d.next_attempt_at \
+           FROM deliveries d WHERE ",
+    retries!(),
+    "        AND d.endpoint_id = s.endpoint_id AND d.next_attempt_at <= $4 \
+             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
+           ORDER BY d.next_attempt_at LIMIT s.retries FOR NO KEY UPDATE SKIP LOCKED) r \
+         UNION ALL \
+         SELECT f.* FROM ( \
+           SELECT d.id, d.claim_id, d.attempts_count, d.abandoned_count, d.next_attempt_at \
+           FROM deliveries d WHERE ",
+    first_attempts!(),
+    "        AND d.endpoint_id = s.endpoint_id \
+             AND (d.claim_id IS NULL OR d.lease_expires_at < $5) \
+           ORDER BY d.next_attempt_at LIMIT s.firsts FOR NO KEY UPDATE SKIP LOCKED) f) one), \
+     taken AS ( \
+       UPDATE deliveries SET claim_id = $6, lease_expires_at = $7 \
+       WHERE id = ANY (ARRAY(SELECT found.id FROM found WHERE found.claim_id IS NULL)) \
+       RETURNING id, attempts_count, next_attempt_at, endpoint_id, account_id, event_id, event_type) \
+     SELECT t.id, NULL::uuid AS claim_id, t.attempts_count, 0 AS abandoned_count, t.next_attempt_at AS due, \
+       t.endpoint_id, t.account_id, t.event_id, t.event_type, e.body, w.url \
+     FROM taken t JOIN events e ON e.id = t.event_id JOIN webhook_endpoints w ON w.id = t.endpoint_id \
+     UNION ALL \
+     SELECT found.id, found.claim_id, found.attempts_count, found.abandoned_count, found.next_attempt_at, \
+       NULL, NULL, NULL, NULL, NULL, NULL \
+     FROM found WHERE found.claim_id IS NOT NULL"
+);
+
+/// A delivery that has the claim by now, with all that its attempt needs; or one of an owner that is gone, without.
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = sql::Uuid)]
+    id: DeliveryId,
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
+    claim_id: Option<ClaimId>,
+    #[diesel(sql_type = Integer)]
+    attempts_count: i32,
+    #[diesel(sql_type = Integer)]
+    abandoned_count: i32,
+    #[diesel(sql_type = Nullable<sql::Instant>)]
+    due: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
+    endpoint_id: Option<EndpointId>,
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
+    account_id: Option<AccountId>,
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
+    event_id: Option<EventId>,
+    #[diesel(sql_type = Nullable<sql::Word>)]
+    event_type: Option<EventType>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    body: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Text>)]
+    url: Option<String>,
+}
+
+/// Each enabled endpoint's deliveries that are due, the first ones first, as far as no other transaction has them; they are
+/// this one's until its end. Those that nobody had have the claim.
+pub(crate) async fn claim_due(
+    conn: &mut Conn,
+    slots: &[ClaimSlots],
+    claim: ClaimId,
+    times: Times,
+) -> Result<Found, StoreError> {
+    if slots.iter().all(|slot| slot.firsts + slot.retries == 0) {
+        return Ok(Found::default());
+    }
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let rows: Vec<Row> = diesel::sql_query(CLAIM)
+        .bind::<Array<sql::Uuid>, _>(column(slots, |s| s.endpoint))
+        .bind::<Array<BigInt>, _>(column(slots, |s| count(s.firsts)))
+        .bind::<Array<BigInt>, _>(column(slots, |s| count(s.retries)))
+        .bind::<sql::Instant, _>(V(times.due))
+        .bind::<sql::Instant, _>(V(times.judged_at))
+        .bind::<sql::Uuid, _>(V(claim))
+        .bind::<sql::Instant, _>(V(times.lease))
+        .load(conn)
+        .await?;
+    let mut found = Found::default();
+    for row in rows {
+        match work(row) {
+            Ok(work) => found.claimed.push(work),
+            Err(candidate) => found.candidates.push(candidate),
+        }
+    }
+    Ok(found)
+}
+
+fn work(row: Row) -> Result<Work, Candidate> {
+    let (id, due) = (row.id, row.due);
+    let whole = (
+        row.endpoint_id,
+        row.account_id,
+        row.event_id,
+        row.event_type,
+        row.body,
+        row.url,
+    );
+    match whole {
+        (Some(endpoint), Some(account), Some(event), Some(kind), Some(body), Some(url)) => {
+            Ok(Work {
+                delivery: id,
+                endpoint,
+                account,
+                event,
+                kind,
+                body,
+                url,
+                number: row.attempts_count + 1,
+                due,
+            })
+        }
+        _ => Err(Candidate {
+            id,
+            claim_id: row.claim_id,
+            attempts_count: row.attempts_count,
+            abandoned_count: row.abandoned_count,
+            due,
+        }),
+    }
+}
