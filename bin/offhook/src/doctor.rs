@@ -13,6 +13,8 @@ mod service;
 use std::time::Duration;
 
 use clap::Args;
+use offhook_domain::Clock as _;
+use offhook_services::SystemClock;
 use serde_json::{Value, json};
 pub(crate) use service::{ask, here};
 
@@ -135,9 +137,13 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     };
     let mut findings = Vec::from_iter(service::look(&settings).await);
     let objects = objects::look(&settings).await;
+    let mut counting = Vec::new();
     match database::open(&settings).await {
         Ok(store) => {
             findings.extend(database::look(&store).await);
+            // What cannot be read is said of the database already.
+            let names = store.redis_of_living_nodes(SystemClock.now()).await;
+            counting = names.unwrap_or_default();
             match parts::services(&settings, store, parts::new_node()).await {
                 Ok(services) => findings.extend(books::look(&services).await),
                 Err(error) => {
@@ -157,7 +163,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
             findings.push(Finding::skipped("ledger", away));
         }
     }
-    findings.push(redis::look(&settings).await);
+    findings.push(redis::look(&settings, &counting).await);
     findings.push(objects);
     findings.push(network::carrier(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);

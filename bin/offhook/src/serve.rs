@@ -101,8 +101,9 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
+    let limits = limits(&settings, &services)?;
     let workers = Workers::start(&settings, &services)?;
-    let http = Http::start(&settings, &services, listener, tls)?;
+    let http = Http::start(&settings, &services, limits, listener, tls)?;
     let figures = match settings.metrics_listen {
         Some(listen) => {
             let figures = metrics::start(listen, &settings.data_dir, &services, &http.state);
@@ -194,20 +195,10 @@ impl Http {
     fn start(
         settings: &Settings,
         services: &Services,
+        limits: RateLimits,
         listener: TcpListener,
         tls: Option<ServerConfig>,
     ) -> anyhow::Result<Self> {
-        let limits = LimitSettings {
-            ip_per_minute: settings.limits.ip_per_minute,
-            call_ip_per_minute: settings.limits.call_ip_per_minute,
-            trusted_proxies: settings.http.trusted_proxies.clone(),
-            enabled: settings.limits.enabled,
-        };
-        let limits = match &settings.redis_url {
-            // Out of reach, it keeps nobody from starting: requests are refused until it is there.
-            Some(url) => RateLimits::shared(RedisStore::connect(url.expose())?, limits),
-            None => RateLimits::new(limits),
-        };
         let config = HttpConfig {
             cors_origins: settings.http.cors_origins.clone(),
             ..HttpConfig::default()
@@ -265,6 +256,25 @@ impl Workers {
             stop_logs,
         })
     }
+}
+
+/// What requests are counted by, alone or with the other processes on this database.
+fn limits(settings: &Settings, services: &Services) -> anyhow::Result<RateLimits> {
+    let limits = LimitSettings {
+        ip_per_minute: settings.limits.ip_per_minute,
+        call_ip_per_minute: settings.limits.call_ip_per_minute,
+        trusted_proxies: settings.http.trusted_proxies.clone(),
+        enabled: settings.limits.enabled,
+    };
+    Ok(match &settings.redis_url {
+        // Out of reach, it keeps nobody from starting: requests are refused until it is there.
+        Some(url) => {
+            let store = RedisStore::connect(url.expose())?;
+            services.counts_in(store.name());
+            RateLimits::shared(store, limits)
+        }
+        None => RateLimits::new(limits),
+    })
 }
 
 /// Waits for a worker; one that panicked has ended too.

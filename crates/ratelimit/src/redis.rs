@@ -12,7 +12,10 @@ mod scripts;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
+
+use tokio::sync::watch;
 
 use crate::gcra::{self, Decision, Quota};
 use crate::key::Key;
@@ -76,6 +79,13 @@ impl RedisStore {
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.link.is_up()
+    }
+
+    /// The name of the server, as far as it is known at present: the same for everybody who counts there, and another one
+    /// for every other server and database. One that comes back empty has a new name.
+    #[must_use]
+    pub fn name(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.link.name()
     }
 
     /// Takes a token from the bucket of `key`, if it holds one.

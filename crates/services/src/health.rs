@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::time::Instant;
+
 use crate::Shared;
 
 /// Whether this process can serve.
@@ -37,7 +39,7 @@ impl Health {
     ///
     /// # Errors
     /// A sentence that says why not: stopping, the database out of reach or changed for newer versions, or a second
-    /// process without Redis or without files that all share.
+    /// process without Redis, with another one, or without files that all share.
     pub async fn ready(&self) -> Result<(), String> {
         if self.is_stopping() {
             return Err(
@@ -61,6 +63,11 @@ impl Health {
             .is_second_node_without_redis(self.shared.node, self.shared.shares_everything(), now)
             .await;
         match second {
+            Ok(Some(false)) if self.shared.counting.is_apart(Instant::now()) => Err(
+                "another process serves this database, and it counts requests in another Redis than this one: give every \
+                 process the same redis_url"
+                    .to_owned(),
+            ),
             Ok(Some(false)) => Ok(()),
             Ok(None) => Err("this process is not registered with the database yet".to_owned()),
             Ok(Some(true)) if self.shared.has_redis && !self.shared.files_are_shared => Err(

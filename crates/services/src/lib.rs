@@ -8,6 +8,7 @@ mod calls;
 mod catalog;
 mod clock;
 mod conversations;
+mod counting;
 mod credentials;
 mod dialer;
 mod draining;
@@ -152,6 +153,7 @@ pub(crate) struct Shared {
     pub(crate) files_are_shared: bool,
     pub(crate) node: NodeId,
     pub(crate) has_redis: bool,
+    pub(crate) counting: counting::Counting,
     pub(crate) webhook_policy: Policy,
     pub(crate) tool_client: GuardedClient,
     pub(crate) calls: CallSettings,
@@ -214,6 +216,7 @@ impl Services {
             uploads: uploads::Uploads::new(config.objects),
             node: config.node,
             has_redis: config.has_redis,
+            counting: counting::Counting::default(),
             webhook_policy: config.webhook_policy,
             tool_client: config.tool_client,
             calls: config.calls,

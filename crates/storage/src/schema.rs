@@ -21,6 +21,7 @@ table! {
         has_redis -> Bool,
         started_at -> sql::Instant,
         lease_expires_at -> sql::Instant,
+        redis_id -> Nullable<Text>,
     }
 }
 

@@ -38,6 +38,7 @@ mod plan_changes;
 mod privacy;
 mod raw;
 mod redis;
+mod redis_apart;
 mod rekey;
 mod retries;
 mod statuses;

@@ -15,7 +15,8 @@ const HOP: &str = "redis";
 /// A check that takes longer is given up, and its request refused (decision 4.5).
 const CHECK_LIMIT: Duration = Duration::from_millis(100);
 
-pub(super) async fn look(settings: &Settings) -> Finding {
+/// `others` are the names of the Redises that running processes count in.
+pub(super) async fn look(settings: &Settings, others: &[String]) -> Finding {
     let Some(url) = &settings.redis_url else {
         return Finding::good(
             HOP,
@@ -24,7 +25,7 @@ pub(super) async fn look(settings: &Settings) -> Finding {
     };
     let place = place(url.expose());
     match RedisStore::about(url.expose(), || SystemClock.now().micros()).await {
-        Ok(about) => judge(&about, &place),
+        Ok(about) => judge(&about, &place, others),
         Err(fault) => Finding::failed(HOP, sentence(&fault, &place)),
     }
 }
@@ -62,7 +63,7 @@ fn sentence(fault: &RedisFault, place: &str) -> String {
     format!("Redis at {place} {what} ({said}), so every request is refused: {remedy}")
 }
 
-fn judge(about: &AboutRedis, place: &str) -> Finding {
+fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
     let version = about.version.as_deref().unwrap_or("of unknown version");
     let redis = format!("Redis {version} at {place}");
     if about.took > CHECK_LIMIT {
@@ -87,6 +88,16 @@ fn judge(about: &AboutRedis, place: &str) -> Finding {
                 "{redis} has a clock that is {:.1} s {word} this machine's, and says by it when a client may ask again: set \
                  both by chrony or ntpd, which slew them",
                 skew.as_secs_f64()
+            ),
+        );
+    }
+    let is_another = |other: &String| about.name.as_ref() != Some(other);
+    if others.iter().any(is_another) {
+        return Finding::failed(
+            HOP,
+            format!(
+                "{redis} is not the one that every running process on this database counts in, so they do not share their \
+                 limits: give every process the same `redis_url`"
             ),
         );
     }
@@ -116,6 +127,7 @@ mod tests {
             eviction: eviction.map(str::to_owned),
             ahead_us,
             took: Duration::from_millis(took_ms),
+            name: Some("one".to_owned()),
         }
     }
 
@@ -146,11 +158,26 @@ mod tests {
                 "took 150 ms for one check",
             ),
         ] {
-            let found = judge(&about, "redis.internal:6379");
+            let found = judge(&about, "redis.internal:6379", &["one".to_owned()]);
             assert_eq!(found.state, state, "{found:?}");
             assert!(found.sentence.contains(said), "{found:?}");
             let begins = found.sentence.starts_with("Redis 7.4.1 at redis.internal:6379 ");
             assert!(begins, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn another_one_than_running_processes_count_in_is_a_fault() {
+        let about = about(Some("noeviction"), 0, 1);
+        for (others, state) in [
+            (vec![], State::Good),
+            (vec!["one"], State::Good),
+            (vec!["two"], State::Failed),
+            (vec!["one", "two"], State::Failed),
+        ] {
+            let others: Vec<String> = others.into_iter().map(str::to_owned).collect();
+            let found = judge(&about, "h:1", &others);
+            assert_eq!(found.state, state, "{found:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, RedisError, Value};
 use tokio::time::{Instant, timeout};
 
-use super::scripts::{NOBODY, SERVER_CLOCK, Script};
+use super::scripts::{NOBODY, SERVER, SERVER_CLOCK, Script};
 use super::{RedisStore, link};
 use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
@@ -25,6 +25,8 @@ pub struct AboutRedis {
     pub ahead_us: i64,
     /// How long a check of nobody took.
     pub took: Duration,
+    /// See [`RedisStore::name`]; `None` if nobody has counted there yet.
+    pub name: Option<String>,
 }
 
 /// Why a Redis does not count, in the server's or the network's words. None of them holds a password.
@@ -99,6 +101,7 @@ async fn ask(
         .query_async(connection)
         .await?;
     let took = asked.elapsed();
+    let name: Option<String> = redis::cmd("GET").arg(SERVER).query_async(connection).await?;
     // A user may not be allowed to ask for the rest, and some services have no such command.
     let info: Option<String> = redis::cmd("INFO").query_async(connection).await.ok();
     let line = |name: &str| {
@@ -110,5 +113,6 @@ async fn ask(
         eviction: line("maxmemory_policy:"),
         ahead_us: seconds * 1_000_000 + micros - ours,
         took,
+        name,
     })
 }

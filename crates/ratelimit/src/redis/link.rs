@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::scripts::{NOBODY, Script};
+use super::scripts::{NOBODY, SERVER, Script};
 use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
 use crate::limiter::Unavailable;
@@ -65,6 +65,8 @@ struct Shared {
     client: Client,
     clock: &'static str,
     state: watch::Sender<State>,
+    /// What the server calls itself; `None` while it is out of reach.
+    name: watch::Sender<Option<Arc<str>>>,
     /// Whether the log says that the server is out of reach.
     told: AtomicBool,
 }
@@ -96,6 +98,7 @@ impl Link {
             client,
             clock,
             state: watch::Sender::new(State::Connecting),
+            name: watch::Sender::new(None),
             told: AtomicBool::new(false),
         });
         Self {
@@ -110,6 +113,10 @@ impl Link {
 
     pub(super) fn is_down(&self) -> bool {
         matches!(*self.shared.state.borrow(), State::Down)
+    }
+
+    pub(super) fn name(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.name.subscribe()
     }
 
     /// Runs a script.
@@ -199,6 +206,15 @@ impl Shared {
         })
     }
 
+    /// Notes what the server calls itself.
+    fn named(&self, name: Option<Arc<str>>) {
+        self.name.send_if_modified(|known| {
+            let is_new = *known != name;
+            *known = name;
+            is_new
+        });
+    }
+
     fn up(&self, connected: Arc<Connected>) {
         self.state.send_replace(State::Up(connected));
         if self.told.swap(false, Ordering::Relaxed) {
@@ -229,6 +245,7 @@ fn is_lost(error: &RedisError) -> bool {
 /// Makes a connection whenever there is none.
 async fn keep(shared: Arc<Shared>) {
     let mut is_advised = false;
+    let mut name = new_name();
     for number in 1.. {
         match timeout(CONNECT_LIMIT, Connected::open(&shared, number)).await {
             Ok(Ok(connected)) => {
@@ -237,7 +254,8 @@ async fn keep(shared: Arc<Shared>) {
                 if !is_advised {
                     is_advised = connected.advise().await;
                 }
-                watch_over(&shared, &connected).await;
+                watch_over(&shared, &connected, &mut name).await;
+                shared.named(None);
                 continue;
             }
             Ok(Err(error)) => shared.down(&error.to_string()),
@@ -247,12 +265,26 @@ async fn keep(shared: Arc<Shared>) {
     }
 }
 
-/// Returns when the connection has been given up.
-async fn watch_over(shared: &Shared, connected: &Connected) {
+/// A name that no other server has.
+fn new_name() -> Arc<str> {
+    use std::hash::{BuildHasher as _, RandomState};
+    // Seeded by the system, anew for each of the two.
+    let [high, low] = [(); 2].map(|()| RandomState::new().hash_one(std::process::id()));
+    format!("{high:016x}{low:016x}").into()
+}
+
+/// Returns when the connection has been given up. `name` is what a server is called that has no name, and then what this
+/// one is called.
+async fn watch_over(shared: &Shared, connected: &Connected, name: &mut Arc<str>) {
     let mut state = shared.state.subscribe();
     let is_it = |state: &State| matches!(state, State::Up(one) if one.number == connected.number);
     let mut given_up = pin!(state.wait_for(|state| !is_it(state)));
     loop {
+        // A user may not have the right to; then nobody knows, and nothing else depends on it.
+        if let Ok(Ok(said)) = timeout(LIMIT, connected.name(name)).await {
+            *name = said;
+            shared.named(Some(name.clone()));
+        }
         let pause = match connected.failures.load(Ordering::Relaxed) {
             0 => HEARTBEAT,
             _ => DOUBTFUL_HEARTBEAT,
@@ -335,6 +367,25 @@ impl Connected {
             }
             said => said,
         }
+    }
+
+    /// What the server is called; by this name from now on if it has none, as one has that came back empty.
+    async fn name(&self, unless_named: &Arc<str>) -> RedisResult<Arc<str>> {
+        let mut connection = self.connection.clone();
+        let get = || {
+            let mut get = Cmd::new();
+            get.arg("GET").arg(SERVER);
+            get
+        };
+        let named: Option<String> = get().query_async(&mut connection).await?;
+        if let Some(named) = named {
+            return Ok(named.into());
+        }
+        let mut set = Cmd::new();
+        set.arg("SET").arg(SERVER).arg(&**unless_named).arg("NX");
+        let _: Value = set.query_async(&mut connection).await?;
+        let named: String = get().query_async(&mut connection).await?;
+        Ok(named.into())
     }
 
     async fn ping(&self) -> RedisResult<()> {

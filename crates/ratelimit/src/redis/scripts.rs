@@ -35,6 +35,9 @@ pub(super) const SERVER_CLOCK: &str =
 /// The bucket of nobody, by which it is tried whether the server counts.
 pub(super) const NOBODY: &str = "ratelimit:{nobody}:b";
 
+/// The name of the server: whoever comes first gives it, and it lasts as long as what is counted.
+pub(super) const SERVER: &str = "ratelimit:server";
+
 /// The names of a client's two states.
 pub(super) struct Names {
     text: String,

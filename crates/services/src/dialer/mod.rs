@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
+use crate::counting::renamed;
 use crate::{Agents, Keys, Retention, Shared, UploadCollector, housekeeping, signals};
 
 pub(crate) use closing::unanswered;
@@ -201,10 +202,13 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tick = interval(RENEW_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut renewed_at = Instant::now();
+    let mut redis = shared.counting.redis();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
+            // Told at once, so that the others need not wait for it.
+            () = renamed(&mut redis) => {}
         }
         match renew(&shared).await {
             Ok(()) => {
@@ -227,10 +231,13 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
 
 async fn renew(shared: &Shared) -> Result<(), StoreError> {
     let now = shared.clock.now();
-    shared
-        .store
-        .register_node(shared.node, shared.shares_everything(), now)
-        .await?;
+    let (shares, redis) = (shared.shares_everything(), shared.counting.name());
+    let is_named = redis.is_some();
+    let registering = shared.store.register_node(shared.node, shares, redis, now);
+    let is_apart = registering.await?;
+    if is_named {
+        shared.counting.note(is_apart, Instant::now());
+    }
     let held = shared.registry.renewable();
     if held.is_empty() {
         return Ok(());

@@ -13,18 +13,22 @@ use crate::sql::V;
 pub(crate) async fn register(
     conn: &mut Conn,
     node: NodeId,
-    has_redis: bool,
+    (shares, redis): (bool, Option<&str>),
     (now, lease): (Timestamp, Timestamp),
 ) -> Result<(), StoreError> {
     let renewed = diesel::update(nodes::table.find(V(node)))
-        .set(nodes::lease_expires_at.eq(V(lease)))
+        .set((
+            nodes::lease_expires_at.eq(V(lease)),
+            nodes::redis_id.eq(redis),
+        ))
         .execute(conn)
         .await?;
     if renewed == 0 {
         diesel::insert_into(nodes::table)
             .values((
                 nodes::id.eq(V(node)),
-                nodes::has_redis.eq(has_redis),
+                nodes::has_redis.eq(shares),
+                nodes::redis_id.eq(redis),
                 nodes::started_at.eq(V(now)),
                 nodes::lease_expires_at.eq(V(lease)),
             ))
@@ -36,6 +40,49 @@ pub(crate) async fn register(
             .await?;
     }
     Ok(())
+}
+
+/// Whether an older node that lives counts requests in another Redis than this one. Where either does not know its own at
+/// present, nothing is said.
+pub(crate) async fn counts_apart(
+    conn: &mut Conn,
+    node: NodeId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let mine: Option<(Timestamp, Option<String>)> = nodes::table
+        .find(V(node))
+        .select((nodes::started_at, nodes::redis_id))
+        .first(conn)
+        .await
+        .optional()?;
+    let Some((started, Some(redis))) = mine else {
+        return Ok(false);
+    };
+    let is_older = nodes::started_at
+        .lt(V(started))
+        .or(nodes::started_at.eq(V(started)).and(nodes::id.lt(V(node))));
+    let apart: i64 = nodes::table
+        .filter(nodes::lease_expires_at.gt(V(now)))
+        .filter(is_older)
+        .filter(nodes::redis_id.ne(redis))
+        .count()
+        .get_result(conn)
+        .await?;
+    Ok(apart > 0)
+}
+
+/// The names of the Redises that living nodes count in.
+pub(crate) async fn redis_of_living(
+    conn: &mut Conn,
+    now: Timestamp,
+) -> Result<Vec<String>, StoreError> {
+    let named: Vec<Option<String>> = nodes::table
+        .filter(nodes::lease_expires_at.gt(V(now)))
+        .select(nodes::redis_id)
+        .distinct()
+        .load(conn)
+        .await?;
+    Ok(named.into_iter().flatten().collect())
 }
 
 /// Whether this node has no shared limits and others live that it would have to share them with: an older one, or one

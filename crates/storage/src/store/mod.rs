@@ -301,7 +301,8 @@ impl Store {
     }
 
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
-    /// others see them.
+    /// others see them, `redis` names the one that it counts in, as far as it is known at present. Returns whether an older
+    /// process counts in another one.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -309,13 +310,28 @@ impl Store {
         &self,
         node: NodeId,
         shares: bool,
+        redis: Option<Arc<str>>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
             let now = dialect::key_clock(conn, now, offset).await?;
-            queries::nodes::register(conn, node, shares, (now, now.plus(LEASE))).await?;
-            Ok(crate::Verdict::Commit(()))
+            let limits = (shares, redis.as_deref());
+            queries::nodes::register(conn, node, limits, (now, now.plus(LEASE))).await?;
+            let is_apart = queries::nodes::counts_apart(conn, node, now).await?;
+            Ok(crate::Verdict::Commit(is_apart))
+        })
+    }
+
+    /// The names of the Redises that living processes count in; one, if all is well.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let now = dialect::key_clock(conn, now, offset).await?;
+            queries::nodes::redis_of_living(conn, now).await
         })
     }
 

@@ -269,36 +269,58 @@ contract! {
     async fn nodes_know_of_each_other_until_they_leave_or_their_lease_ends(store: Store) {
         let (first, second) = (node(), node());
         let alone = |node, redis, now| store.is_second_node_without_redis(node, redis, now);
-        store.register_node(first, false, T0).await.unwrap();
+        store.register_node(first, false, None, T0).await.unwrap();
         assert!(!alone(first, false, T0).await.unwrap().unwrap());
         let now = pass(&store, 1);
-        store.register_node(second, false, now).await.unwrap();
+        store.register_node(second, false, None, now).await.unwrap();
         assert!(alone(second, false, now).await.unwrap().unwrap());
         assert!(!alone(first, false, now).await.unwrap().unwrap(), "the older one stays");
         let now = pass(&store, 30);
-        store.register_node(second, false, now).await.unwrap();
+        store.register_node(second, false, None, now).await.unwrap();
         assert!(alone(second, false, now).await.unwrap().unwrap());
         let now = pass(&store, 50);
         assert!(!alone(second, false, now).await.unwrap().unwrap(), "the first one's lease has run out");
-        store.register_node(first, false, now).await.unwrap();
+        store.register_node(first, false, None, now).await.unwrap();
         store.leave_node(first).await.unwrap();
         assert!(!alone(second, false, now).await.unwrap().unwrap());
     }
 
     async fn nodes_that_share_limits_may_be_many(store: Store) {
         let (first, second) = (node(), node());
-        store.register_node(first, true, T0).await.unwrap();
+        store.register_node(first, true, None, T0).await.unwrap();
         let now = pass(&store, 1);
-        store.register_node(second, true, now).await.unwrap();
+        store.register_node(second, true, None, now).await.unwrap();
         assert!(!store.is_second_node_without_redis(second, true, now).await.unwrap().unwrap());
+    }
+
+    async fn a_node_that_counts_in_another_redis_than_an_older_one_is_told(store: Store) {
+        let (first, second) = (node(), node());
+        let beat = |node, redis: Option<&str>, now| store.register_node(node, true, redis.map(Into::into), now);
+        assert!(!beat(first, Some("a"), T0).await.unwrap());
+        let now = pass(&store, 1);
+        assert!(!beat(second, None, now).await.unwrap(), "it does not know its own yet");
+        assert!(beat(second, Some("b"), now).await.unwrap());
+        assert!(!beat(first, Some("a"), now).await.unwrap(), "the older one stays");
+        let mut both = store.redis_of_living_nodes(now).await.unwrap();
+        both.sort();
+        assert_eq!(both, ["a", "b"]);
+        assert!(!beat(first, None, now).await.unwrap());
+        assert!(!beat(second, Some("b"), now).await.unwrap(), "the older one's is out of its reach");
+        beat(first, Some("b"), now).await.unwrap();
+        assert!(!beat(second, Some("b"), now).await.unwrap());
+        beat(first, Some("c"), now).await.unwrap();
+        assert!(beat(second, Some("b"), now).await.unwrap());
+        let now = pass(&store, 60);
+        assert!(!beat(second, Some("b"), now).await.unwrap(), "the older one's lease has run out");
+        assert_eq!(store.redis_of_living_nodes(now).await.unwrap(), ["b"]);
     }
 
     async fn a_node_without_shared_limits_gives_way_to_one_that_has_them(store: Store) {
         let (first, second) = (node(), node());
         let alone = |node, redis, now| store.is_second_node_without_redis(node, redis, now);
-        store.register_node(first, false, T0).await.unwrap();
+        store.register_node(first, false, None, T0).await.unwrap();
         let now = pass(&store, 1);
-        store.register_node(second, true, now).await.unwrap();
+        store.register_node(second, true, None, now).await.unwrap();
         assert!(!alone(second, true, now).await.unwrap().unwrap());
         assert!(alone(first, false, now).await.unwrap().unwrap());
         store.leave_node(second).await.unwrap();
