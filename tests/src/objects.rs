@@ -122,12 +122,7 @@ fn gather(folder: &Path, root: &Path, keys: &mut Vec<String>) {
     }
 }
 
-async fn serve(
-    listener: TcpListener,
-    service: S3Service,
-    buckets: Arc<Path>,
-    mode: Arc<AtomicU8>,
-) {
+async fn serve(listener: TcpListener, service: S3Service, buckets: Arc<Path>, mode: Arc<AtomicU8>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (service, buckets, mode) = (service.clone(), buckets.clone(), mode.clone());
         let answer = service_fn(move |request: Request<Incoming>| {

@@ -91,7 +91,11 @@ impl Voice {
         if has_nul(&self.voice_id) || self.owner_id.as_ref().is_some_and(has_nul) {
             return None;
         }
-        let lists = [&mut self.languages, &mut self.locales, &mut self.model_compat];
+        let lists = [
+            &mut self.languages,
+            &mut self.locales,
+            &mut self.model_compat,
+        ];
         let texts = [
             &mut self.age,
             &mut self.accent,
@@ -101,7 +105,10 @@ impl Voice {
             &mut self.preview_url,
         ];
         let all = lists.into_iter().flatten();
-        for text in all.chain(texts.into_iter().flatten()).chain([&mut self.name]) {
+        for text in all
+            .chain(texts.into_iter().flatten())
+            .chain([&mut self.name])
+        {
             text.retain(|c| c != '\0');
         }
         (!self.name.trim().is_empty()).then_some(self)
@@ -165,9 +172,18 @@ mod tests {
         assert_eq!(spoilt.without_nul(), Some(mended));
         let nul = || "v\0".to_owned();
         for unusable in [
-            Voice { voice_id: nul(), ..whole.clone() },
-            Voice { owner_id: Some(nul()), ..whole.clone() },
-            Voice { name: "\0".to_owned(), ..whole },
+            Voice {
+                voice_id: nul(),
+                ..whole.clone()
+            },
+            Voice {
+                owner_id: Some(nul()),
+                ..whole.clone()
+            },
+            Voice {
+                name: "\0".to_owned(),
+                ..whole
+            },
         ] {
             assert_eq!(unusable.without_nul(), None);
         }

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use offhook_domain::{AccountId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::{
-    BucketAndWindow, Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US, MemoryStore, Quota,
-    RedisStore, Timed, Unavailable, client_ip,
+    BucketAndWindow, Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US,
+    MemoryStore, Quota, RedisStore, Timed, Unavailable, client_ip,
 };
 
 use crate::{ApiError, Code};

@@ -31,13 +31,13 @@ pub use error::StoreError;
 pub use postgres::Listener;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
+pub use store::deliveries::{Recovered, Resent};
 pub use store::documents::{DocumentChanged, FolderMade};
 pub use store::ingestion::ClearedDocument;
 pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
-pub use store::webhooks::{Recovered, Resent};
 pub use store::{Durability, LEASE, Mint, Store, StoreConfig, mint};
 
 /// What a write wants done with its transaction once it has an answer.

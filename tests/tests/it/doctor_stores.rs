@@ -40,7 +40,11 @@ async fn a_redis_that_counts_is_well_and_one_that_cannot_is_named_with_its_remed
     const REDIS: &str = "OFFHOOK_REDIS_URL";
     let server = Server::start(Options::on(Database::Sqlite)).await;
     let (state, sentence) = said(&server, "redis", &[]).await;
-    assert_eq!((state.as_str(), &sentence[..4]), ("ok", "none"), "{sentence}");
+    assert_eq!(
+        (state.as_str(), &sentence[..4]),
+        ("ok", "none"),
+        "{sentence}"
+    );
 
     let mut redis = RedisServer::start().await;
     let (address, url) = (redis.address().to_string(), redis.url());
@@ -66,15 +70,16 @@ async fn a_redis_that_counts_is_well_and_one_that_cannot_is_named_with_its_remed
     let as_user = |user: &str, password: &str| format!("redis://{user}:{password}@{address}");
     let looker = as_user("looker", "hunter2");
     let words = [
-        &address,
+        address.as_str(),
         "does not run the script that counts requests",
         "the rights",
     ];
     fails(&server, "redis", &[(REDIS, &looker)], &words).await;
-    let (state, sentence) = said(&server, "redis", &[(REDIS, &as_user("offhook", "hunter2"))]).await;
+    let (state, sentence) =
+        said(&server, "redis", &[(REDIS, &as_user("offhook", "hunter2"))]).await;
     assert_eq!(state, "warning", "it may count: {sentence}");
     let words = [
-        &address,
+        address.as_str(),
         "does not let this user in",
         "correct the user and the password",
     ];
@@ -85,7 +90,7 @@ async fn a_redis_that_counts_is_well_and_one_that_cannot_is_named_with_its_remed
 
     redis.kill();
     let words = [
-        &address,
+        address.as_str(),
         "does not answer",
         "see that it runs and can be reached",
     ];
@@ -97,7 +102,10 @@ async fn a_redis_that_counts_is_well_and_one_that_cannot_is_named_with_its_remed
 async fn a_machine_whose_clock_is_off_is_told_by_redis_and_by_the_database() {
     let server = Server::start(Options::on(Database::postgres().await)).await;
     let url = shared_redis_url();
-    for (by, word) in [("+1h", "ahead of the database's"), ("-1h", "behind the database's")] {
+    for (by, word) in [
+        ("+1h", "ahead of the database's"),
+        ("-1h", "behind the database's"),
+    ] {
         let variables = [
             ("LD_PRELOAD", faketime()),
             ("FAKETIME", by.to_owned()),
@@ -105,7 +113,9 @@ async fn a_machine_whose_clock_is_off_is_told_by_redis_and_by_the_database() {
             ("NO_FAKE_STAT", "1".to_owned()),
             ("OFFHOOK_REDIS_URL", url.clone()),
         ];
-        let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let variables = variables
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
         let output = server.run_with(&["doctor", "--json"], &variables).await;
         let failed = failed(&output);
         let hops: Vec<&str> = failed.iter().map(|(hop, _)| hop.as_str()).collect();
@@ -149,17 +159,32 @@ async fn a_bucket_is_tried_out_and_what_is_wrong_with_it_is_named() {
     let at = format!("at http://{}", objects.address());
     let (state, sentence) = said(&server, "objects", &[]).await;
     assert_eq!(state, "ok", "{sentence}");
-    assert!(sentence.starts_with(&format!("s3://files/offhook/test {at}: ")), "{sentence}");
+    assert!(
+        sentence.starts_with(&format!("s3://files/offhook/test {at}: ")),
+        "{sentence}"
+    );
     assert_eq!(objects.keys(""), [""; 0], "nothing is left of it");
 
     let bucket = [("OFFHOOK_STORAGE__OBJECTS", "s3://nowhere/offhook")];
-    let words = ["s3://nowhere/offhook", &at, "NoSuchBucket", "make the bucket `nowhere`"];
+    let words = [
+        "s3://nowhere/offhook",
+        &at,
+        "NoSuchBucket",
+        "make the bucket `nowhere`",
+    ];
     fails(&server, "objects", &bucket, &words).await;
-    for variable in ["OFFHOOK_STORAGE__S3__ACCESS_KEY_ID", "OFFHOOK_STORAGE__S3__SECRET_ACCESS_KEY"] {
-        let words = [&at, "403", "correct `storage.s3.access_key_id`"];
+    for variable in [
+        "OFFHOOK_STORAGE__S3__ACCESS_KEY_ID",
+        "OFFHOOK_STORAGE__S3__SECRET_ACCESS_KEY",
+    ] {
+        let words = [at.as_str(), "403", "correct `storage.s3.access_key_id`"];
         fails(&server, "objects", &[(variable, "another")], &words).await;
     }
     objects.go_down();
-    let words = [&at, "see that the store runs", "`storage.s3.endpoint`"];
+    let words = [
+        at.as_str(),
+        "see that the store runs",
+        "`storage.s3.endpoint`",
+    ];
     fails(&server, "objects", &[], &words).await;
 }

@@ -10,12 +10,8 @@ use crate::metrics::{exposition, with_metrics};
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn decisions(seen: &Exposition) -> [f64; 3] {
-    ["admitted", "refused", "unavailable"].map(|outcome| {
-        seen.sum(
-            "offhook_limiter_decisions_total",
-            &[("outcome", outcome)],
-        )
-    })
+    ["admitted", "refused", "unavailable"]
+        .map(|outcome| seen.sum("offhook_limiter_decisions_total", &[("outcome", outcome)]))
 }
 
 /// Three requests of an account that may make two: what was counted of them.

@@ -38,18 +38,28 @@ mod on_postgres {
         let older = Server::start(options(redis.url())).await;
         // The same server counts apart too, with another number of its databases.
         for url in [another.url(), format!("{}/1", redis.url())] {
-            let younger = Server::join(options(url.clone()), &[]).await;
+            let mut younger = Server::join(options(url.clone()), &[]).await;
             eventually("a reason that names the Redis", LIMIT, || async {
                 let reason = readiness(&younger).await?;
-                reason.contains("counts requests in another Redis than this one").then_some(())
+                reason
+                    .contains("counts requests in another Redis than this one")
+                    .then_some(())
             })
             .await;
             assert_eq!(readiness(&older).await, None);
-            let looked = older.run_with(&["doctor", "--json"], &[("OFFHOOK_REDIS_URL", &url)]).await;
+            let looked = older
+                .run_with(&["doctor", "--json"], &[("OFFHOOK_REDIS_URL", &url)])
+                .await;
             let failed = failed(&looked);
             assert_eq!(failed.len(), 1, "{failed:?}");
             assert_eq!(failed[0].0, "redis");
-            assert!(failed[0].1.contains("give every process the same `redis_url`"), "{failed:?}");
+            assert!(
+                failed[0]
+                    .1
+                    .contains("give every process the same `redis_url`"),
+                "{failed:?}"
+            );
+            assert!(younger.stop().await.success());
         }
         let mut together = Server::join(options(redis.url()), &[]).await;
         eventually("a server that is ready", LIMIT, || async {
@@ -64,7 +74,10 @@ mod on_postgres {
     async fn a_redis_that_comes_back_empty_parts_nobody() {
         let (database, mut redis) = (Database::postgres().await, RedisServer::start().await);
         let options = Options::on(database.clone()).set("redis_url", redis.url());
-        let servers = [Server::start(options.clone()).await, Server::join(options, &[]).await];
+        let servers = [
+            Server::start(options.clone()).await,
+            Server::join(options, &[]).await,
+        ];
         name(&redis).await;
         redis.kill();
         redis.start_again().await;

@@ -1,7 +1,5 @@
 //! The database, and how far its clock is from this machine's.
 
-use std::time::Duration;
-
 use offhook_domain::{Clock as _, Timestamp};
 use offhook_services::SystemClock;
 use offhook_storage::{AboutDatabase, Store};
@@ -102,6 +100,8 @@ fn server(about: &AboutDatabase) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::State;
     use super::*;
 

@@ -21,7 +21,10 @@ pub(super) async fn look(settings: &Settings) -> Finding {
         let fault = error.downcast_ref::<ObjectError>();
         let remedy = remedy(settings, fault);
         let said = one_line(&format!("{error:#}"));
-        return Finding::failed(HOP, format!("{place} does not keep files ({said}): {remedy}"));
+        return Finding::failed(
+            HOP,
+            format!("{place} does not keep files ({said}): {remedy}"),
+        );
     }
     if matches!(settings.objects, ObjectsSettings::Own) && settings.redis_url.is_some() {
         return Finding::warning(
@@ -104,7 +107,10 @@ mod tests {
 
     #[test]
     fn what_a_store_says_is_one_line_of_bounded_length() {
-        assert_eq!(one_line("<Error>\n  <Code>é</Code>\r\n"), "<Error> <Code>é</Code>");
+        assert_eq!(
+            one_line("<Error>\n  <Code>é</Code>\r\n"),
+            "<Error> <Code>é</Code>"
+        );
         let long = one_line(&"é".repeat(1_000));
         assert_eq!(long.chars().count(), SAID_AT_MOST + 1);
     }

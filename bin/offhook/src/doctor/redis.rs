@@ -161,7 +161,9 @@ mod tests {
             let found = judge(&about, "redis.internal:6379", &["one".to_owned()]);
             assert_eq!(found.state, state, "{found:?}");
             assert!(found.sentence.contains(said), "{found:?}");
-            let begins = found.sentence.starts_with("Redis 7.4.1 at redis.internal:6379 ");
+            let begins = found
+                .sentence
+                .starts_with("Redis 7.4.1 at redis.internal:6379 ");
             assert!(begins, "{found:?}");
         }
     }

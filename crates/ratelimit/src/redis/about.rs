@@ -101,7 +101,10 @@ async fn ask(
         .query_async(connection)
         .await?;
     let took = asked.elapsed();
-    let name: Option<String> = redis::cmd("GET").arg(SERVER).query_async(connection).await?;
+    let name: Option<String> = redis::cmd("GET")
+        .arg(SERVER)
+        .query_async(connection)
+        .await?;
     // A user may not be allowed to ask for the rest, and some services have no such command.
     let info: Option<String> = redis::cmd("INFO").query_async(connection).await.ok();
     let line = |name: &str| {

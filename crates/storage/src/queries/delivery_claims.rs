@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{
-    AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
-};
+use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
 use super::super::{Conn, dialect};
 use super::endpoints::signing;

@@ -94,13 +94,14 @@ pub(crate) async fn release(
     Ok(())
 }
 
-/// Renews the lease; `false` if the claim is gone. The document is this transaction's until its end.
+/// Renews the lease, by the clock that is `offset` from the database's; `false` if the claim is gone. The document is this transaction's until its end.
 pub(crate) async fn renew(
     conn: &mut Conn,
     id: DocumentId,
     claim: ClaimId,
-    until: Timestamp,
+    offset: i64,
 ) -> Result<bool, StoreError> {
+    let until = dialect::lease_clock(conn, offset).await?.plus(crate::LEASE);
     let renewed = diesel::update(documents::table)
         .filter(
             documents::id

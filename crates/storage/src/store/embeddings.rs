@@ -104,8 +104,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            if !queries::embeddings::renew(conn, job.document, job.claim, until).await? {
+            if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
             queries::embeddings::insert(conn, &model, vectors).await?;
@@ -141,8 +140,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let (offset, model) = (self.offset(), model.to_owned());
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            if !queries::embeddings::renew(conn, job.document, job.claim, until).await? {
+            if !queries::embeddings::renew(conn, job.document, job.claim, offset).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
             queries::embeddings::finish(conn, &job, &model, passages).await?;

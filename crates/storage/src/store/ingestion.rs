@@ -71,8 +71,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            let kept = queries::ingestion::renew(conn, id, claim, until).await?;
+            let kept = queries::ingestion::renew(conn, id, claim, offset).await?;
             Ok(Verdict::Commit(if kept {
                 Fenced::Done
             } else {
@@ -112,8 +111,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            if !queries::ingestion::renew(conn, id, claim, until).await? {
+            if !queries::ingestion::renew(conn, id, claim, offset).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
             queries::ingestion::insert_part(conn, id, part).await?;
@@ -134,8 +132,7 @@ impl Store {
     ) -> Result<Option<usize>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            if !queries::ingestion::renew(conn, id, claim, until).await? {
+            if !queries::ingestion::renew(conn, id, claim, offset).await? {
                 return Ok(Verdict::Rollback(None));
             }
             let removed = queries::folds::remove_words(conn, id, limit).await?;

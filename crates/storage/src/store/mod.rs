@@ -9,6 +9,8 @@ mod billing;
 mod calls;
 mod conversation_retention;
 mod credentials;
+pub(crate) mod deliveries;
+mod dispatch;
 pub(crate) mod documents;
 mod embeddings;
 mod figures;
@@ -26,7 +28,7 @@ pub(crate) mod retention;
 pub(crate) mod team;
 mod tools;
 mod voices;
-pub(crate) mod webhooks;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;

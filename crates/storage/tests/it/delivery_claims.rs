@@ -32,7 +32,10 @@ fn firsts(endpoint: EndpointId, firsts: usize) -> ClaimSlots {
 }
 
 async fn claim(store: &Store, slots: Vec<ClaimSlots>, at: Timestamp) -> Vec<ClaimedAttempt> {
-    let claimed = store.claim_deliveries(slots, vec![], (at, at)).await.unwrap();
+    let claimed = store
+        .claim_deliveries(slots, vec![], (at, at))
+        .await
+        .unwrap();
     assert_eq!(claimed.failing, []);
     claimed.attempts
 }
@@ -175,6 +178,11 @@ mod only_postgres {
         let claimed = tokio::time::timeout(Duration::from_secs(1), claiming);
         assert_eq!(ids(&claimed.await.unwrap()), [free]);
         raw.run("COMMIT").await;
-        assert_eq!(claim(&store, vec![firsts(endpoint, 5)], after(9)).await.len(), 0);
+        assert_eq!(
+            claim(&store, vec![firsts(endpoint, 5)], after(9))
+                .await
+                .len(),
+            0
+        );
     }
 }

@@ -14,9 +14,7 @@ use super::super::queries::events::NewDelivery;
 use super::column;
 use crate::schema::{deliveries, resends};
 use crate::sql::V;
-use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, StoreError, sql,
-};
+use crate::{AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, StoreError, sql};
 
 /// Takes these deliveries' rows for the duration of the transaction. In id order, as everybody who waits for them does:
 /// so no two wait for each other.

@@ -1,10 +1,9 @@
 //! The claim of due deliveries, for PostgreSQL: found, taken and read in one statement, so that each row is looked for once.
 
+use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
 use diesel_async::RunQueryDsl;
-use offhook_domain::{
-    AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
-};
+use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
 use super::super::Conn;
 use super::super::queries::delivery_claims::{Candidate, Found, Times, Work};

@@ -1,0 +1,124 @@
+//! The books, the recipients of batches, and what is left when all is calm.
+
+use std::collections::HashMap;
+
+use super::promise::{Promise, Verdict};
+use crate::evidence::Evidence;
+
+pub(super) fn books(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut debits: HashMap<&str, Vec<i64>> = HashMap::new();
+    for entry in evidence.entries.iter().filter(|e| e.kind == "debit") {
+        let of_call = debits.entry(&entry.conversation).or_default();
+        of_call.push(entry.amount);
+    }
+    for call in &evidence.conversations {
+        let taken = debits.get(call.id.as_str()).cloned().unwrap_or_default();
+        let right = match call.credits {
+            0 => taken.iter().all(|amount| *amount == 0) && taken.len() <= 1,
+            credits => taken == [-credits],
+        };
+        if !right {
+            verdict.broken(
+                Promise::Books,
+                format!(
+                    "{} cost {} and was debited {taken:?}",
+                    call.handle(),
+                    call.credits
+                ),
+            );
+        }
+    }
+    for wallet in &evidence.wallets {
+        let mut entries: Vec<_> = evidence
+            .entries
+            .iter()
+            .filter(|entry| entry.account == wallet.account)
+            .collect();
+        entries.sort_by_key(|entry| entry.seq);
+        let sum: i64 = entries.iter().map(|entry| entry.amount).sum();
+        let last = entries.last().map_or(0, |entry| entry.balance);
+        if sum != wallet.balance || last != wallet.balance || wallet.reserved != 0 {
+            verdict.broken(
+                Promise::Books,
+                format!("{wallet:?}: the ledger sums to {sum}, its last balance is {last}"),
+            );
+        }
+    }
+    for call in &evidence.reservations {
+        verdict.broken(Promise::Books, format!("{call} still holds a reservation"));
+    }
+    for fault in &evidence.doctor {
+        verdict.broken(Promise::Books, format!("doctor: {fault}"));
+    }
+    verdict.count(
+        Promise::Books,
+        format!(
+            "{} wallets, {} entries",
+            evidence.wallets.len(),
+            evidence.entries.len()
+        ),
+    );
+}
+
+pub(super) fn recipients(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut dialed: HashMap<&str, usize> = HashMap::new();
+    for dial in &evidence.dials {
+        *dialed.entry(&dial.to).or_default() += 1;
+    }
+    for one in &evidence.recipients {
+        let times = dialed.get(one.to.as_str()).copied().unwrap_or(0);
+        let right = match one.status.as_str() {
+            "completed" => times == 1 && one.calls == 1,
+            "failed" => times <= 1 && one.calls <= 1,
+            _ => false,
+        };
+        if !right {
+            verdict.broken(Promise::Recipients, format!("dialed {times} times: {one}"));
+        }
+    }
+    verdict.count(
+        Promise::Recipients,
+        format!("{} recipients", evidence.recipients.len()),
+    );
+}
+
+pub(super) fn rest(evidence: &Evidence, verdict: &mut Verdict) {
+    for look in &evidence.looks {
+        if !matches!(look.status, 200 | 503) {
+            verdict.broken(Promise::Readable, look.to_string());
+        }
+    }
+    verdict.count(Promise::Readable, format!("{} reads", evidence.looks.len()));
+    for one in evidence.untold.iter().chain(&evidence.left) {
+        verdict.broken(Promise::Answered, one.clone());
+    }
+    verdict.count(
+        Promise::Answered,
+        format!("{} requests", evidence.asked.len()),
+    );
+    for handle in &evidence.live {
+        let known = evidence
+            .conversations
+            .iter()
+            .find(|c| c.handle() == *handle);
+        verdict.broken(
+            Promise::Hangs,
+            format!("{handle} goes on at the carrier; here it is {known:?}"),
+        );
+    }
+    verdict.count(Promise::Hangs, format!("{} live", evidence.live.len()));
+    for one in &evidence.oddities {
+        verdict.broken(Promise::Sound, one.clone());
+    }
+    let odd = evidence
+        .asked
+        .iter()
+        .filter(|asked| matches!(asked.status, Some(500 | 504..)));
+    for asked in odd {
+        verdict.broken(Promise::Sound, asked.to_string());
+    }
+    verdict.count(
+        Promise::Sound,
+        format!("{} disturbances", evidence.disturbances),
+    );
+}

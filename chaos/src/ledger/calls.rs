@@ -1,0 +1,237 @@
+//! What became of calls: dialed at most once, ended once, one answer for each key.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::promise::{Promise, Verdict};
+use crate::evidence::{Asked, Conversation, Evidence, Meant};
+
+/// The handle that an answer of POST /v1/calls tells.
+pub(super) fn told(asked: &Asked) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_str(&asked.body).ok()?;
+    body["id"].as_str().map(str::to_owned)
+}
+
+pub(super) fn accepted(evidence: &Evidence) -> impl Iterator<Item = &Asked> {
+    evidence.asked.iter().filter(|asked| {
+        matches!(asked.meant, Meant::Place | Meant::Again) && asked.status == Some(201)
+    })
+}
+
+pub(super) fn lines_of<'a>(evidence: &'a Evidence, handle: &str) -> Vec<&'a str> {
+    let dials = evidence.dials.iter();
+    dials
+        .filter(|dial| dial.handle == handle)
+        .map(|dial| dial.line.as_str())
+        .collect()
+}
+
+pub(super) fn dials(evidence: &Evidence, verdict: &mut Verdict) {
+    let known: HashMap<String, &Conversation> = evidence
+        .conversations
+        .iter()
+        .map(|one| (one.handle(), one))
+        .collect();
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for dial in &evidence.dials {
+        *times.entry(&dial.handle).or_default() += 1;
+        if !known.contains_key(&dial.handle) {
+            let line = &dial.line;
+            verdict.broken(
+                Promise::DialedOnce,
+                format!("a call that no database knows was dialed: {line}"),
+            );
+        }
+    }
+    for (handle, _) in times.iter().filter(|(_, times)| **times > 1) {
+        let lines = lines_of(evidence, handle).join("\n    ");
+        verdict.broken(
+            Promise::DialedOnce,
+            format!("{handle} was dialed again:\n    {lines}"),
+        );
+    }
+    let count = format!("{} dials of {} calls", evidence.dials.len(), times.len());
+    verdict.count(Promise::DialedOnce, count);
+    let handles: BTreeSet<String> = accepted(evidence).filter_map(told).collect();
+    let mut undialed = 0;
+    for handle in &handles {
+        let Some(call) = known.get(handle) else {
+            verdict.broken(
+                Promise::Ends,
+                format!("{handle} was accepted, and the database does not have it"),
+            );
+            continue;
+        };
+        let dialed = times.get(handle.as_str()).copied().unwrap_or(0);
+        undialed += usize::from(dialed == 0);
+        let (state, failure) = (call.state.as_str(), call.failure.as_str());
+        let may_be = match (state, failure) {
+            ("completed", "") | ("failed", "busy" | "no_answer" | "rejected") => dialed == 1,
+            ("failed", "expired") => dialed == 0,
+            ("failed", reason) => !reason.is_empty(),
+            _ => false,
+        };
+        if !may_be {
+            verdict.broken(
+                Promise::Ends,
+                format!("{handle} is `{state}` (`{failure}`) after {dialed} dials"),
+            );
+        }
+    }
+    let count = format!("{} accepted, {undialed} not dialed", handles.len());
+    verdict.count(Promise::Ends, count);
+}
+
+pub(super) fn endings(evidence: &Evidence, verdict: &mut Verdict) {
+    let endings: HashMap<&str, i64> = evidence
+        .endings
+        .iter()
+        .map(|(id, count)| (id.as_str(), *count))
+        .collect();
+    let mut events: HashMap<&str, Vec<&str>> = HashMap::new();
+    for event in &evidence.events {
+        let of_call = events.entry(&event.conversation).or_default();
+        of_call.push(&event.kind);
+    }
+    for call in &evidence.conversations {
+        let handle = call.handle();
+        let ended = endings.get(call.id.as_str()).copied().unwrap_or(0);
+        if !call.is_over() || ended != 1 {
+            verdict.broken(
+                Promise::OneEnding,
+                format!("{handle} is `{}` and ended {ended} times", call.state),
+            );
+        }
+        let kinds = events.get(call.id.as_str()).cloned().unwrap_or_default();
+        let count = |kind: &str| kinds.iter().filter(|one| **one == kind).count();
+        let (begun, completed, failed) = (
+            count("call.initiated"),
+            count("call.completed"),
+            count("call.failed"),
+        );
+        // A batch's calls are not placed by POST /v1/calls, and have no key.
+        let begins = usize::from(!call.key.is_empty());
+        let right = match call.state.as_str() {
+            "completed" => (begins, 1, 0),
+            _ => (begins, 0, 1),
+        };
+        if (begun, completed, failed) != right {
+            verdict.broken(
+                Promise::OneEvent,
+                format!("{handle} is `{}` and has the events {kinds:?}", call.state),
+            );
+        }
+    }
+    verdict.count(
+        Promise::OneEnding,
+        format!("{} calls", evidence.conversations.len()),
+    );
+    verdict.count(
+        Promise::OneEvent,
+        format!("{} events", evidence.events.len()),
+    );
+}
+
+pub(super) fn keys(evidence: &Evidence, verdict: &mut Verdict) {
+    let stored: HashMap<(&str, &str), &str> = evidence
+        .keys
+        .iter()
+        .map(|key| ((key.account.as_str(), key.key.as_str()), key.body.as_str()))
+        .collect();
+    let mut bodies: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    let mut answers = 0;
+    let told = evidence.asked.iter().filter(|asked| {
+        let ok = matches!(asked.status, Some(201 | 202));
+        ok && !matches!(asked.meant, Meant::Other | Meant::Refusal)
+    });
+    for asked in told {
+        answers += 1;
+        let key = (asked.account.as_str(), asked.key.as_str());
+        bodies.entry(key).or_default().insert(&asked.body);
+        if asked.meant == Meant::Again && !asked.replayed {
+            verdict.broken(
+                Promise::OneAnswer,
+                format!("`{}` was repeated and not replayed: {asked}", asked.key),
+            );
+        }
+    }
+    for (key, bodies) in &bodies {
+        if bodies.len() > 1 {
+            verdict.broken(
+                Promise::OneAnswer,
+                format!("`{}` answered {bodies:?}", key.1),
+            );
+        }
+        let hex = bodies.first().map(|body| hex::encode(body.as_bytes()));
+        if stored.get(key).copied() != hex.as_deref() {
+            verdict.broken(
+                Promise::OneAnswer,
+                format!(
+                    "the database keeps another answer to `{}`: {bodies:?}",
+                    key.1
+                ),
+            );
+        }
+    }
+    let mut calls: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for call in evidence.conversations.iter().filter(|c| !c.key.is_empty()) {
+        let key = (call.account.as_str(), call.key.as_str());
+        calls.entry(key).or_default().push(call.handle());
+    }
+    for ((_, key), calls) in calls.iter().filter(|(_, calls)| calls.len() > 1) {
+        verdict.broken(Promise::OneAnswer, format!("`{key}` placed {calls:?}"));
+    }
+    let count = format!("{answers} answers to {} keys", bodies.len());
+    verdict.count(Promise::OneAnswer, count);
+    let mut others = 0;
+    for asked in evidence.asked.iter().filter(|a| a.meant == Meant::Other) {
+        match asked.status {
+            None | Some(503) => {}
+            Some(409) if asked.code == "idempotency_conflict" => others += 1,
+            _ => verdict.broken(Promise::OtherBody, asked.to_string()),
+        }
+    }
+    verdict.count(Promise::OtherBody, format!("{others} refused"));
+}
+
+pub(super) fn refusals(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut refused = HashSet::new();
+    let mut placed = HashSet::new();
+    for asked in &evidence.asked {
+        match (asked.meant, asked.status) {
+            (Meant::Refusal, Some(400..=499)) => {
+                refused.insert(asked.key.as_str());
+            }
+            (Meant::Refusal, None | Some(503)) => {}
+            (Meant::Refusal, _) => verdict.broken(Promise::Refused, asked.to_string()),
+            (Meant::Place, Some(201)) => {
+                placed.insert(asked.key.as_str());
+            }
+            _ => {}
+        }
+    }
+    let left: Vec<_> = evidence
+        .conversations
+        .iter()
+        .filter(|call| refused.contains(call.key.as_str()))
+        .collect();
+    for call in left {
+        let handle = call.handle();
+        let dials = lines_of(evidence, &handle);
+        verdict.broken(
+            Promise::Refused,
+            format!(
+                "`{}` was refused and is {handle}, dialed: {dials:?}",
+                call.key
+            ),
+        );
+    }
+    for key in &evidence.keys {
+        if refused.contains(key.key.as_str()) && !placed.contains(key.key.as_str()) {
+            verdict.broken(
+                Promise::Refused,
+                format!("`{}` was refused and its key is taken", key.key),
+            );
+        }
+    }
+    verdict.count(Promise::Refused, format!("{} refused", refused.len()));
+}

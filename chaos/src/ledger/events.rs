@@ -1,0 +1,104 @@
+//! What receivers got of events.
+
+use std::collections::{HashMap, HashSet};
+
+use super::promise::{Promise, Verdict};
+use crate::evidence::Evidence;
+
+pub(super) fn deliveries(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut endpoints: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (endpoint, account) in &evidence.endpoints {
+        endpoints.entry(account).or_default().push(endpoint);
+    }
+    let mut rows: HashMap<(&str, &str), Vec<(&str, &str)>> = HashMap::new();
+    for one in &evidence.deliveries {
+        let of_event = rows.entry((&one.event, &one.endpoint)).or_default();
+        of_event.push((&one.id, &one.state));
+    }
+    let taken: HashSet<(&str, &str)> = evidence
+        .receipts
+        .iter()
+        .filter(|receipt| receipt.answered == 200)
+        .map(|receipt| (receipt.event.as_str(), receipt.endpoint.as_str()))
+        .collect();
+    let mut due = 0;
+    for event in &evidence.events {
+        for endpoint in endpoints.get(event.account.as_str()).into_iter().flatten() {
+            due += 1;
+            let key = (event.id.as_str(), *endpoint);
+            let rows = rows.get(&key).cloned().unwrap_or_default();
+            let delivered = matches!(rows.as_slice(), [(_, "delivered")]);
+            if !delivered || !taken.contains(&key) {
+                verdict.broken(
+                    Promise::Delivered,
+                    format!(
+                        "event {} ({} of {}) at endpoint {endpoint}: taken by the receiver: {}; deliveries: {rows:?}",
+                        event.id,
+                        event.kind,
+                        event.conversation,
+                        taken.contains(&key),
+                    ),
+                );
+            }
+        }
+    }
+    verdict.count(
+        Promise::Delivered,
+        format!("{} events, {due} deliveries", evidence.events.len()),
+    );
+    let known: HashMap<&str, &str> = evidence
+        .events
+        .iter()
+        .map(|event| (event.id.as_str(), event.body.as_str()))
+        .collect();
+    let mut attempts: HashMap<&str, &str> = HashMap::new();
+    for receipt in &evidence.receipts {
+        let body = known.get(receipt.event.as_str()).copied();
+        if body != Some(&receipt.body) {
+            verdict.broken(
+                Promise::Frozen,
+                format!(
+                    "event {}: committed {body:?}, came {receipt:?}",
+                    receipt.event
+                ),
+            );
+        }
+        if !receipt.is_signed {
+            verdict.broken(Promise::Frozen, format!("badly signed: {receipt:?}"));
+        }
+        if let Some(event) = attempts.insert(&receipt.attempt, &receipt.event) {
+            verdict.broken(
+                Promise::Frozen,
+                format!(
+                    "attempt {} came twice, of {event} and {}",
+                    receipt.attempt, receipt.event
+                ),
+            );
+        }
+    }
+    let count = format!("{} receipts", evidence.receipts.len());
+    verdict.count(Promise::Frozen, count);
+}
+
+pub(super) fn duplicates(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut taken: HashMap<(&str, &str), u64> = HashMap::new();
+    for receipt in evidence.receipts.iter().filter(|r| r.answered == 200) {
+        *taken
+            .entry((&receipt.event, &receipt.endpoint))
+            .or_default() += 1;
+    }
+    let duplicates: u64 = taken.values().map(|times| times - 1).sum();
+    let bound = evidence.disturbances * evidence.in_flight.max(1);
+    let count = format!(
+        "{duplicates} <= {} x {}",
+        evidence.disturbances,
+        evidence.in_flight.max(1)
+    );
+    if duplicates > bound {
+        verdict.broken(
+            Promise::FewDuplicates,
+            format!("{duplicates} deliveries came again after they were taken; {bound} may"),
+        );
+    }
+    verdict.count(Promise::FewDuplicates, count);
+}

@@ -1,0 +1,114 @@
+//! The promises, and what is said of one that was broken.
+
+use std::collections::BTreeMap;
+
+/// A promise of docs/RELIABILITY.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Promise {
+    DialedOnce,
+    Ends,
+    OneEnding,
+    OneEvent,
+    Delivered,
+    Frozen,
+    FewDuplicates,
+    Books,
+    OneAnswer,
+    OtherBody,
+    Refused,
+    Readable,
+    Recipients,
+    Answered,
+    Hangs,
+    Sound,
+}
+
+impl Promise {
+    /// Every promise, in the order of the table.
+    pub(crate) const ALL: [Self; 16] = [
+        Self::DialedOnce,
+        Self::Ends,
+        Self::OneEnding,
+        Self::OneEvent,
+        Self::Delivered,
+        Self::Frozen,
+        Self::FewDuplicates,
+        Self::Books,
+        Self::OneAnswer,
+        Self::OtherBody,
+        Self::Refused,
+        Self::Readable,
+        Self::Recipients,
+        Self::Answered,
+        Self::Hangs,
+        Self::Sound,
+    ];
+
+    /// As the table has it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::DialedOnce => "a call is dialed at most once",
+            Self::Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
+            Self::OneEnding => "a call ends once",
+            Self::OneEvent => "a call has one event of its end, and one of its beginning",
+            Self::Delivered => "every event reaches every endpoint",
+            Self::Frozen => "an event's id and body never change and are signed",
+            Self::FewDuplicates => "duplicates <= disturbances x in flight",
+            Self::Books => "balance = ledger, nothing reserved, one debit a call, `offhook doctor`",
+            Self::OneAnswer => "a key answers one body and stands for one call",
+            Self::OtherBody => "a key with another body is refused (409)",
+            Self::Refused => "what was refused is not dialed and leaves nothing",
+            Self::Readable => "an accepted call can be read from then on, on every node",
+            Self::Recipients => "a batch calls each recipient at most once",
+            Self::Answered => "whoever asks long enough is answered",
+            Self::Hangs => "no call goes on at the carrier when all have ended",
+            Self::Sound => "no node ends by itself or panics; nothing answers 500",
+        }
+    }
+
+    /// What of the run attacks it.
+    pub(crate) const fn attacked_by(self) -> &'static str {
+        match self {
+            Self::DialedOnce => "kills between claim, dial and record; stopped nodes; cuts",
+            Self::Ends => "kills, lapsed leases, lost commits",
+            Self::OneEnding => "kills around the closing; nodes that come back",
+            Self::OneEvent => "kills around every commit; repeated requests",
+            Self::Delivered => "kills between claim, send and record; failing receivers",
+            Self::Frozen => "repeated deliveries from several nodes",
+            Self::FewDuplicates => "kills between send and record; lost commits",
+            Self::Books => "kills around reservation and settlement",
+            Self::OneAnswer => "impatient clients, lost answers, retries on other nodes",
+            Self::OtherBody => "the same keys with another number",
+            Self::Refused => "unknown agents, bad numbers",
+            Self::Readable => "reads on other nodes right after the answer",
+            Self::Recipients => "kills around each look at a batch",
+            Self::Answered => "everything at once",
+            Self::Hangs => "kills of nodes with live calls",
+            Self::Sound => "everything at once",
+        }
+    }
+}
+
+/// A promise that was not kept, with what shows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Violation {
+    pub(crate) promise: Promise,
+    pub(crate) shown_by: String,
+}
+
+/// What was looked at, and what was found.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) counts: BTreeMap<Promise, String>,
+    pub(crate) violations: Vec<Violation>,
+}
+
+impl Verdict {
+    pub(super) fn broken(&mut self, promise: Promise, shown_by: String) {
+        self.violations.push(Violation { promise, shown_by });
+    }
+
+    pub(super) fn count(&mut self, promise: Promise, words: String) {
+        self.counts.insert(promise, words);
+    }
+}

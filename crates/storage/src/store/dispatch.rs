@@ -1,0 +1,175 @@
+//! Deliveries as the dispatcher sees them: what is due, who has it, what became of it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
+
+use super::{LEASE, read, write};
+use crate::{
+    AttemptReport, ClaimSlots, Claimed, ClaimedWork, DueEndpoint, FailingEndpoint, Rechecked,
+    Store, StoreError, Verdict,
+};
+
+impl Store {
+    /// Enabled endpoints with open deliveries that nobody has claimed, and how long each one's next repetition has to wait: by
+    /// the database's clock on PostgreSQL, else by `steady` (decision 8.7). Deliveries that wait for an earlier event of
+    /// their call do not count.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let clocks = dialect::delivery_clocks(conn, steady, offset).await?;
+            queries::dispatch::due(conn, clocks).await
+        })
+    }
+
+    /// Endpoints with asked-for repetitions that nobody has claimed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
+        let offset = self.offset();
+        read!(self, |conn| {
+            let judged_at = dialect::lease_clock(conn, offset).await?;
+            queries::dispatch::due_resends(conn, judged_at).await
+        })
+    }
+
+    /// Takes every claim from its owner: for the start of a process that has the database to itself (decision 8.7).
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn orphan_deliveries(&self) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::dispatch::orphan(conn).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Claims due deliveries and begins an attempt of each. `offsets` are the waits after the 1st, 2nd, … failure; what is
+    /// due is judged as by [`Store::due_endpoints`], `now` is for what customers read. An attempt without secrets is of an
+    /// endpoint that has been deleted meanwhile, or whose secret cannot be read.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
+    /// force: it runs out by itself.
+    pub async fn claim_deliveries(
+        &self,
+        slots: Vec<ClaimSlots>,
+        offsets: Vec<Duration>,
+        (now, steady): (Timestamp, Timestamp),
+    ) -> Result<Claimed, StoreError> {
+        let offset = self.offset();
+        let (mut attempts, sealed, failing) = write!(self, |conn| {
+            let (due, judged_at) = dialect::delivery_clocks(conn, steady, offset).await?;
+            let times = queries::delivery_claims::Times {
+                now,
+                due,
+                judged_at,
+                lease: judged_at.plus(LEASE),
+            };
+            let claimed = queries::delivery_claims::claim(conn, &slots, &offsets, times).await?;
+            Ok(Verdict::Commit(claimed))
+        })?;
+        let secrets = self.unseal(sealed);
+        for attempt in &mut attempts {
+            attempt.secrets = secrets
+                .get(&attempt.endpoint_id)
+                .cloned()
+                .unwrap_or_default();
+        }
+        Ok(Claimed { attempts, failing })
+    }
+
+    /// What of an endpoint's claimed work may still be begun: it may have been disabled, deleted or changed since the
+    /// claim.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn recheck_claims(
+        &self,
+        endpoint: EndpointId,
+        work: Vec<ClaimedWork>,
+        now: Timestamp,
+    ) -> Result<Rechecked, StoreError> {
+        let (receiving, in_force) = read!(self, |conn| {
+            let receiving = queries::rechecks::receiving(conn, endpoint, now).await?;
+            let in_force = match &receiving {
+                Some(_) => queries::rechecks::in_force(conn, work).await?,
+                None => Vec::new(),
+            };
+            Ok((receiving, in_force))
+        })?;
+        let Some((url, sealed)) = receiving else {
+            return Ok(Rechecked::default());
+        };
+        Ok(Rechecked {
+            url,
+            secrets: self.unseal(sealed).remove(&endpoint).unwrap_or_default(),
+            in_force: in_force.into_iter().map(|one| one.attempt_id).collect(),
+        })
+    }
+
+    /// Each endpoint's secrets, the newest last.
+    fn unseal(
+        &self,
+        sealed: Vec<(EndpointId, uuid::Uuid, Vec<u8>)>,
+    ) -> HashMap<EndpointId, Vec<String>> {
+        let mut secrets: HashMap<EndpointId, Vec<String>> = HashMap::new();
+        for (endpoint, row, sealed) in sealed {
+            match self.master_key.open(&sealed, &row) {
+                Ok(secret) => secrets.entry(endpoint).or_default().push(secret),
+                // One endpoint's broken row must not keep the others waiting.
+                Err(error) => tracing::error!(%endpoint, %error, "a signing secret cannot be read"),
+            }
+        }
+        secrets
+    }
+
+    /// Gives claimed work back that has not been begun.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn give_back_deliveries(
+        &self,
+        returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::dispatch::give_back(conn, &returned).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Records what became of attempts, in one transaction. `steady` is the present by the clock of their ends. Returns
+    /// the endpoints that have failed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn finish_attempts(
+        &self,
+        reports: Vec<AttemptReport>,
+        steady: Timestamp,
+    ) -> Result<Vec<FailingEndpoint>, StoreError> {
+        let clock = (steady, self.offset());
+        write!(self, |conn| {
+            // Deliveries before their attempts, as claiming and cancelling do.
+            let ids = reports.iter().map(|report| report.delivery_id).collect();
+            dialect::lock_deliveries(conn, ids).await?;
+            let exhausted = dialect::finish(conn, &reports, clock).await?;
+            queries::dispatch::finish_resends(conn, &reports).await?;
+            let failing = queries::health::note(conn, &reports, &exhausted).await?;
+            Ok(Verdict::Commit(failing))
+        })
+    }
+
+    /// How many deliveries are open.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn delivery_backlog(&self) -> Result<i64, StoreError> {
+        read!(self, |conn| queries::deliveries::backlog(conn).await)
+    }
+}
