@@ -26,6 +26,8 @@ pub(crate) fn start(
             .context("RUST_LOG is no filter, such as info or warn,offhook=debug")?,
         _ => EnvFilter::new(default_filter),
     };
+    // The SIP stack logs whole messages, numbers and digests included, as information.
+    let filter = filter.add_directive("rsipstack=off".parse()?);
     let started = match tracer {
         None => Registry::default()
             .with(logs(format))

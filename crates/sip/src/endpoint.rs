@@ -1,0 +1,318 @@
+//! The endpoint: listeners, trunks, and the calls that go out and come in.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use offhook_domain::{CallHandle, E164};
+use rsipstack::dialog::dialog_layer::DialogLayer;
+use rsipstack::sip::{self, Scheme};
+use rsipstack::transaction::endpoint::{EndpointInnerRef, EndpointOption};
+use rsipstack::transaction::{CallIdFormat, EndpointBuilder};
+use rsipstack::transport::{SipAddr, TransportLayer};
+use rustls::ClientConfig;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::SipCall;
+use crate::challenge::Challenges;
+use crate::gate::{Door, Gate};
+use crate::health::{Health, watch};
+use crate::inbound::{Incoming, accept};
+use crate::listen::{StartError, check, listen, opened};
+use crate::outbound;
+use crate::reach::{Way, same_family};
+use crate::settings::{SipSettings, Timers, Transport};
+use crate::trunk::Trunk;
+
+/// What follows the `@` of our Call-IDs. A call's id is its handle: the carrier knows the call by our reference.
+pub(crate) const CALL_ID_DOMAIN: &str = "offhook";
+
+/// Calls that may wait to be taken; more are told to try again.
+const INCOMING_WAITING: usize = 64;
+
+/// Methods that we answer.
+pub(crate) const ALLOW: &str = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY";
+
+/// A running endpoint with its trunks. Dropping it closes the sockets.
+pub struct SipTrunks {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) endpoint: EndpointInnerRef,
+    pub(crate) layer: Arc<DialogLayer>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) trunks: Vec<TrunkState>,
+    pub(crate) timers: Timers,
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) incoming: mpsc::Sender<Incoming>,
+    /// What digest challenges of ours are made with.
+    pub(crate) secret: ring::hmac::Key,
+    /// When the endpoint was started.
+    pub(crate) since: Instant,
+}
+
+/// A trunk and what is known of it.
+pub(crate) struct TrunkState {
+    pub(crate) trunk: Trunk,
+    pub(crate) way: Way,
+    pub(crate) health: Health,
+}
+
+/// Whom to call.
+#[derive(Clone)]
+pub struct Invite {
+    /// Our reference. The Call-ID is made of it, so one handle is one call.
+    pub handle: CallHandle,
+    /// The number shown to the person called.
+    pub from: E164,
+    /// The number called.
+    pub to: E164,
+    /// Our offer (RFC 3264).
+    pub offer: String,
+}
+
+/// Without numbers.
+impl fmt::Debug for Invite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Invite({})", self.handle)
+    }
+}
+
+/// Why a call was not begun: nothing was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// No trunk has this name.
+    #[error("there is no trunk `{0}`")]
+    UnknownTrunk(String),
+    /// No way to the carrier. It may be tried again.
+    #[error("trunk `{trunk}`: {fault}")]
+    NotConnected {
+        /// The trunk.
+        trunk: String,
+        /// What is in the way.
+        fault: String,
+    },
+    /// The request cannot be made.
+    #[error("trunk `{0}`: the call cannot be put into words")]
+    Malformed(String),
+}
+
+impl SipTrunks {
+    /// Listens, and begins to look after the trunks. Calls that come in are handed out by the receiver; those that
+    /// nobody takes are refused.
+    ///
+    /// # Errors
+    /// [`StartError`] if an address cannot be listened to, or a trunk does not go with the listeners.
+    pub async fn start(
+        settings: SipSettings,
+        trunks: Vec<Trunk>,
+    ) -> Result<(Self, mpsc::Receiver<Incoming>), StartError> {
+        check(&settings, &trunks)?;
+        let stop = CancellationToken::new();
+        let gate = Gate::new(
+            trunks.iter().map(|trunk| trunk.sources.clone()),
+            trunks.iter().any(|trunk| trunk.accept_digest),
+        );
+        let transports = TransportLayer::new(stop.child_token());
+        let readable = Arc::clone(&gate);
+        transports.set_whitelist(move |address: IpAddr| {
+            let readable = readable.reads(address);
+            async move { readable }
+        });
+        let later = listen(&transports, settings.listen, &stop).await?;
+        let endpoint = EndpointBuilder::new()
+            .with_user_agent(&settings.user_agent)
+            .with_transport_layer(transports)
+            .with_cancel_token(stop.child_token())
+            .with_inspector(Box::new(Challenges))
+            .with_transport_inspector(Box::new(Door(Arc::clone(&gate))))
+            .with_option(EndpointOption {
+                t1: settings.timers.t1,
+                t1x64: settings.timers.t1 * 64,
+                callid_suffix: Some(CALL_ID_DOMAIN.to_owned()),
+                callid_format: CallIdFormat::UuidWithSuffix,
+                ..EndpointOption::default()
+            })
+            .build();
+        let (incoming, taken) = mpsc::channel(INCOMING_WAITING);
+        let secret =
+            ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())
+                .map_err(|_| StartError::Stack("no random numbers".to_owned()))?;
+        let shared = Arc::new(Shared {
+            layer: Arc::new(DialogLayer::new(Arc::clone(&endpoint.inner))),
+            endpoint: Arc::clone(&endpoint.inner),
+            gate,
+            trunks: trunks.into_iter().map(TrunkState::new).collect(),
+            timers: settings.timers,
+            tls: settings.tls,
+            stop,
+            incoming,
+            secret,
+            since: Instant::now(),
+        });
+        let requests = endpoint
+            .incoming_transactions()
+            .map_err(|error| StartError::Stack(error.to_string()))?;
+        tokio::spawn(async move { endpoint.serve().await });
+        tokio::spawn(accept(Arc::clone(&shared), requests));
+        // Made before the wait: whoever gives up on it stops what runs already.
+        let trunks = Self {
+            shared: Arc::clone(&shared),
+        };
+        for address in later {
+            opened(address).await?;
+        }
+        for trunk in 0..shared.trunks.len() {
+            tokio::spawn(watch(Arc::clone(&shared), trunk));
+        }
+        Ok((trunks, taken))
+    }
+
+    /// Calls a number by a trunk. `Ok` means that the request has left; what becomes of it comes as events.
+    ///
+    /// # Errors
+    /// [`CallError`] if nothing was sent.
+    pub async fn call(&self, trunk: &str, invite: Invite) -> Result<SipCall, CallError> {
+        let index = self.shared.trunk(trunk)?;
+        outbound::call(&self.shared, index, invite).await
+    }
+
+    /// Whether a trunk's carrier is known not to answer. A trunk that nobody looks after never is.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownTrunk`].
+    pub fn is_down(&self, trunk: &str) -> Result<bool, CallError> {
+        let index = self.shared.trunk(trunk)?;
+        Ok(self.shared.trunks[index].health.is_down())
+    }
+
+    /// The addresses that are listened to, as others see them.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.shared
+            .listeners()
+            .iter()
+            .filter_map(|address| address.get_socketaddr().ok())
+            .collect()
+    }
+
+    /// Dialogs that the stack holds: those of calls under way, and no other.
+    #[must_use]
+    pub fn dialogs(&self) -> usize {
+        self.shared.layer.len()
+    }
+}
+
+impl Drop for SipTrunks {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+impl fmt::Debug for SipTrunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.shared.trunks.iter().map(|state| &state.trunk))
+            .finish()
+    }
+}
+
+impl TrunkState {
+    fn new(trunk: Trunk) -> Self {
+        Self {
+            trunk,
+            way: Way::default(),
+            health: Health::default(),
+        }
+    }
+
+    /// A number's address at the carrier.
+    pub(crate) fn uri(&self, number: &str) -> sip::Uri {
+        let mut uri = sip::Uri {
+            scheme: Some(Scheme::Sip),
+            auth: Some(sip::Auth {
+                user: number.to_owned(),
+                password: None,
+            }),
+            host_with_port: self.trunk.authority(),
+            ..sip::Uri::default()
+        };
+        if self.trunk.transport != Transport::Udp {
+            uri.params
+                .push(sip::Param::Transport(self.trunk.transport.into()));
+        }
+        uri
+    }
+
+    /// A number's address as ours.
+    pub(crate) fn our_uri(&self, number: &str) -> sip::Uri {
+        sip::Uri {
+            scheme: Some(Scheme::Sip),
+            auth: Some(sip::Auth {
+                user: number.to_owned(),
+                password: None,
+            }),
+            host_with_port: self.trunk.from_domain.clone(),
+            ..sip::Uri::default()
+        }
+    }
+}
+
+impl Shared {
+    fn trunk(&self, name: &str) -> Result<usize, CallError> {
+        self.trunks
+            .iter()
+            .position(|state| state.trunk.name == name)
+            .ok_or_else(|| CallError::UnknownTrunk(name.to_owned()))
+    }
+
+    pub(crate) fn listeners(&self) -> Vec<SipAddr> {
+        self.endpoint.transport_layer.get_listen_addrs()
+    }
+
+    /// The address of ours that goes with a transport; over a connection that we opened the first one does.
+    pub(crate) fn our_address(&self, transport: sip::Transport) -> SipAddr {
+        let listeners = self.listeners();
+        let ours = listeners
+            .iter()
+            .find(|address| address.r#type == Some(transport))
+            .or(listeners.first())
+            .cloned()
+            .unwrap_or_default();
+        SipAddr {
+            r#type: Some(transport),
+            ..ours
+        }
+    }
+
+    /// Where requests of a dialog reach us.
+    pub(crate) fn contact(&self, transport: sip::Transport) -> sip::Uri {
+        let ours = self.our_address(transport);
+        let mut contact = sip::Uri {
+            scheme: Some(Scheme::Sip),
+            auth: Some(sip::Auth {
+                user: "offhook".to_owned(),
+                password: None,
+            }),
+            host_with_port: ours.addr,
+            ..sip::Uri::default()
+        };
+        if transport != sip::Transport::Udp {
+            contact.params.push(sip::Param::Transport(transport));
+        }
+        contact
+    }
+
+    /// Whether a datagram to this address can leave; connections choose their own address.
+    pub(crate) fn can_send_to(&self, transport: Transport, to: IpAddr) -> bool {
+        transport != Transport::Udp
+            || self.listeners().iter().any(|listener| {
+                listener.r#type == Some(sip::Transport::Udp) && same_family(&listener.addr, to)
+            })
+    }
+}

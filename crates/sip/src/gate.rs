@@ -1,0 +1,254 @@
+//! Who is heard at all. Datagrams and connections of strangers are dropped unanswered, unread where nothing else lets
+//! them in: an open SIP port is found by scanners within minutes.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use ipnet::IpNet;
+use rsipstack::sip::prelude::HeadersExt;
+use rsipstack::sip::{HasHeaders, Header, Host, Method, Request, SipMessage, typed};
+use rsipstack::transaction::endpoint::TransportEventInspector;
+use rsipstack::transport::TransportEvent;
+
+/// Addresses that are remembered of one server's name, the newest: names of large carriers have many in turn.
+const REMEMBERED: usize = 64;
+
+/// Knows the addresses that may speak to us.
+pub(crate) struct Gate {
+    trunks: Vec<Neighbour>,
+    /// Some trunk takes calls from anywhere by digest.
+    open: bool,
+    /// Addresses that calls under way go to beside the trunks' own, with how many calls do.
+    guests: Mutex<HashMap<IpAddr, usize>>,
+}
+
+struct Neighbour {
+    sources: Vec<IpNet>,
+    server: Mutex<Vec<IpAddr>>,
+}
+
+impl Gate {
+    pub(crate) fn new(trunks: impl IntoIterator<Item = Vec<IpNet>>, open: bool) -> Arc<Self> {
+        let trunks = trunks
+            .into_iter()
+            .map(|sources| Neighbour {
+                sources,
+                server: Mutex::default(),
+            })
+            .collect();
+        Arc::new(Self {
+            trunks,
+            open,
+            guests: Mutex::default(),
+        })
+    }
+
+    /// A trunk's server has this address now.
+    pub(crate) fn learn(&self, trunk: usize, address: IpAddr) {
+        let mut server = lock(&self.trunks[trunk].server);
+        let address = address.to_canonical();
+        server.retain(|known| *known != address);
+        server.insert(0, address);
+        server.truncate(REMEMBERED);
+    }
+
+    /// The trunk that this is an address of.
+    pub(crate) fn trunk_of(&self, address: IpAddr) -> Option<usize> {
+        let address = address.to_canonical();
+        self.trunks.iter().position(|trunk| {
+            trunk.sources.iter().any(|net| net.contains(&address))
+                || lock(&trunk.server).contains(&address)
+        })
+    }
+
+    /// Whether this is an address of a trunk, or of a call under way.
+    fn knows(&self, address: IpAddr) -> bool {
+        self.trunk_of(address).is_some() || lock(&self.guests).contains_key(&address.to_canonical())
+    }
+
+    /// Whether some trunk takes calls from anywhere by digest.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether anything that comes from there is read.
+    pub(crate) fn reads(&self, address: IpAddr) -> bool {
+        self.open || self.knows(address)
+    }
+
+    /// Hears an address for as long as a call goes there.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Guest {
+        let address = address.to_canonical();
+        *lock(&self.guests).entry(address).or_default() += 1;
+        Guest {
+            gate: Arc::clone(self),
+            address,
+        }
+    }
+
+    /// Hears the addresses that a carrier's message says the call goes on with: its contact, and the proxies before it.
+    /// A carrier's media gateways speak for themselves once the call is up.
+    pub(crate) fn admit_route(self: &Arc<Self>, message: &impl HasHeaders) -> Vec<Guest> {
+        message
+            .headers()
+            .iter()
+            .flat_map(addresses)
+            .map(|address| self.admit(address))
+            .collect()
+    }
+
+    /// Whether a message goes on to be handled. What only a call by digest can begin with is told apart later.
+    fn passes(&self, message: &SipMessage, from: IpAddr) -> bool {
+        match message {
+            SipMessage::Response(_) => true,
+            SipMessage::Request(request) => {
+                self.knows(from)
+                    || (self.open && (request.method == Method::Ack || opens_dialog(request)))
+            }
+        }
+    }
+}
+
+/// The addresses that a header's values name; names are not looked up.
+fn addresses(header: &Header) -> Vec<IpAddr> {
+    let hosts: Vec<Host> = match header {
+        Header::Contact(contact) => {
+            typed::Contact::parse_header_list(contact.value()).map(|contacts| {
+                contacts
+                    .iter()
+                    .map(|each| each.uri.host().clone())
+                    .collect()
+            })
+        }
+        Header::RecordRoute(route) => typed::RecordRoute::parse_header_list(route.value())
+            .map(|routes| routes.iter().map(|each| each.uri.host().clone()).collect()),
+        _ => return Vec::new(),
+    }
+    .unwrap_or_default();
+    hosts
+        .into_iter()
+        .filter_map(|host| match host {
+            Host::IpAddr(address) => Some(address),
+            Host::Domain(_) => None,
+        })
+        .collect()
+}
+
+/// Whether a request is a call that begins.
+pub(crate) fn opens_dialog(request: &Request) -> bool {
+    request.method == Method::Invite && !has_to_tag(request)
+}
+
+/// Whether a request belongs to a dialog.
+pub(crate) fn has_to_tag(request: &Request) -> bool {
+    matches!(request.to_header().map(|to| to.tag()), Ok(Ok(Some(tag))) if !tag.value().is_empty())
+}
+
+/// The address of a message's source.
+pub(crate) fn ip_of(from: &rsipstack::transport::SipAddr) -> Option<IpAddr> {
+    match from.addr.host {
+        Host::IpAddr(address) => Some(address),
+        Host::Domain(_) => None,
+    }
+}
+
+/// An address that is heard while this lives.
+pub(crate) struct Guest {
+    gate: Arc<Gate>,
+    address: IpAddr,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut guests = lock(&self.gate.guests);
+        if let Some(calls) = guests.get_mut(&self.address) {
+            *calls -= 1;
+            if *calls == 0 {
+                guests.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// The door of the endpoint: behind the transports, before anything is answered.
+pub(crate) struct Door(pub(crate) Arc<Gate>);
+
+#[async_trait]
+impl TransportEventInspector for Door {
+    async fn handle(&self, event: TransportEvent) -> Option<TransportEvent> {
+        match &event {
+            TransportEvent::Incoming(message, _, from) => {
+                let from = ip_of(from)?;
+                self.0.passes(message, from).then_some(event)
+            }
+            TransportEvent::New(_) | TransportEvent::Closed(_) => Some(event),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARRIER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+    const GATEWAY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 1));
+
+    fn request(line: &str, to_tag: &str) -> SipMessage {
+        let method = line.split(' ').next().unwrap();
+        SipMessage::try_from(format!(
+            "{line} SIP/2.0\r\nVia: SIP/2.0/UDP h;branch=z9hG4bK1\r\nFrom: <sip:a@h>;tag=1\r\n\
+             To: <sip:b@h>{to_tag}\r\nCall-ID: 1\r\nCSeq: 1 {method}\r\nContent-Length: 0\r\n\r\n"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn trunks_are_heard_and_strangers_are_not() {
+        let gate = Gate::new([vec!["192.0.2.0/24".parse().unwrap()], Vec::new()], false);
+        gate.learn(1, "::ffff:203.0.113.9".parse().unwrap());
+        assert_eq!(gate.trunk_of(CARRIER), Some(0));
+        assert_eq!(gate.trunk_of("203.0.113.9".parse().unwrap()), Some(1));
+        assert!(gate.reads(CARRIER) && !gate.reads(GATEWAY));
+        assert!(!gate.passes(&request("OPTIONS sip:b@h", ""), GATEWAY));
+        assert!(!gate.passes(&request("INVITE sip:b@h", ""), GATEWAY));
+    }
+
+    #[test]
+    fn whom_a_call_goes_to_is_heard_till_its_end() {
+        let gate = Gate::new([Vec::new()], false);
+        let first = gate.admit(GATEWAY);
+        let second = gate.admit(GATEWAY);
+        assert!(gate.passes(&request("BYE sip:b@h", ";tag=2"), GATEWAY));
+        drop(first);
+        assert!(gate.reads(GATEWAY));
+        drop(second);
+        assert!(!gate.reads(GATEWAY));
+        assert_eq!(gate.trunk_of(GATEWAY), None, "a guest is no trunk");
+    }
+
+    #[test]
+    fn where_digests_are_taken_a_stranger_may_only_begin_a_call() {
+        let gate = Gate::new([Vec::new()], true);
+        for (line, to_tag, passes) in [
+            ("INVITE sip:b@h", "", true),
+            ("ACK sip:b@h", ";tag=2", true),
+            ("INVITE sip:b@h", ";tag=2", false),
+            ("CANCEL sip:b@h", "", false),
+            ("OPTIONS sip:b@h", "", false),
+            ("BYE sip:b@h", ";tag=2", false),
+            ("REGISTER sip:h", "", false),
+        ] {
+            assert_eq!(
+                gate.passes(&request(line, to_tag), GATEWAY),
+                passes,
+                "{line}"
+            );
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether carriers answer: an OPTIONS now and then (RFC 3261 §11), which also keeps routers' ways open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rsipstack::sip::{self, Method, SipMessage, StatusCodeKind, typed};
+use rsipstack::transaction::key::{TransactionKey, TransactionRole};
+use rsipstack::transaction::{Transaction, make_tag};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use crate::endpoint::Shared;
+use crate::reach::reach;
+
+/// How soon a carrier that does not answer is asked again.
+const DOWN_RETRY: Duration = Duration::from_secs(10);
+
+/// What is known of a carrier.
+#[derive(Default)]
+pub(crate) struct Health {
+    down: AtomicBool,
+}
+
+impl Health {
+    pub(crate) fn is_down(&self) -> bool {
+        self.down.load(Ordering::Relaxed)
+    }
+}
+
+/// Looks after one trunk till the endpoint stops.
+pub(crate) async fn watch(shared: Arc<Shared>, trunk: usize) {
+    let Some(interval) = shared.trunks[trunk].trunk.keep_alive else {
+        // Its calls may come in before one goes out: its addresses are to be known.
+        let _ = reach(&shared, trunk).await;
+        return;
+    };
+    let stop = shared.stop.clone();
+    let watching = async {
+        loop {
+            let up = answers(&shared, trunk).await;
+            let state = &shared.trunks[trunk];
+            let was_down = state.health.down.swap(!up, Ordering::Relaxed);
+            let name = state.trunk.name();
+            match (was_down, up) {
+                (false, false) => warn!(trunk = name, "the carrier does not answer"),
+                (true, true) => info!(trunk = name, "the carrier answers again"),
+                (false, true) | (true, false) => {}
+            }
+            sleep(if up {
+                interval
+            } else {
+                interval.min(DOWN_RETRY)
+            })
+            .await;
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = watching => {}
+    }
+}
+
+/// Whether the carrier answers an OPTIONS. What it answers does not matter, as long as it is itself that does.
+async fn answers(shared: &Arc<Shared>, trunk: usize) -> bool {
+    timeout(shared.timers.keep_alive, ask(shared, trunk))
+        .await
+        .is_ok_and(|answered| answered == Some(true))
+}
+
+async fn ask(shared: &Arc<Shared>, trunk: usize) -> Option<bool> {
+    let destination = reach(shared, trunk).await.ok()?;
+    let state = &shared.trunks[trunk];
+    let transport = sip::Transport::from(state.trunk.transport);
+    let via = shared
+        .endpoint
+        .get_via(Some(shared.our_address(transport)), None)
+        .ok()?;
+    let mut uri = state.uri("");
+    uri.auth = None;
+    let from = typed::From::from(state.our_uri("offhook")).with_tag(make_tag());
+    let to = typed::To::from(uri.clone());
+    let sequence = shared.layer.increment_last_seq();
+    let mut request =
+        shared
+            .endpoint
+            .make_request(Method::Options, uri, via, from, to, sequence, None);
+    request
+        .headers
+        .push(typed::Contact::from(shared.contact(transport)).into());
+    let key = TransactionKey::from_request(&request, TransactionRole::Client).ok()?;
+    let mut transaction = Transaction::new_client(key, request, Arc::clone(&shared.endpoint), None);
+    transaction.destination = Some(destination);
+    transaction.send().await.ok()?;
+    while let Some(message) = transaction.receive().await {
+        let SipMessage::Response(response) = message else {
+            continue;
+        };
+        if response.status_code.kind() != StatusCodeKind::Provisional {
+            // The stack writes these two itself when nobody answers.
+            return Some(!matches!(response.status_code.code(), 408 | 503));
+        }
+    }
+    None
+}

@@ -1,0 +1,29 @@
+//! Calls over SIP trunks: signalling alone, on `rsipstack`.
+//!
+//! [`SipTrunks`] listens, calls by a trunk ([`SipTrunks::call`]) and hands out the calls that come in ([`Incoming`]).
+//! Session descriptions go in and come out as text; sound is somebody else's. Of each call one task decides: it turns
+//! what the stack tells into [`SipEvent`]s, keeps the times that are ours ([`Timers`]), ends the call in whatever state
+//! it is, and takes its dialog out of the stack.
+
+mod call;
+mod challenge;
+mod dialog;
+mod digest;
+mod endpoint;
+mod gate;
+mod health;
+mod inbound;
+mod listen;
+mod outbound;
+mod outcome;
+mod reach;
+mod settings;
+mod trunk;
+
+pub use call::{CallControl, Reply, SipCall, SipEvent, TransferError};
+pub use endpoint::{CallError, Invite, SipTrunks};
+pub use inbound::{Incoming, Refusal};
+pub use listen::StartError;
+pub use outcome::{Failure, failure_reason};
+pub use settings::{Listen, SipSettings, Timers, Transport};
+pub use trunk::{SettingsError, Trunk, TrunkSettings};

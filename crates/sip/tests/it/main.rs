@@ -1,0 +1,11 @@
+//! Calls against SIPp, an independent user agent, and against sockets that send what no user agent does.
+#![cfg(test)]
+
+mod cancel;
+mod inbound;
+mod middle;
+mod peer;
+mod sipp;
+mod support;
+mod talk;
+mod trunks;

@@ -1,0 +1,202 @@
+//! SIPp, Debian's `sip-tester`: one process per test, on ports of its own.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::support::PATIENCE;
+
+/// Skips the test, loudly, where SIPp is missing; in CI nothing is skipped.
+macro_rules! needs_sipp {
+    () => {
+        if !crate::sipp::is_installed() {
+            return;
+        }
+    };
+}
+pub(crate) use needs_sipp;
+
+pub(crate) fn is_installed() -> bool {
+    let found = std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join("sipp").is_file())
+    });
+    if !found {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "sipp is missing: install sip-tester"
+        );
+        eprintln!("NOT TESTED: sipp is missing; install sip-tester (scripts/test does)");
+    }
+    found
+}
+
+/// A running SIPp.
+pub(crate) struct Sipp {
+    process: Child,
+    folder: TempDir,
+    pub(crate) address: SocketAddr,
+}
+
+/// How SIPp is started.
+pub(crate) struct Play {
+    scenario: &'static str,
+    calls: u32,
+    transport: &'static str,
+    keys: HashMap<&'static str, String>,
+    remote: Option<SocketAddr>,
+    host: Ipv4Addr,
+}
+
+/// A scenario of `tests/scenarios`.
+pub(crate) fn play(scenario: &'static str) -> Play {
+    Play {
+        scenario,
+        calls: 1,
+        transport: "u1",
+        keys: HashMap::new(),
+        remote: None,
+        host: Ipv4Addr::LOCALHOST,
+    }
+}
+
+impl Play {
+    /// That many calls.
+    pub(crate) fn calls(mut self, calls: u32) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    pub(crate) fn over_tcp(mut self) -> Self {
+        self.transport = "t1";
+        self
+    }
+
+    /// What `[name]` stands for in the scenario, also where SIPp takes no keyword.
+    pub(crate) fn key(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.keys.insert(name, value.to_string());
+        self
+    }
+
+    /// Calls somebody instead of waiting to be called.
+    pub(crate) fn to(mut self, remote: SocketAddr) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+
+    pub(crate) fn start(self) -> Sipp {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port(self.host);
+        let scenario = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/scenarios")
+            .join(self.scenario)
+            .with_extension("xml");
+        let mut text = std::fs::read_to_string(scenario).unwrap();
+        for (name, value) in &self.keys {
+            text = text.replace(&format!("[{name}]"), value);
+        }
+        let scenario = folder.path().join("scenario.xml");
+        std::fs::write(&scenario, text).unwrap();
+        let mut command = Command::new("sipp");
+        command
+            .arg("-sf")
+            .arg(scenario)
+            .args(["-i", &self.host.to_string(), "-p", &port.to_string()])
+            .args(["-mi", &self.host.to_string()])
+            .args(["-mp", &free_port(self.host).to_string()])
+            .args(["-t", self.transport, "-m", &self.calls.to_string()])
+            .args(["-nostdin", "-trace_err", "-trace_msg"])
+            .arg("-error_file")
+            .arg(folder.path().join("errors"))
+            .arg("-message_file")
+            .arg(folder.path().join("messages"))
+            .args(["-timeout", "20s", "-timeout_error"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .current_dir(folder.path())
+            .kill_on_drop(true);
+        if let Some(remote) = self.remote {
+            command.arg(remote.to_string());
+        }
+        Sipp {
+            process: command.spawn().unwrap(),
+            folder,
+            address: (self.host, port).into(),
+        }
+    }
+}
+
+impl Sipp {
+    /// Waits till SIPp listens: datagrams to a closed port are lost.
+    pub(crate) async fn listening(self) -> Self {
+        let bound = async {
+            let taken = format!(":{:04X} ", self.address.port());
+            loop {
+                let sockets = ["/proc/net/udp", "/proc/net/tcp"]
+                    .map(|table| std::fs::read_to_string(table).unwrap_or_default());
+                if sockets.iter().any(|table| table.contains(&taken)) {
+                    return;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, bound).await.expect("sipp listens");
+        self
+    }
+
+    /// Waits for the scenario's end; each of its steps must have come.
+    pub(crate) async fn succeeds(&mut self) {
+        let status = timeout(PATIENCE + PATIENCE, self.process.wait())
+            .await
+            .expect("sipp ends")
+            .unwrap();
+        assert!(
+            status.success(),
+            "sipp: {status}\n{}\n{}",
+            self.read("errors"),
+            self.read("messages")
+        );
+    }
+
+    /// The requests of a method, or the answers that begin with it, that SIPp received, in order.
+    pub(crate) fn received(&self, beginning: &str) -> Vec<String> {
+        let messages = self.read("messages");
+        messages
+            .split("-----------------------------------------------")
+            .filter(|entry| entry.contains("message received"))
+            .filter_map(|entry| entry.split_once("bytes :\n\n"))
+            .map(|(_, message)| message.trim_start().to_owned())
+            .filter(|message| message.starts_with(beginning))
+            .collect()
+    }
+
+    fn read(&self, name: &str) -> String {
+        let path: PathBuf = self.folder.path().join(name);
+        String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+    }
+}
+
+/// A header's value.
+pub(crate) fn header<'a>(message: &'a str, name: &str) -> &'a str {
+    message
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        .unwrap_or_else(|| panic!("{name} is missing in:\n{message}"))
+        .trim()
+}
+
+/// A port that is free for datagrams and for connections.
+pub(crate) fn free_port(host: Ipv4Addr) -> u16 {
+    loop {
+        let udp = UdpSocket::bind((host, 0)).unwrap();
+        let port = udp.local_addr().unwrap().port();
+        if TcpListener::bind((host, port)).is_ok() {
+            return port;
+        }
+    }
+}

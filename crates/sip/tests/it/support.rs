@@ -1,0 +1,134 @@
+//! An endpoint with one trunk on private loopback ports, and what is seen of its calls.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use offhook_sip::{
+    Incoming, Invite, Listen, SipCall, SipEvent, SipSettings, SipTrunks, Timers, Transport, Trunk,
+    TrunkSettings,
+};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+/// Longer than anything here takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) const OFFER: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+    m=audio 40000 RTP/AVP 0 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:101 telephone-event/8000\r\n";
+
+pub(crate) const ANSWER: &str = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n\
+    m=audio 40000 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\na=recvonly\r\n";
+
+pub(crate) const FROM: &str = "+15005550100";
+
+pub(crate) const TO: &str = "+5215512345678";
+
+/// The trunk called `carrier`, whose server is at `server`.
+pub(crate) fn trunk(server: SocketAddr) -> TrunkSettings {
+    TrunkSettings {
+        name: "carrier".to_owned(),
+        server: server.to_string(),
+        transport: None,
+        user: Some("engine".to_owned()),
+        password: Some("secret".to_owned()),
+        from_domain: None,
+        caller_id_header: None,
+        allowed_sources: Vec::new(),
+        accept_digest: false,
+        keep_alive_seconds: 0,
+    }
+}
+
+/// A running endpoint.
+pub(crate) struct Stage {
+    pub(crate) trunks: SipTrunks,
+    pub(crate) incoming: mpsc::Receiver<Incoming>,
+}
+
+impl Stage {
+    /// With the usual times.
+    pub(crate) async fn with(server: SocketAddr) -> Self {
+        Self::set(trunk(server), Timers::default()).await
+    }
+
+    pub(crate) async fn set(trunk: TrunkSettings, timers: Timers) -> Self {
+        Self::start(trunk.check().unwrap(), timers).await
+    }
+
+    async fn start(trunk: Trunk, timers: Timers) -> Self {
+        let mut listen = vec![Listen::on(Transport::Udp, "127.0.0.1:0".parse().unwrap())];
+        if trunk.transport() == Transport::Tcp {
+            listen.push(Listen::on(Transport::Tcp, "127.0.0.1:0".parse().unwrap()));
+        }
+        let settings = SipSettings {
+            timers,
+            ..SipSettings::new(listen)
+        };
+        let (trunks, incoming) = SipTrunks::start(settings, vec![trunk]).await.unwrap();
+        Self { trunks, incoming }
+    }
+
+    /// Where the endpoint listens to datagrams.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.trunks.addresses()[0]
+    }
+
+    /// The next call that comes in.
+    pub(crate) async fn comes_in(&mut self) -> Incoming {
+        timeout(PATIENCE, self.incoming.recv())
+            .await
+            .expect("a call in time")
+            .unwrap()
+    }
+
+    pub(crate) async fn call(&self) -> SipCall {
+        self.trunks.call("carrier", invite(1)).await.unwrap()
+    }
+
+    /// Waits for the stack to hold no dialog any more.
+    pub(crate) async fn is_empty(&self) {
+        let emptied = async {
+            while self.trunks.dialogs() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, emptied)
+            .await
+            .expect("dialogs are left in the stack");
+    }
+}
+
+/// The call number `number`.
+pub(crate) fn invite(number: u32) -> Invite {
+    Invite {
+        handle: format!("call_01900000-0000-7000-8000-{number:012}")
+            .parse()
+            .unwrap(),
+        from: FROM.parse().unwrap(),
+        to: TO.parse().unwrap(),
+        offer: OFFER.to_owned(),
+    }
+}
+
+/// The next event of a call.
+pub(crate) async fn next(call: &mut SipCall) -> Option<SipEvent> {
+    timeout(PATIENCE, call.next())
+        .await
+        .expect("an event in time")
+}
+
+/// The next event as it is printed; `-` at the end.
+pub(crate) async fn told(call: &mut SipCall) -> String {
+    next(call)
+        .await
+        .map_or("-".to_owned(), |event| format!("{event:?}"))
+}
+
+/// All that is still to come, as it is printed.
+pub(crate) async fn rest(call: &mut SipCall) -> Vec<String> {
+    let mut rest = Vec::new();
+    while let Some(event) = next(call).await {
+        rest.push(format!("{event:?}"));
+    }
+    rest
+}
