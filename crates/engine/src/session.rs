@@ -132,7 +132,7 @@ pub enum SessionEnd {
 pub async fn run(session: Session, sink: &dyn CallSink, control: &CallControl) -> SessionEnd {
     let mut requests = control.subscribe();
     let answered = match dial(&session, control, &mut requests).await {
-        Ok(leg) => ring(leg, &*session.clock, sink, &mut requests).await,
+        Ok(leg) => ring(leg, &session, sink, &mut requests).await,
         Err(over) => Err(over),
     };
     match answered {
@@ -248,7 +248,7 @@ async fn end_unseen(session: &Session) {
 /// Waits for the answer. The ring limit counts from the first ringing.
 async fn ring(
     mut leg: Leg,
-    clock: &dyn Clock,
+    session: &Session,
     sink: &dyn CallSink,
     requests: &mut EndRequests,
 ) -> Result<Answered, Over> {
@@ -279,7 +279,12 @@ async fn ring(
                 gives_up_at = Some(Instant::now() + at_speed(RING_LIMIT, leg.speed));
             }
             Some(LegEvent::Answered { machine }) => {
-                let (at, since) = (clock.now(), Instant::now());
+                let (at, since) = (session.clock.now(), Instant::now());
+                // It becomes sound while the answer is written down, and while it is found out who answered.
+                let greeting = session.persona.first_message.trim();
+                if !greeting.is_empty() {
+                    leg.line.prepare(&session.persona.first_message);
+                }
                 if let Err(lost) = unless_lost(requests, sink.answered(at)).await {
                     hang_up(&leg).await;
                     return Err(lost.into());

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, sleep_until};
 
 use super::SpokenSettings;
@@ -167,11 +168,15 @@ impl Call {
 
     fn signalled(&mut self, event: Option<AudioEvent>) {
         match event {
-            Some(AudioEvent::Ringing) => self.step(Event::Ringing),
+            Some(AudioEvent::Ringing) => {
+                self.mouth.warm_up();
+                self.step(Event::Ringing);
+            }
             // Nobody has answered: what sounds there is the network's.
             Some(AudioEvent::EarlyMedia) => {}
             Some(AudioEvent::Answered) => {
                 self.ear.open();
+                self.mouth.warm_up();
                 self.step(Event::Answered);
             }
             Some(AudioEvent::Dtmf(key)) => self.step(Event::Dtmf(key)),
@@ -213,9 +218,17 @@ impl Call {
     }
 
     fn step(&mut self, event: Event) {
-        for effect in self.turns.step(event, self.epoch.elapsed()) {
+        let effects = self.turns.step(event, self.epoch.elapsed());
+        // The session must know that the customer speaks before it learns that its sentence was cut, or it would take
+        // that for its turn to go on.
+        for effect in &effects {
+            if let Effect::Tell(told) = effect {
+                self.tell(told.clone());
+            }
+        }
+        for effect in effects {
             match effect {
-                Effect::Tell(told) => self.tell(told),
+                Effect::Tell(_) => {}
                 Effect::Speak(id) => self.mouth.speak(id),
                 Effect::Finish(id) => self.mouth.finish(id),
                 Effect::Cut(id) => self.mouth.cut(id),
@@ -260,7 +273,15 @@ impl Call {
             Told::Hangup => LegEvent::Hangup,
             Told::Failed(reason) => LegEvent::Failed(reason),
         };
-        self.untold.push_back(event);
+        let unsent = if self.untold.is_empty() {
+            self.session.try_send(event).err()
+        } else {
+            Some(TrySendError::Full(event))
+        };
+        // A session that is gone lets go of the line as well.
+        if let Some(TrySendError::Full(event)) = unsent {
+            self.untold.push_back(event);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ports::audio::{Playout, SAMPLE_RATE, SegmentId};
 use crate::ports::speech::{TextToSpeech, VoiceSettings};
 use crate::ports::{SoundTimes, Spoken};
 use crate::voice::pronunciation::Pronunciation;
-use synthesis::{Synthesis, Voices};
+use synthesis::{Synthesis, Voices, WarmUp};
 
 /// A voice, and how the agent sounds by it.
 #[derive(Clone)]
@@ -34,6 +34,7 @@ pub(super) struct Mouth {
     prepared: Option<Synthesis>,
     /// The sentence before, in the same turn.
     before: String,
+    warming: Option<WarmUp>,
 }
 
 /// A sentence that the agent wants to say.
@@ -66,6 +67,14 @@ impl Mouth {
             saying: None,
             prepared: None,
             before: String::new(),
+            warming: None,
+        }
+    }
+
+    /// Opens the first voice, while the phone rings: a connection takes longer than a sentence.
+    pub(super) fn warm_up(&mut self) {
+        if self.warming.is_none() {
+            self.warming = self.voices.warm_up();
         }
     }
 
@@ -155,6 +164,7 @@ impl Mouth {
                 saying,
                 prepared,
                 voices,
+                warming,
                 ..
             } = self;
             if let Some(saying) = saying
@@ -170,6 +180,7 @@ impl Mouth {
                         saying.synthesis.take(piece, voices);
                     }
                 }
+                () = synthesis::warmed(warming.as_mut()) => {}
                 piece = synthesis::next(prepared.as_mut()) => {
                     if let Some(synthesis) = prepared {
                         synthesis.take(piece, voices);

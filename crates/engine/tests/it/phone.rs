@@ -311,6 +311,9 @@ impl FakeEar {
 #[derive(Clone, Default)]
 pub(crate) struct FakeVoice {
     pub(crate) asked: Arc<Mutex<Vec<SpokenText>>>,
+    pub(crate) opened: Arc<AtomicUsize>,
+    /// What it takes to be opened.
+    pub(crate) opens_in: Duration,
     pub(crate) stalls: bool,
     /// It breaks off after so many characters.
     pub(crate) breaks_after: Option<usize>,
@@ -319,6 +322,8 @@ pub(crate) struct FakeVoice {
 #[async_trait]
 impl TextToSpeech for FakeVoice {
     async fn open(&self, _: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
+        sleep(self.opens_in).await;
+        self.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(self.clone()))
     }
 }

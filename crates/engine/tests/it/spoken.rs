@@ -426,3 +426,42 @@ async fn wherever_a_caller_interrupts_the_transcript_is_no_longer_than_what_was_
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_voice_is_opened_while_the_phone_rings_and_the_greeting_is_made_while_the_person_says_hello()
+ {
+    let voice = FakeVoice {
+        opens_in: SECOND,
+        ..FakeVoice::default()
+    };
+    let mut stage = stage();
+    stage.voices = vec![voice.clone()];
+    stage.screens = true;
+    let phone = stage.dial();
+    phone.is(AudioEvent::Ringing).await;
+    sleep(4 * SECOND).await;
+    assert_eq!(voice.opened.load(Ordering::Relaxed), 1);
+    phone.is(AudioEvent::Answered).await;
+    phone.says("Hello?").await;
+    sleep(3 * SECOND).await;
+    let (first, _) = phone.sounded();
+    let judged = 4 * SECOND + (250 + 500) * MILLI;
+    assert!(first >= judged && first < judged + 45 * MILLI, "{first:?}");
+    let end = phone.hangs_up().await;
+    assert_eq!(end.script, ["U: Hello?", "A: Hello, Eva here."]);
+    assert_eq!(lock(&voice.asked).len(), 1, "nothing is made twice");
+    assert_eq!(voice.opened.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_lets_the_line_go_hangs_up() {
+    let phone = stage().dial();
+    phone.answer().await;
+    sleep(SECOND).await;
+    phone.control.end(EndRequest::ClaimLost);
+    let wire = Arc::clone(&phone.wire);
+    let end = phone.end().await;
+    assert_eq!(end.end, offhook_engine::SessionEnd::ClaimLost);
+    assert!(end.script.is_empty());
+    assert_eq!(wire.hung_up.load(Ordering::Relaxed), 1);
+}

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::audio::SAMPLE_RATE;
 use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser, WordTime};
@@ -46,6 +47,16 @@ impl Voices {
         Some(stream::once(pieces).try_flatten().boxed())
     }
 
+    /// Opens the voice that is asked first, if there is one. A failure shows when it is asked to speak.
+    pub(super) fn warm_up(&self) -> Option<WarmUp> {
+        let (voice, opened) = self.all.get(self.at)?.clone();
+        let warming = async move {
+            let open = || voice.service.open(voice.settings.clone());
+            let _ = timeout(SOUND_LIMIT, opened.get_or_try_init(open)).await;
+        };
+        Some(WarmUp::Opening(warming.boxed()))
+    }
+
     /// The voice after one that failed, which is opened afresh if it is ever asked again.
     fn after(&mut self, at: usize) -> usize {
         if let Some((_, opened)) = self.all.get_mut(at) {
@@ -78,6 +89,25 @@ enum State {
     Coming(Pieces),
     Whole,
     Failed { told: bool },
+}
+
+/// A voice that is opened before it is needed.
+pub(super) enum WarmUp {
+    Opening(BoxFuture<'static, ()>),
+    Done,
+}
+
+/// Waits for a voice to be open, once. Safe to cancel.
+pub(super) async fn warmed(warming: Option<&mut WarmUp>) {
+    match warming {
+        Some(state @ WarmUp::Opening(_)) => {
+            if let WarmUp::Opening(opening) = state {
+                opening.await;
+            }
+            *state = WarmUp::Done;
+        }
+        Some(WarmUp::Done) | None => std::future::pending().await,
+    }
 }
 
 /// The next piece of a sentence that is still coming; never, if there is none. Safe to cancel.

@@ -108,8 +108,6 @@ impl Watch {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn no_order_of_events_leaves_a_sentence_a_pause_or_a_turn_without_its_end(
         steps in steps(),
