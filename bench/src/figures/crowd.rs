@@ -28,6 +28,9 @@ const REQUESTS: usize = 400;
 const APART: Duration = Duration::from_millis(25);
 const MOST: Duration = Duration::from_secs(240);
 
+/// How long the agents let a customer be silent before they answer, in milliseconds: what they are told to wait is not late.
+const ENDPOINTING_MS: u32 = 700;
+
 /// Lines that take some ten seconds to say: with the customer's answer, a turn is stored every six.
 const PROMPT: &str = "You are Eva.\n\
     say: Lovely. Then I have put you down for tomorrow evening at six o'clock, a table for two people by the window, as you had asked for last week, is that right?\n\
@@ -153,6 +156,7 @@ async fn place(ports: Ports, tenant: &Tenant) -> anyhow::Result<Vec<u8>> {
         "config": {
             "system_prompt": PROMPT, "first_message": FIRST,
             "llm": {"provider": "scripted", "model": "scripted"},
+            "turns": {"endpointing_ms": ENDPOINTING_MS},
         },
     });
     let mut client = Client::connect(ports.limited).await?;
@@ -214,7 +218,7 @@ async fn timed(ports: Ports, tenant: &Tenant) -> anyhow::Result<f64> {
 struct Told {
     calls: usize,
     completed: usize,
-    /// Milliseconds from the end of what the customer said to the beginning of what the agent said next, sorted.
+    /// Milliseconds from when the agent was to answer what the customer said to when it did, sorted.
     lateness: Vec<f64>,
 }
 
@@ -265,7 +269,8 @@ fn lateness(conversation: &Value, all: &mut Vec<f64>) -> anyhow::Result<()> {
             Some("user") => customer_ended = Some(began + took),
             _ => {
                 if let Some(ended) = customer_ended.take() {
-                    all.push((began - ended).as_seconds_f64() * 1e3);
+                    let due = ended + time::Duration::milliseconds(ENDPOINTING_MS.into());
+                    all.push((began - due).as_seconds_f64() * 1e3);
                 }
             }
         }

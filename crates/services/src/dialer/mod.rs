@@ -242,13 +242,8 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
     if held.is_empty() {
         return Ok(());
     }
-    let claims = held.iter().map(|(_, claim)| *claim).collect();
-    let kept: std::collections::HashSet<_> = shared
-        .store
-        .renew_claims(claims)
-        .await?
-        .into_iter()
-        .collect();
+    let kept = shared.store.renew_claims(&held).await?;
+    let kept: std::collections::HashSet<_> = kept.into_iter().collect();
     for (id, claim) in held {
         // A call that has just been settled is not in the table's claims any more, nor in a moment here.
         if !kept.contains(&claim) && shared.registry.end(id, EndRequest::ClaimLost) {

@@ -129,6 +129,34 @@ impl Postgres {
         unit.end(done)
     }
 
+    /// Work of one statement that is a transaction of its own.
+    pub(crate) async fn write_at_once<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    {
+        let unit = Unit::begin(Kind::Write);
+        let pool = self.pool.clone();
+        let begun = Arc::new(AtomicBool::new(false));
+        let begins = begun.clone();
+        let writing = self.spawn(async move {
+            let mut conn = checkout(&pool).await?;
+            begins.store(true, Ordering::SeqCst);
+            work(&mut conn).await
+        });
+        let begun = || AtomicBool::load(&begun, Ordering::SeqCst);
+        // Whoever loses the connection meanwhile does not know whether it was carried out.
+        let done = match writing.await {
+            Some(Err(StoreError::Unavailable(reason))) if begun() => {
+                Err(StoreError::UnknownCommit(reason))
+            }
+            Some(done) => done,
+            None if begun() => Err(StoreError::UnknownCommit(SILENT.to_owned())),
+            None => Err(silent()),
+        };
+        unit.end(done)
+    }
+
     /// Connections in use, idle ones, and units of work that wait for one.
     pub(crate) fn connections(&self) -> (usize, usize, usize) {
         let status = self.pool.status();

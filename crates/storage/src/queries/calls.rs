@@ -12,7 +12,7 @@ use super::super::{Conn, Db, dialect};
 use super::{batch_looks, events, usage, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
-use crate::{CallEnd, Fenced, NewCall, NewTurn, Settlement, StoreError, UsageDay};
+use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
 
 /// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
 type Ended = (Timestamp, bool, Option<i64>);
@@ -99,45 +99,6 @@ pub(crate) async fn answered(
         return Ok(Fenced::Lost);
     };
     moment(conn, id, seq, CallState::Live, at).await?;
-    Ok(Fenced::Done)
-}
-
-pub(crate) async fn turn(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    turn: NewTurn,
-) -> Result<Fenced, StoreError> {
-    let counts = i32::from(turn.role != "tool");
-    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Live))
-                .and(calls::claim_id.eq(V(claim))),
-        )
-        .set((
-            calls::last_seq.eq(calls::last_seq + 1),
-            calls::messages_count.eq(calls::messages_count + counts),
-        ))
-        .returning(calls::last_seq)
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some(seq) = seq else {
-        return Ok(Fenced::Lost);
-    };
-    diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(turn.started_at)),
-            moments::role.eq(turn.role),
-            moments::content.eq(turn.text),
-            moments::duration_ms.eq(turn.duration_ms),
-            moments::interrupted.eq(turn.interrupted),
-        ))
-        .execute(conn)
-        .await?;
     Ok(Fenced::Done)
 }
 

@@ -124,21 +124,19 @@ pub(crate) async fn claim(
 /// Renews the leases of these claims; returns those that were still in force.
 pub(crate) async fn renew(
     conn: &mut Conn,
-    claims: &[ClaimId],
+    claims: &[(ConversationId, ClaimId)],
     lease: Timestamp,
 ) -> Result<Vec<ClaimId>, StoreError> {
-    let mut kept = Vec::with_capacity(claims.len());
-    for some in claims.chunks(500) {
-        let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
-            .filter(calls::claim_id.eq_any(some.iter().copied().map(V)))
-            .filter(is_claimed())
-            .set(calls::lease_expires_at.eq(V(lease)))
-            .returning(calls::claim_id)
-            .get_results(conn)
-            .await?;
-        kept.extend(renewed.into_iter().flatten());
-    }
-    Ok(kept)
+    // Found by the key; a claim is of one conversation alone.
+    let renewed: Vec<Option<ClaimId>> = diesel::update(calls::table)
+        .filter(calls::id.eq_any(claims.iter().map(|(id, _)| V(*id))))
+        .filter(calls::claim_id.eq_any(claims.iter().map(|(_, claim)| V(*claim))))
+        .filter(is_claimed())
+        .set(calls::lease_expires_at.eq(V(lease)))
+        .returning(calls::claim_id)
+        .get_results(conn)
+        .await?;
+    Ok(renewed.into_iter().flatten().collect())
 }
 
 /// Takes over up to `most` calls whose lease has run out, or every claimed one when `all` (SQLite at start, where the

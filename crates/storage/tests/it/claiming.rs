@@ -117,7 +117,7 @@ contract! {
 
         let now = pass(&store, 40);
         assert_eq!(store.take_orphans(false, 10, other, now).await.unwrap().len(), 0);
-        assert_eq!(store.renew_claims(vec![claim]).await.unwrap(), [claim]);
+        assert_eq!(store.renew_claims(&[(id, claim)]).await.unwrap(), [claim]);
         let now = pass(&store, 80);
         assert_eq!(store.take_orphans(false, 10, other, now).await.unwrap().len(), 0);
 
@@ -127,7 +127,7 @@ contract! {
         assert_eq!((taken[0].id, taken[0].node_id), (id, Some(other)));
         assert_eq!(taken[0].state, CallState::Dialing, "what is done with it is the taker's to say");
         assert_ne!(taken[0].claim_id, Some(claim));
-        assert_eq!(store.renew_claims(vec![claim]).await.unwrap(), []);
+        assert_eq!(store.renew_claims(&[(id, claim)]).await.unwrap(), []);
         assert_eq!(store.take_orphans(false, 10, me, now).await.unwrap().len(), 0);
     }
 

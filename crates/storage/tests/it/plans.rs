@@ -217,7 +217,7 @@ async fn work(shop: &Shop) {
     let me = node();
     store.hangups(me).await.unwrap();
     let (id, claim) = shop.closing(me).await;
-    store.renew_claims(vec![claim]).await.unwrap();
+    store.renew_claims(&[(id, claim)]).await.unwrap();
     let settled = settlement(CallState::Completed, 1);
     store
         .settle_call((shop.account, id, claim), settled)

@@ -94,6 +94,8 @@ fn both_folders_say_the_same_in_their_own_types() {
     for file in ["up.sql", "down.sql"] {
         let postgres: Vec<_> = statements("postgres", file)
             .iter()
+            // Room in the pages again.
+            .filter(|s| !s.contains("SET (fillfactor"))
             .map(|s| in_sqlite(s))
             .collect();
         // Tables that are all key are laid out by it on SQLite.
