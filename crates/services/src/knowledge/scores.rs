@@ -32,6 +32,8 @@ struct Found {
     /// A bit for each word that was found here.
     words: u64,
     passages: Passages,
+    /// What the best of them has come to.
+    best: f64,
 }
 
 impl Scores {
@@ -81,11 +83,8 @@ impl Scores {
         found.words |= bit(number);
         let scores = index::places(places)
             .map(|(ordinal, impact)| (ordinal, word.rarity * impact / IMPACT_ONE));
-        if found.passages.is_empty() {
-            found.passages = scores.collect();
-        } else {
-            found.passages = summed(&found.passages, scores);
-        }
+        let best = add_up(&mut found.passages, scores);
+        found.best = found.best.max(best);
     }
 
     /// Of the documents that may have one of the `most` best passages, up to `limit`: the words that were not followed
@@ -94,10 +93,7 @@ impl Scores {
         if self.words.iter().all(|word| word.rest <= 0.0) {
             return Vec::new();
         }
-        let enough = self
-            .best(most)
-            .get(most - 1)
-            .map_or(0.0, |(_, score)| *score);
+        let enough = self.enough(most);
         let mut incomplete = Vec::new();
         for (document, found) in &self.documents {
             let (mut missing, mut rest) = (0, 0.0);
@@ -107,10 +103,8 @@ impl Scores {
                     rest += word.rest;
                 }
             }
-            let scores = found.passages.iter().map(|(_, score)| *score);
-            let best = scores.fold(0.0, f64::max);
-            if missing != 0 && best + rest >= enough {
-                incomplete.push((best, *document, missing));
+            if missing != 0 && found.best + rest >= enough {
+                incomplete.push((found.best, *document, missing));
             }
         }
         incomplete.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
@@ -120,11 +114,26 @@ impl Scores {
             .collect()
     }
 
+    /// What a passage has come to that is one of the best `most`; 0 if there are fewer.
+    fn enough(&self, most: usize) -> f64 {
+        let passages = (self.documents.values()).flat_map(|found| &found.passages);
+        let mut scores: Vec<f64> = passages.map(|(_, score)| *score).collect();
+        if scores.len() < most {
+            return 0.0;
+        }
+        let (_, enough, _) = scores.select_nth_unstable_by(most - 1, |a, b| b.total_cmp(a));
+        *enough
+    }
+
     /// The best `most` passages, best first.
     pub(super) fn best(&self, most: usize) -> Vec<(Place, f64)> {
+        let enough = self.enough(most);
         let mut all: Vec<(Place, f64)> = Vec::new();
         for (document, found) in &self.documents {
-            let passages = found.passages.iter();
+            if found.best < enough {
+                continue;
+            }
+            let passages = (found.passages.iter()).filter(|(_, score)| *score >= enough);
             all.extend(passages.map(|(ordinal, score)| ((*document, *ordinal), *score)));
         }
         if all.len() > most {
@@ -141,19 +150,34 @@ const fn bit(number: usize) -> u64 {
     1 << (number % 64)
 }
 
-/// Two lists in the order of passages, added up.
-fn summed(left: &[(i32, f64)], right: impl Iterator<Item = (i32, f64)>) -> Passages {
-    let mut sum = Vec::with_capacity(left.len() + right.size_hint().0);
-    let mut left = left.iter().copied().peekable();
-    for (ordinal, score) in right {
-        while let Some(before) = left.next_if(|(at, _)| *at < ordinal) {
-            sum.push(before);
+/// Adds scores to passages, both in their order; the highest sum that came of it.
+fn add_up(passages: &mut Passages, scores: impl Iterator<Item = (i32, f64)>) -> f64 {
+    let (mut at, mut best, known) = (0, 0.0, passages.len());
+    for (ordinal, score) in scores {
+        while at < known
+            && passages
+                .get(at)
+                .is_some_and(|(before, _)| *before < ordinal)
+        {
+            at += 1;
         }
-        let here = left.next_if(|(at, _)| *at == ordinal);
-        sum.push((ordinal, score + here.map_or(0.0, |(_, score)| score)));
+        let sum = match passages.get_mut(at) {
+            Some((here, sum)) if at < known && *here == ordinal => {
+                *sum += score;
+                *sum
+            }
+            _ => {
+                passages.push((ordinal, score));
+                score
+            }
+        };
+        best = f64::max(best, sum);
     }
-    sum.extend(left);
-    sum
+    if passages.len() > known {
+        // Two runs, which a stable sort merges.
+        passages.sort_by_key(|(ordinal, _)| *ordinal);
+    }
+    best
 }
 
 #[cfg(test)]
@@ -162,10 +186,12 @@ mod tests {
 
     #[test]
     fn lists_are_added_up_in_order() {
-        let left = [(1, 1.0), (4, 4.0), (9, 9.0)];
+        let mut sum = vec![(1, 1.0), (4, 4.0), (9, 9.0)];
         let right = [(0, 0.5), (4, 0.5), (5, 0.5)];
-        let sum = summed(&left, right.into_iter());
+        assert_eq!(add_up(&mut sum, right.into_iter()), 4.5);
         assert_eq!(sum, [(0, 0.5), (1, 1.0), (4, 4.5), (5, 0.5), (9, 9.0)]);
+        assert_eq!(add_up(&mut sum, [(9, 0.5), (10, 11.0)].into_iter()), 11.0);
+        assert_eq!(sum[4..], [(9, 9.5), (10, 11.0)]);
     }
 
     #[test]

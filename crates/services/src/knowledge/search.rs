@@ -1,8 +1,8 @@
 //! Search: BM25 over an account's own passages, from an inverted index that is the same on both databases.
 //!
-//! What a word counts in a passage is stored with it, so a search adds numbers up. A common word is walked from where it
-//! counts most, and little further than [`WALK`] documents; the best documents are then completed with the words that were
-//! cut short. So a search costs the same however many documents there are. The few documents whose words are not folded
+//! What a word counts in a passage is stored with it, so a search adds numbers up. A word is walked from where it counts
+//! most, the rarest of the query to some [`WALK`] documents and a commoner one to fewer, as it has less to say; the best
+//! documents are then completed with the words that were cut short. So a search costs the same however many documents there are. The few documents whose words are not folded
 //! yet are looked into one by one.
 //!
 //! Where an embeddings endpoint is configured, passages are found by their meaning as well, and the two orders become
@@ -22,8 +22,9 @@ use super::vectors::fused;
 use super::{Knowledge, KnowledgeError};
 use crate::Shared;
 
-/// Documents that a word is followed to.
+/// Documents that the rarest word of a query is followed to, and the commonest.
 const WALK: usize = 1_000;
+const LEAST_WALK: usize = 100;
 
 /// Documents that are completed with the words that were cut short.
 const COMPLETED: usize = 200;
@@ -202,6 +203,7 @@ async fn by_words(
         return Ok(Vec::new());
     }
     let terms: Vec<String> = words.iter().map(|(term, _)| term.clone()).collect();
+    let walks = walks(&words);
     let mut scores = Scores::new(words);
     match scope {
         Scope::Documents(documents) => {
@@ -213,10 +215,7 @@ async fn by_words(
         }
         Scope::All => {
             scores.add(&loose);
-            for walked in store
-                .strongest_postings(account, terms.clone(), WALK)
-                .await?
-            {
+            for walked in store.strongest_postings(account, walks).await? {
                 scores.walk(&walked);
             }
             let cut_short = scores.incomplete(most, COMPLETED);
@@ -226,6 +225,16 @@ async fn by_words(
         }
     }
     Ok(scores.best(kept))
+}
+
+/// How far each word is followed.
+fn walks(words: &[(String, f64)]) -> Vec<(String, usize)> {
+    let rarest = (words.iter()).fold(0.0, |rarest, (_, rarity)| f64::max(rarest, *rarity));
+    let walks = words.iter().map(|(term, rarity)| {
+        let walk = (WALK as f64 * rarity / rarest) as usize;
+        (term.clone(), walk.max(LEAST_WALK))
+    });
+    walks.collect()
 }
 
 /// The query's words that the account's documents have, with how rare they are there: BM25's inverse frequency; and where

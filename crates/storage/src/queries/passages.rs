@@ -16,8 +16,8 @@ use crate::sql::V;
 use crate::words::{documents as documents_of, highest, passages as passages_of};
 use crate::{AccountWords, FoundPassage, StoreError, Walked};
 
-/// Folded rows that are read at once; most words have fewer.
-const ROWS: i64 = 100;
+/// Folded rows that are read at once: most words have fewer, and one of a common word has some eight documents.
+const ROWS: std::ops::RangeInclusive<usize> = 16..=100;
 
 /// A document's passages from `first` on: what of each is new, and its text.
 pub(crate) async fn text(
@@ -94,6 +94,7 @@ pub(crate) async fn strongest(
     word: String,
     limit: usize,
 ) -> Result<Walked, StoreError> {
+    let at_once = (limit / 8).clamp(*ROWS.start(), *ROWS.end());
     let mut found = Vec::new();
     let mut after: Option<(i32, i64)> = None;
     loop {
@@ -104,7 +105,7 @@ pub(crate) async fn strongest(
                     .and(folded::term.eq(word.clone())),
             )
             .order((folded::tier.desc(), folded::fold.desc()))
-            .limit(ROWS)
+            .limit(at_once as i64)
             .select((folded::tier, folded::fold, folded::postings))
             .into_boxed::<Db>();
         if let Some((tier, fold)) = after {
@@ -117,7 +118,7 @@ pub(crate) async fn strongest(
             found.extend(documents.map(|(document, places)| (document, places.to_owned())));
         }
         after = rows.last().map(|(tier, fold, _)| (*tier, *fold));
-        let is_whole = i64::try_from(rows.len()).is_ok_and(|count| count < ROWS);
+        let is_whole = rows.len() < at_once;
         let rest = after.filter(|_| !is_whole).map(|(tier, _)| highest(tier));
         if is_whole || found.len() >= limit {
             return Ok(Walked {

@@ -33,19 +33,18 @@ impl Store {
             .await)
     }
 
-    /// Of each word, some `limit` of the account's folded documents in which it counts most, or all if they are fewer.
+    /// Of each word, some so many of the account's folded documents in which it counts most, or all if they are fewer.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn strongest_postings(
         &self,
         account: AccountId,
-        words: Vec<String>,
-        limit: usize,
+        words: Vec<(String, usize)>,
     ) -> Result<Vec<Walked>, StoreError> {
         read!(self, |conn| {
             let mut found = Vec::new();
-            for word in words {
+            for (word, limit) in words {
                 found.push(queries::passages::strongest(conn, account, word, limit).await?);
             }
             Ok(found)

@@ -96,6 +96,11 @@ async fn words_of(store: &Store, account: AccountId, asked: Vec<String>) -> Acco
 }
 
 /// The statements of the migration to folded words.
+/// Each word, followed to so many documents.
+fn followed(words: Vec<String>, limit: usize) -> Vec<(String, usize)> {
+    words.into_iter().map(|word| (word, limit)).collect()
+}
+
 fn migration(embedded: bool, file: &str) -> String {
     let folder = if embedded { "sqlite" } else { "postgres" };
     let found = migrations(folder, file).into_iter();
@@ -162,7 +167,7 @@ impl Shelf {
         let words = words_of(&self.store, self.account, asked).await;
         let strongest = self
             .store
-            .strongest_postings(self.account, self.vocabulary(), 10_000);
+            .strongest_postings(self.account, followed(self.vocabulary(), 10_000));
         let mut found = words.loose;
         for walked in strongest.await.unwrap() {
             assert_eq!(walked.rest, 0, "all of them were asked for");
@@ -248,7 +253,8 @@ contract! {
         }
         while store.clear_gone_documents(100).await.unwrap().is_some() {}
         shelf.check_counts().await;
-        let left = store.strongest_postings(shop.account, shelf.vocabulary(), 10).await.unwrap();
+        let walks = followed(shelf.vocabulary(), 10);
+        let left = store.strongest_postings(shop.account, walks).await.unwrap();
         let left: usize = left.iter().map(|walked| walked.documents.len()).sum();
         assert_eq!(left, 0, "nothing is left of what is deleted");
         stranger.check().await;
