@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use offhook_media::codec::Codec;
 use offhook_media::vad::{Change, Debouncer, Likelihood, Settings, Vad};
-use offhook_media::{FRAME_SAMPLES, SILENCE};
+use offhook_media::{FRAME_SAMPLES, Frame, SILENCE};
 use proptest::prelude::*;
 
 const fn ms(milliseconds: u64) -> Duration {
@@ -86,12 +87,69 @@ proptest! {
     }
 }
 
-#[test]
-fn silence_starts_nothing() {
+/// "Hello, do you have a table for two?", spoken by flite's slt and sent as µ-law, from the sample 1,529 to 18,686.
+fn speech() -> Vec<i16> {
+    let mut samples = Vec::new();
+    Codec::Pcmu.decode_into(include_bytes!("speech.ulaw"), &mut samples);
+    samples
+}
+
+fn noise(seconds: usize, louder_by: i16) -> Vec<i16> {
+    let mut seed = 1u32;
+    (0..seconds * 8_000)
+        .map(|_| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as i16 / 1_024 * louder_by
+        })
+        .collect()
+}
+
+fn tone(hertz: f64, seconds: usize) -> Vec<i16> {
+    let step = std::f64::consts::TAU * hertz / 8_000.0;
+    (0..seconds * 8_000)
+        .map(|place| (6_000.0 * (step * place as f64).sin()) as i16)
+        .collect()
+}
+
+fn found(samples: &[i16], masked: bool) -> Vec<Change> {
     let mut vad = Vad::new(Settings::default());
-    let changes: Vec<Change> = (0..250).filter_map(|_| vad.step(&SILENCE, false)).collect();
-    assert_eq!(changes, []);
-    assert!(!vad.is_speaking());
+    samples
+        .chunks_exact(FRAME_SAMPLES)
+        .map(|chunk| Frame::try_from(chunk).expect("a frame"))
+        .filter_map(|frame| vad.step(&frame, masked))
+        .collect()
+}
+
+#[test]
+fn speech_is_found_where_it_is_loud_and_where_it_is_quiet() {
+    for parts in [1, 4, 12] {
+        let quiet = speech().into_iter().map(|sample| sample / parts);
+        let sound: Vec<i16> = [vec![0; 8_000], quiet.collect(), vec![0; 8_000]].concat();
+        let changes = found(&sound, false);
+        let (Some(Change::Started { frame: first }), Some(Change::Stopped { frame: last })) =
+            (changes.first(), changes.last())
+        else {
+            panic!("{changes:?}");
+        };
+        assert!((58..72).contains(first), "{changes:?}");
+        assert!((160..178).contains(last), "{changes:?}");
+        assert!(changes.len() <= 4, "{changes:?}");
+        assert_eq!(found(&sound, true), [], "masked");
+    }
+}
+
+#[test]
+fn silence_noise_and_high_tones_start_nothing() {
+    for sound in [
+        vec![0; 40_000],
+        noise(5, 1),
+        noise(5, 8),
+        noise(5, 64),
+        tone(1_000.0, 5),
+        tone(2_100.0, 5),
+    ] {
+        assert_eq!(found(&sound, false), []);
+    }
 }
 
 #[test]
