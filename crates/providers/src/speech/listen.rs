@@ -9,7 +9,7 @@ use offhook_engine::ports::speech::{
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::socket::{Came, Socket};
 
@@ -19,6 +19,9 @@ const EVENTS_AHEAD: usize = 64;
 /// How long a service may take to answer that what was heard is wanted now. Published figures for the 99th percentile
 /// are below half a second (voice design 2.4).
 const FINALIZE_LIMIT: Duration = Duration::from_millis(1_500);
+
+/// A service that leaves so many wishes unanswered, and says nothing else meanwhile, is gone, whatever TCP believes.
+const UNANSWERED: u32 = 2;
 
 /// Services close connections on which nothing is said; the tightest one after ten seconds.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(4);
@@ -92,6 +95,8 @@ impl<H: Hearing> Ear<H> {
     async fn hear(&mut self) -> Result<(), SpeechError> {
         let mut said_at = Instant::now();
         let mut told = Vec::new();
+        // Wishes left unanswered since anything came.
+        let mut ignored = 0;
         loop {
             let answer_by = self.unanswered.front().copied();
             let overdue = sleep_until(answer_by.unwrap_or(said_at));
@@ -105,6 +110,8 @@ impl<H: Hearing> Ear<H> {
                         Some(RecogniserInput::SpeechBegan) => None,
                         Some(RecogniserInput::Finalize) => {
                             self.unanswered.push_back(Instant::now() + FINALIZE_LIMIT);
+                            // Whoever is there answers this at least.
+                            self.socket.send(Message::Ping(Bytes::new())).await?;
                             Some(self.hearing.finalize())
                         }
                     };
@@ -114,11 +121,17 @@ impl<H: Hearing> Ear<H> {
                     }
                 }
                 came = self.socket.next() => {
-                    if let Came::Text(text) = came? {
+                    let came = came?;
+                    ignored = 0;
+                    if let Came::Text(text) = came {
                         self.hearing.read(&text, &mut told)?;
                     }
                 }
                 () = overdue, if answer_by.is_some() => {
+                    ignored += 1;
+                    if ignored == UNANSWERED {
+                        return Err(SpeechError::Timeout);
+                    }
                     self.hearing.unanswered(&mut told);
                     told.push(RecogniserEvent::Finalized);
                 }

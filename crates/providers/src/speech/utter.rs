@@ -79,6 +79,7 @@ pub(super) async fn mouth(
         orders: received,
         active: BTreeMap::new(),
         said_at: Instant::now(),
+        came_at: Instant::now(),
     };
     tokio::spawn(mouth.run());
     Ok(Box::new(Handle {
@@ -153,10 +154,13 @@ struct Mouth<S> {
     orders: mpsc::UnboundedReceiver<Order>,
     active: BTreeMap<u64, Active>,
     said_at: Instant,
+    /// When anything last came.
+    came_at: Instant,
 }
 
 struct Active {
     pieces: mpsc::UnboundedSender<Piece>,
+    begun_at: Instant,
     /// When the service was last heard to work.
     heard_at: Instant,
 }
@@ -175,8 +179,7 @@ impl<S: Speaking> Mouth<S> {
                 came = next(&mut self.socket) => self.hear(came).await,
                 () = sleep_until(overdue.map_or(idle, |(_, at)| at)), if overdue.is_some() => {
                     if let Some((context, _)) = overdue {
-                        self.end(context, Some(SpeechError::Timeout));
-                        self.cancel(context).await;
+                        self.give_up(context).await;
                     }
                 }
                 () = sleep_until(idle), if self.socket.is_some() => {
@@ -200,8 +203,13 @@ impl<S: Speaking> Mouth<S> {
     async fn obey(&mut self, order: Order) {
         match order {
             Order::Speak(context, text, pieces) => {
-                let heard_at = Instant::now();
-                self.active.insert(context, Active { pieces, heard_at });
+                let begun_at = Instant::now();
+                let active = Active {
+                    pieces,
+                    begun_at,
+                    heard_at: begun_at,
+                };
+                self.active.insert(context, active);
                 if let Err(error) = self.begin(context, text).await {
                     self.end(context, Some(error));
                 }
@@ -226,6 +234,18 @@ impl<S: Speaking> Mouth<S> {
         Ok(())
     }
 
+    /// A context waited too long.
+    async fn give_up(&mut self, context: u64) {
+        let begun_at = self.active.get(&context).map(|active| active.begun_at);
+        self.end(context, Some(SpeechError::Timeout));
+        if begun_at.is_some_and(|at| self.came_at < at) {
+            // Nothing came at all since it was asked for: the next text is to find a connection that works.
+            self.lose(SpeechError::Timeout);
+        } else {
+            self.cancel(context).await;
+        }
+    }
+
     async fn cancel(&mut self, context: u64) {
         if let Some(message) = self.speaking.cancel(context) {
             self.send(message).await;
@@ -243,6 +263,7 @@ impl<S: Speaking> Mouth<S> {
     }
 
     async fn hear(&mut self, came: Result<Came, SpeechError>) {
+        self.came_at = Instant::now();
         let told = match came {
             Ok(Came::Text(text)) => self.speaking.read(&text),
             Ok(Came::Other) => return,

@@ -140,11 +140,35 @@ async fn a_service_that_falls_silent_is_given_three_seconds_and_then_cancelled()
     let (mouth, mut peer) = opened(&service).await;
     let spoken = tokio::spawn(gather(mouth.speak(words("Slow."))));
     let context = peer.json().await["context_id"].clone();
+    peer.say(json!({"type": "chunk", "data": "", "context_id": "of another"}))
+        .await;
     tokio::time::pause();
     let (_, _, error) = spoken.await.unwrap();
     assert_eq!(error, Some(SpeechError::Timeout));
     let cancel = json!({"context_id": context, "cancel": true});
     assert_eq!(peer.json().await, cancel);
+}
+
+#[tokio::test]
+async fn a_service_that_is_gone_without_a_word_is_connected_to_again() {
+    let service = Service::start().await;
+    let (mouth, peer) = opened(&service).await;
+    let spoken = tokio::spawn(gather(mouth.speak(words("One."))));
+    tokio::time::pause();
+    let (_, _, error) = spoken.await.unwrap();
+    assert_eq!(error, Some(SpeechError::Timeout));
+    tokio::time::resume();
+    let spoken = mouth.speak(words("Two."));
+    let again = async {
+        let mut peer = service.accept().await;
+        let context = peer.json().await["context_id"].clone();
+        peer.say(chunk(&context, 80)).await;
+        peer.say(done(&context)).await;
+        peer
+    };
+    let ((samples, _, error), _again) = tokio::join!(gather(spoken), again);
+    assert_eq!((samples.len(), error), (80, None));
+    drop(peer);
 }
 
 #[tokio::test]

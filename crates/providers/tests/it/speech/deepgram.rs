@@ -116,6 +116,20 @@ async fn an_answer_that_never_comes_is_made_up_from_what_is_known() {
 }
 
 #[tokio::test]
+async fn a_service_that_is_gone_without_a_word_is_given_up_at_the_second_wish() {
+    let service = Service::start().await;
+    let (mut recogniser, peer) = opened(&service, "nova-3").await;
+    tokio::time::pause();
+    for _ in 0..2 {
+        give(&recogniser, [RecogniserInput::Finalize]).await;
+    }
+    let told = rest(&mut recogniser).await;
+    let failed = RecogniserEvent::Failed(SpeechError::Timeout);
+    assert_eq!(told, [RecogniserEvent::Finalized, failed]);
+    drop(peer);
+}
+
+#[tokio::test]
 async fn the_connection_is_kept_while_nothing_is_heard() {
     let service = Service::start().await;
     let (recogniser, mut peer) = opened(&service, "nova-3").await;
