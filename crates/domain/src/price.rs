@@ -42,6 +42,17 @@ impl Price {
     }
 }
 
+/// Seconds of the model's time that one answer in writing counts for.
+const ANSWER_SECONDS: i64 = 15;
+
+impl Price {
+    /// What `answers` in writing cost: a minute's price buys four, however long the customer thinks in between.
+    #[must_use]
+    pub const fn of_answers(self, answers: i64) -> Credits {
+        self.of_seconds(answers.saturating_mul(ANSWER_SECONDS))
+    }
+}
+
 impl fmt::Display for Price {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
@@ -82,5 +93,22 @@ mod tests {
             assert_eq!(price.of_seconds(seconds), credits, "{seconds} s");
         }
         assert_eq!(Price::default().of_seconds(3_600), 0);
+    }
+
+    #[test]
+    fn four_answers_cost_a_minute() {
+        let price = Price::from_millicredits_per_minute(1_500);
+        for (answers, credits) in [
+            (-1, 0),
+            (0, 0),
+            (1, 1),
+            (2, 1),
+            (3, 2),
+            (4, 2),
+            (5, 2),
+            (6, 3),
+        ] {
+            assert_eq!(price.of_answers(answers), credits, "{answers} answers");
+        }
     }
 }

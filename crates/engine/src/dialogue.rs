@@ -7,6 +7,8 @@ use crate::latencies::Latencies;
 use crate::persona::Persona;
 use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefinition};
 use crate::reply::{Ask, Reply};
+use crate::session::TurnRole;
+use crate::tool_use;
 
 /// Messages of the history that a model is shown; older ones are left out.
 const SHOWN_MESSAGES: usize = 200;
@@ -14,6 +16,13 @@ const SHOWN_MESSAGES: usize = 200;
 /// How often tools are used to answer one turn of the customer; then the model must answer in words (decision 6.2 and
 /// voice design 5.4).
 const TOOL_STEPS: usize = 3;
+
+/// How a spoken answer is to be.
+const SPOKEN: &str = "You are in a spoken conversation. Answer briefly, in the language `{}`, in plain sentences that \
+                      can be read aloud: no lists, no markup.";
+
+/// How a written answer is to be.
+const WRITTEN: &str = "You are in a written chat. Answer briefly, in the language `{}`, in plain text without markup.";
 
 /// One conversation between an agent and a customer.
 pub struct Dialogue {
@@ -23,6 +32,8 @@ pub struct Dialogue {
     tools: Arc<[ToolDefinition]>,
     knowledge: Option<Arc<dyn Knowledge>>,
     history: Vec<Message>,
+    /// In writing; else it is spoken.
+    is_written: bool,
 }
 
 impl Dialogue {
@@ -36,6 +47,40 @@ impl Dialogue {
             tools: Arc::default(),
             knowledge: None,
             history: Vec::new(),
+            is_written: false,
+        }
+    }
+
+    /// The same conversation in writing: its text comes as the models write it, not in sentences.
+    #[must_use]
+    pub const fn in_writing(mut self) -> Self {
+        self.is_written = true;
+        self
+    }
+
+    /// The same conversation, behind these turns of its transcript.
+    #[must_use]
+    pub fn behind(mut self, turns: impl IntoIterator<Item = (TurnRole, String)>) -> Self {
+        let mut used: Vec<(ToolCall, String)> = Vec::new();
+        for (at, (role, text)) in turns.into_iter().enumerate() {
+            if role == TurnRole::Tool {
+                used.push(tool_use::recalled(&text, format!("turn_{at}")));
+                continue;
+            }
+            self.recall_tools(&mut used);
+            match role {
+                TurnRole::User => self.heard(&text),
+                TurnRole::Agent | TurnRole::Tool => self.said(&text),
+            }
+        }
+        self.recall_tools(&mut used);
+        self
+    }
+
+    fn recall_tools(&mut self, used: &mut Vec<(ToolCall, String)>) {
+        if !used.is_empty() {
+            let (calls, answers): (Vec<_>, Vec<_>) = used.drain(..).unzip();
+            self.used_tools("", calls, &answers);
         }
     }
 
@@ -108,7 +153,10 @@ impl Dialogue {
             tools: Arc::clone(&self.tools),
             may_call: !self.tools.is_empty() && self.tool_steps() < TOOL_STEPS,
         };
-        let reply = Reply::new(&self.persona.llm, ask);
+        let reply = match self.is_written {
+            true => Reply::new(&self.persona.llm, ask).unbroken(),
+            false => Reply::new(&self.persona.llm, ask),
+        };
         match (&self.knowledge, self.question()) {
             (Some(knowledge), Some(question)) => reply.after(Arc::clone(knowledge), question),
             _ => reply,
@@ -144,11 +192,9 @@ impl Dialogue {
     }
 
     fn prompt(&self) -> String {
-        format!(
-            "{}\n\nYou are in a spoken conversation. Answer briefly, in the language `{}`, in plain sentences that can \
-             be read aloud: no lists, no markup.",
-            self.persona.system_prompt, self.persona.language
-        )
+        let manner = if self.is_written { WRITTEN } else { SPOKEN };
+        let manner = manner.replace("{}", &self.persona.language);
+        format!("{}\n\n{manner}", self.persona.system_prompt)
     }
 
     fn note(&mut self, role: Role, text: &str) {

@@ -4,6 +4,7 @@
 //! ports. Time comes in as a [`Clock`](offhook_domain::Clock) for what is written down, and from tokio for what is
 //! waited for.
 
+mod chat;
 mod control;
 mod dialogue;
 mod latencies;
@@ -16,11 +17,13 @@ mod segments;
 mod session;
 mod summary;
 mod template;
+mod tool_use;
 
 pub mod legacy;
 pub mod ports;
 pub mod voice;
 
+pub use chat::{CHAT_BREAK, ChatAnswer, ChatEnd, ChatPiece, ChatSink, answer};
 pub use control::{CallControl, EndRequest};
 pub use dialogue::Dialogue;
 pub use latencies::Latencies;

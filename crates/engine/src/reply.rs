@@ -34,7 +34,7 @@ const MAX_CALLS: usize = 8;
 /// A part of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// The next sentence.
+    /// The next sentence; of a written reply, the next piece of its text.
     Sentence(String),
     /// The tools that the model wants to use, after all that it said.
     Calls(Vec<ToolCall>),
@@ -131,6 +131,12 @@ impl Reply {
             first_token_at: None,
             done: false,
         }
+    }
+
+    /// The same reply, in pieces as the model writes them instead of in sentences.
+    pub(crate) fn unbroken(mut self) -> Self {
+        self.segments = Segments::unbroken();
+        self
     }
 
     /// The same reply, once what fits the question has been looked up, or a second has passed.
@@ -247,7 +253,7 @@ impl Reply {
         self.ask.latencies.record(&writing.key, TOKEN_LIMIT);
         self.calls.clear();
         if self.segments.is_untouched() {
-            self.segments = Segments::default();
+            self.segments.clear();
             self.bytes = 0;
         } else {
             self.done = true;

@@ -17,9 +17,25 @@ const ABBREVIATIONS: &[&str] = &[
 pub(crate) struct Segments {
     text: String,
     given_out: bool,
+    /// Text is given out as it comes.
+    unbroken: bool,
 }
 
 impl Segments {
+    /// Gives text out as it comes: only blank text at the beginning is left out.
+    pub(crate) const fn unbroken() -> Self {
+        Self {
+            text: String::new(),
+            given_out: false,
+            unbroken: true,
+        }
+    }
+
+    /// Forgets what was not given out.
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+    }
+
     /// Adds what the model wrote.
     pub(crate) fn push(&mut self, piece: &str) {
         self.text.push_str(piece);
@@ -32,6 +48,9 @@ impl Segments {
 
     /// Takes the next sentence that is surely complete.
     pub(crate) fn next(&mut self) -> Option<String> {
+        if self.unbroken {
+            return self.as_it_came();
+        }
         loop {
             let end = self.end()?;
             let segment = self.text.drain(..end).collect::<String>();
@@ -41,6 +60,20 @@ impl Segments {
                 return Some(segment.to_owned());
             }
         }
+    }
+
+    fn as_it_came(&mut self) -> Option<String> {
+        let text = match self.given_out {
+            true => self.text.as_str(),
+            false => self.text.trim_start(),
+        };
+        if text.is_empty() {
+            return None;
+        }
+        let text = text.to_owned();
+        self.text.clear();
+        self.given_out = true;
+        Some(text)
     }
 
     /// Takes what is left, once the model is done.
@@ -165,6 +198,19 @@ mod tests {
         let all = segments(&[&endless]);
         assert!(all.iter().all(|segment| segment.len() <= MAX_BYTES + 8));
         assert_eq!(all.join(" "), endless.trim());
+    }
+
+    #[test]
+    fn unbroken_text_comes_as_it_is_written() {
+        let mut segments = Segments::unbroken();
+        segments.push(" \n");
+        assert_eq!(segments.next(), None);
+        segments.push(" One");
+        assert_eq!(segments.next().as_deref(), Some("One"));
+        segments.push(" mo");
+        segments.push("ment.\n");
+        assert_eq!(segments.next().as_deref(), Some(" moment.\n"));
+        assert_eq!((segments.next(), segments.rest()), (None, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::BoxFuture;
 use offhook_domain::{CallOutcome, TerminationReason, Timestamp};
 use tokio::time::{Instant, timeout};
 
@@ -11,15 +11,10 @@ use super::Live;
 use super::agent::CUT_LIMIT;
 use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
 use crate::session::{Over, Turn, TurnRole};
-
-/// How long tools may be at work: ten seconds (voice design 5.4), and a moment for what surrounds a request.
-const TOOL_LIMIT: Duration = Duration::from_secs(11);
+use crate::tool_use;
 
 /// How long the carrier may take to do what a tool asks of the line.
 const LINE_LIMIT: Duration = Duration::from_secs(5);
-
-/// Characters of arguments and of an answer that the transcript keeps.
-const KEPT_CHARS: usize = 500;
 
 /// The tools of one reply.
 pub(super) struct ToolStep<'a> {
@@ -35,13 +30,7 @@ impl<'a> ToolStep<'a> {
     /// Sets all of them to work at once.
     pub(super) fn begin(tools: &'a dyn Tools, calls: Vec<ToolCall>, started_at: Timestamp) -> Self {
         let asked = calls.clone();
-        let running = async move {
-            let all = asked.iter().map(|call| async move {
-                let outcome = timeout(TOOL_LIMIT, tools.call(call)).await;
-                outcome.unwrap_or_else(|_| ToolOutcome::Answer("The tool took too long.".into()))
-            });
-            join_all(all).await
-        };
+        let running = async move { tool_use::run(tools, &asked).await };
         Self {
             calls,
             since: Instant::now(),
@@ -53,10 +42,9 @@ impl<'a> ToolStep<'a> {
     }
 
     fn turn(&self, call: &ToolCall, answer: &str, interrupted: bool) -> Turn {
-        let (arguments, answer) = (shortened(&call.arguments), shortened(answer));
         Turn {
             role: TurnRole::Tool,
-            text: format!("{}({arguments}) → {answer}", shortened(&call.name)),
+            text: tool_use::told(call, answer),
             started_at: self.started_at,
             duration_ms: self.duration_ms,
             interrupted,
@@ -183,12 +171,5 @@ impl Live<'_> {
             self.record(turn).await?;
         }
         Ok(())
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(KEPT_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -1,0 +1,94 @@
+//! Tools at work, and how a transcript tells of them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::Json;
+use tokio::time::timeout;
+
+use crate::ports::{ToolCall, ToolOutcome, Tools};
+
+/// How long tools may be at work: ten seconds (voice design 5.4), and a moment for what surrounds a request.
+const TOOL_LIMIT: Duration = Duration::from_secs(11);
+
+/// Characters of arguments and of an answer that the transcript keeps.
+const KEPT_CHARS: usize = 500;
+
+/// Stands between a call and its answer.
+const ANSWERS: &str = ") → ";
+
+/// Sets all of them to work at once; the outcomes are in the order of the calls.
+pub(crate) async fn run(tools: &dyn Tools, calls: &[ToolCall]) -> Vec<ToolOutcome> {
+    let all = calls.iter().map(|call| async move {
+        let outcome = timeout(TOOL_LIMIT, tools.call(call)).await;
+        outcome.unwrap_or_else(|_| ToolOutcome::Answer("The tool took too long.".into()))
+    });
+    join_all(all).await
+}
+
+/// What the transcript says of a call and its answer.
+pub(crate) fn told(call: &ToolCall, answer: &str) -> String {
+    let (name, arguments) = (shortened(&call.name), shortened(&call.arguments));
+    format!("{name}({arguments}{ANSWERS}{}", shortened(answer))
+}
+
+/// The call and the answer that a transcript tells of, under the id `id`. Arguments that were cut are left out: services
+/// want JSON.
+pub(crate) fn recalled(told: &str, id: String) -> (ToolCall, String) {
+    let (name, rest) = told.split_once('(').unwrap_or((told, ""));
+    // What stands between may stand in the arguments as well: they end where they are JSON.
+    let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
+    let is_object =
+        |end: &usize| matches!(Json::parse(&rest.as_bytes()[..*end]), Ok(Json::Object(_)));
+    let (arguments, end) = match ends.clone().find(is_object) {
+        Some(end) => (&rest[..end], Some(end)),
+        None => ("{}", ends.clone().next()),
+    };
+    let call = ToolCall {
+        id,
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    let answer = end.map_or(rest, |end| &rest[end + ANSWERS.len()..]);
+    (call, answer.to_owned())
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(KEPT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_transcript_tells_of_a_tool_is_recalled() {
+        let call = ToolCall {
+            id: "a".to_owned(),
+            name: "look".to_owned(),
+            arguments: r#"{"x":"(1) → "}"#.to_owned(),
+        };
+        let (again, answer) = recalled(&told(&call, "It is (2)."), "a".to_owned());
+        assert_eq!((again, answer.as_str()), (call.clone(), "It is (2)."));
+        let plain = ToolCall {
+            arguments: r#"{"x":1}"#.to_owned(),
+            ..call.clone()
+        };
+        assert_eq!(
+            recalled(&told(&plain, ""), "a".to_owned()),
+            (plain, String::new())
+        );
+        let long = ToolCall {
+            arguments: format!("{{\"x\":\"{}\"}}", "y".repeat(600)),
+            ..call
+        };
+        assert_eq!(
+            recalled(&told(&long, "z"), "a".to_owned()).0.arguments,
+            "{}"
+        );
+        assert_eq!(recalled("odd", "a".to_owned()).0.name, "odd");
+    }
+}
