@@ -61,6 +61,9 @@ pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
 /// The points that only batches come to, which have a crash test of their own.
 pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 
+/// The answer to a chat message is written and charged; COMMIT has not been sent.
+pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
+
 /// What was sent as a document is an object; there is no row of it.
 pub const UPLOAD_AFTER_OBJECT: &str = "upload.after_object";
 

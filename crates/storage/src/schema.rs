@@ -893,6 +893,69 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    widgets (agent_id) {
+        agent_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        enabled -> Bool,
+        max_sessions_per_minute -> Integer,
+        daily_credit_cap -> Nullable<BigInt>,
+        minute -> BigInt,
+        minute_sessions -> Integer,
+        day -> Integer,
+        day_credits -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    widget_origins (agent_id, origin) {
+        agent_id -> sql::Uuid,
+        origin -> Text,
+        position -> Integer,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    chat_sessions (conversation_id) {
+        conversation_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        agent_id -> sql::Uuid,
+        origin -> Text,
+        token_digest -> Binary,
+        token_expires_at -> sql::Instant,
+        is_open -> Bool,
+        is_settled -> Bool,
+        active_at -> sql::Instant,
+        held_day -> Integer,
+        answers -> Integer,
+        claim_id -> Nullable<sql::Uuid>,
+        node_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    chat_messages (conversation_id, message_id) {
+        conversation_id -> sql::Uuid,
+        message_id -> Text,
+        digest -> Binary,
+        seq -> Integer,
+        answered_seq -> Nullable<Integer>,
+    }
+}
+
 joinable!(retention_windows -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
@@ -914,3 +977,4 @@ allow_tables_to_appear_in_same_query!(account_months, accounts);
 allow_tables_to_appear_in_same_query!(agents, agent_versions, phone_numbers);
 allow_tables_to_appear_in_same_query!(agents, agent_grams);
 allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
+allow_tables_to_appear_in_same_query!(widgets, widget_origins);

@@ -13,9 +13,9 @@ use crate::sql::V;
 use crate::{Account, Conversation, StoreError};
 
 /// `state IN ('dialing', 'live', 'closing')`, written out: no database sees from a bound value that the partial index
-/// of claimed calls applies.
+/// of claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
 fn is_claimed() -> SqlLiteral<Bool> {
-    sql("conversations.state IN ('dialing', 'live', 'closing')")
+    sql("(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)")
 }
 
 /// `state = 'queued'`, written out for the partial index of queued calls.

@@ -6,8 +6,9 @@ use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, 
 
 use super::super::Conn;
 use crate::schema::{
-    accounts, attempts, batch_tries as tries, conversation_moments as moments,
-    conversations as calls, deliveries, events, resends, retention_windows as windows,
+    accounts, attempts, batch_tries as tries, chat_messages, chat_sessions,
+    conversation_moments as moments, conversations as calls, deliveries, events, resends,
+    retention_windows as windows,
 };
 use crate::sql::V;
 use crate::{Account, RetentionWindow, StoreError};
@@ -146,6 +147,12 @@ pub(crate) async fn delete(
             .await?;
     }
     diesel::delete(events::table.filter(events::id.eq_any(told.iter().copied().map(V))))
+        .execute(conn)
+        .await?;
+    diesel::delete(chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    diesel::delete(chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())))
         .execute(conn)
         .await?;
     diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))

@@ -25,7 +25,10 @@ macro_rules! counted {
 /// In the order of the fields of [`crate::Backlog`], without the time and the batches.
 const COUNTS: [&str; 6] = [
     counted!("conversations", "state = 'queued'"),
-    counted!("conversations", "state IN ('dialing', 'live', 'closing')"),
+    counted!(
+        "conversations",
+        "state IN ('dialing', 'live', 'closing') AND voice"
+    ),
     counted!(
         "deliveries",
         "state = 'pending' AND state IN ('pending', 'retrying')"

@@ -7,6 +7,7 @@ mod agents;
 mod batches;
 mod billing;
 mod calls;
+mod chats;
 mod conversation_retention;
 mod credentials;
 pub(crate) mod deliveries;

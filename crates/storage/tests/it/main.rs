@@ -12,6 +12,8 @@ mod billing;
 #[cfg(test)]
 mod cancelling;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
 mod claiming;
 #[cfg(test)]
 mod closing;

@@ -1,0 +1,477 @@
+//! Text conversations while they last: opened, answered, looked at. Whoever answers has a claim, and every step of theirs is
+//! fenced by it; the session's row is locked before all others of the conversation.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    CallState, Channel, ClaimId, ConversationId, ConversationStatus, Credits, KeyId, NodeId, Price,
+    Runtime, Timestamp,
+};
+
+use super::super::{Conn, dialect};
+use super::wallets::{self, Draw, Reserve};
+use super::widgets;
+use crate::schema::{
+    chat_messages as messages, chat_sessions as sessions, conversation_moments as moments,
+    conversations as calls, reservations,
+};
+use crate::sql::V;
+use crate::{
+    ChatAnswered, ChatHistory, ChatOpened, ChatSession, ChatTaken, ChatView, Conversation, Fenced,
+    Moment, NewChat, NewChatMessage, NewTurn, StoreError,
+};
+
+/// Microseconds of a minute.
+const MINUTE_US: i64 = 60_000_000;
+
+/// Begins a conversation; the caller undoes it unless it is `Opened`.
+pub(crate) async fn open(
+    conn: &mut Conn,
+    chat: &NewChat,
+    steady: Timestamp,
+) -> Result<ChatOpened, StoreError> {
+    let Some(mut counts) = widgets::lock(conn, chat.agent_id).await? else {
+        return Ok(ChatOpened::Refused);
+    };
+    if !counts.is_enabled() || !widgets::names(conn, chat.agent_id, &chat.origin).await? {
+        return Ok(ChatOpened::Refused);
+    }
+    if !counts.take_session(chat.at.micros().div_euclid(MINUTE_US)) {
+        return Ok(ChatOpened::TooMany);
+    }
+    let reserve = chat.price.of_answers(1);
+    let Some(held_day) = counts.hold(chat.at.utc_day(), reserve) else {
+        return Ok(ChatOpened::CapReached);
+    };
+    widgets::count(conn, chat.agent_id, counts).await?;
+    let draw = Draw {
+        account: chat.account_id,
+        key: None,
+        budget: None,
+        month: chat.at.utc_month(),
+        at: chat.at,
+    };
+    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
+        return Ok(ChatOpened::WalletTooLow);
+    }
+    insert(conn, chat, steady).await?;
+    if reserve > 0 {
+        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
+    }
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::conversation_id.eq(V(chat.id)),
+            sessions::account_id.eq(V(chat.account_id)),
+            sessions::agent_id.eq(V(chat.agent_id)),
+            sessions::origin.eq(&chat.origin),
+            sessions::token_digest.eq(&chat.token_digest),
+            sessions::token_expires_at.eq(V(chat.token_expires_at)),
+            sessions::is_open.eq(true),
+            sessions::is_settled.eq(false),
+            sessions::active_at.eq(V(chat.at)),
+            sessions::held_day.eq(held_day),
+            sessions::answers.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(ChatOpened::Opened)
+}
+
+/// The row of every conversation, its first state, and what the agent says first.
+async fn insert(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<(), StoreError> {
+    diesel::insert_into(calls::table)
+        .values((
+            (
+                calls::id.eq(V(chat.id)),
+                calls::account_id.eq(V(chat.account_id)),
+                calls::agent_id.eq(V(chat.agent_id)),
+                calls::agent_ref.eq(chat.agent_id.to_string()),
+                calls::agent_version.eq(chat.agent_version),
+                calls::key_id.eq(None::<KeyId>),
+                calls::runtime.eq(V(Runtime::Engine)),
+                calls::channel.eq(V(Channel::WidgetChat)),
+                calls::voice.eq(false),
+                calls::state.eq(V(CallState::Live)),
+                calls::status.eq(V(ConversationStatus::Unknown)),
+            ),
+            (
+                calls::metadata.eq(V(chat.metadata.clone())),
+                calls::price_millicredits.eq(chat.price.millicredits_per_minute()),
+                calls::started_at.eq(V(chat.at)),
+                calls::answered_at.eq(V(chat.at)),
+                calls::has_audio.eq(false),
+                calls::messages_count.eq(0),
+                calls::last_seq.eq(1),
+                calls::hangup_requested.eq(false),
+                dialect::queued_at(steady).map(|at| calls::queued_at.eq(V(at))),
+            ),
+        ))
+        .execute(conn)
+        .await?;
+    state(conn, chat.id, 1, CallState::Live, chat.at).await?;
+    if let Some(text) = &chat.first_message {
+        let first = NewTurn {
+            role: "agent",
+            text: text.clone(),
+            started_at: chat.at,
+            duration_ms: 0,
+            interrupted: false,
+        };
+        append(conn, chat.id, first).await?;
+    }
+    Ok(())
+}
+
+/// Writes down that a state was entered.
+pub(crate) async fn state(
+    conn: &mut Conn,
+    id: ConversationId,
+    seq: i32,
+    state: CallState,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(moments::table)
+        .values((
+            moments::conversation_id.eq(V(id)),
+            moments::seq.eq(seq),
+            moments::at.eq(V(at)),
+            moments::state.eq(V(state)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
+async fn append(
+    conn: &mut Conn,
+    id: ConversationId,
+    turn: NewTurn,
+) -> Result<Option<i32>, StoreError> {
+    let counts = i32::from(turn.role != "tool");
+    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(calls::state.eq(V(CallState::Live)))
+        .set((
+            calls::last_seq.eq(calls::last_seq + 1),
+            calls::messages_count.eq(calls::messages_count + counts),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(seq) = seq else { return Ok(None) };
+    diesel::insert_into(moments::table)
+        .values((
+            moments::conversation_id.eq(V(id)),
+            moments::seq.eq(seq),
+            moments::at.eq(V(turn.started_at)),
+            moments::role.eq(turn.role),
+            moments::content.eq(turn.text),
+            moments::duration_ms.eq(turn.duration_ms),
+            moments::interrupted.eq(turn.interrupted),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(Some(seq))
+}
+
+/// The session with this token.
+pub(crate) async fn find(
+    conn: &mut Conn,
+    id: ConversationId,
+    token_digest: &[u8],
+) -> Result<Option<ChatView>, StoreError> {
+    let found: Option<ChatSession> = sessions::table
+        .find(V(id))
+        .filter(sessions::token_digest.eq(token_digest))
+        .select(ChatSession::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    let Some(session) = found else {
+        return Ok(None);
+    };
+    let conversation = calls::table
+        .find(V(id))
+        .select(Conversation::as_select())
+        .first(conn)
+        .await?;
+    let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
+    Ok(Some(ChatView {
+        session,
+        conversation,
+        is_served,
+    }))
+}
+
+/// Locks a session's row.
+pub(crate) async fn lock(
+    conn: &mut Conn,
+    id: ConversationId,
+) -> Result<Option<ChatSession>, StoreError> {
+    Ok(diesel::update(sessions::table.find(V(id)))
+        .set(sessions::answers.eq(sessions::answers))
+        .returning(ChatSession::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Takes a message, to be answered under a claim until `lease`; the caller undoes it unless it is `Taken`. `alone` is this
+/// process where no other can hold a claim in force.
+pub(crate) async fn take(
+    conn: &mut Conn,
+    message: &NewChatMessage,
+    (lease_now, lease): (Timestamp, Timestamp),
+    alone: Option<NodeId>,
+) -> Result<ChatTaken, StoreError> {
+    let id = message.conversation;
+    let Some(session) = lock(conn, id).await? else {
+        return Ok(ChatTaken::Ended);
+    };
+    let known = match &message.message_id {
+        Some(key) => said_before(conn, id, key).await?,
+        None => None,
+    };
+    if let Some((digest, seq, answered)) = &known {
+        if *digest != message.digest {
+            return Ok(ChatTaken::OtherText);
+        }
+        if let Some(last) = *answered {
+            return Ok(ChatTaken::Answered {
+                seq: *seq,
+                last,
+                answers: session.answers,
+            });
+        }
+    }
+    if !session.is_open {
+        return Ok(ChatTaken::Ended);
+    }
+    if is_claimed(&session, lease_now, alone) {
+        return Ok(ChatTaken::Busy);
+    }
+    let held_day = match hold_for_an_answer(conn, &session, message.at).await? {
+        Ok(day) => day,
+        Err(refused) => return Ok(refused),
+    };
+    let seq = match known {
+        // Its words are there; who was to answer is gone.
+        Some((_, seq, _)) => seq,
+        None => match write_words(conn, message).await? {
+            Some(seq) => seq,
+            None => return Ok(ChatTaken::Ended),
+        },
+    };
+    let claim: ClaimId = crate::store::mint(message.at);
+    diesel::update(sessions::table.find(V(id)))
+        .set((
+            sessions::claim_id.eq(V(claim)),
+            sessions::node_id.eq(V(message.node)),
+            sessions::lease_expires_at.eq(V(lease)),
+            sessions::active_at.eq(V(message.at)),
+            sessions::held_day.eq(held_day),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(ChatTaken::Taken {
+        claim,
+        seq,
+        answers: session.answers,
+    })
+}
+
+/// What came with this id of the client's: digest, moment, and last moment of the answer.
+async fn said_before(
+    conn: &mut Conn,
+    id: ConversationId,
+    key: &str,
+) -> Result<Option<(Vec<u8>, i32, Option<i32>)>, StoreError> {
+    Ok(messages::table
+        .find((V(id), key))
+        .select((messages::digest, messages::seq, messages::answered_seq))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Whether somebody who lives has the session's claim.
+fn is_claimed(session: &ChatSession, lease_now: Timestamp, alone: Option<NodeId>) -> bool {
+    session.claim_id.is_some()
+        && alone.is_none_or(|node| session.node_id == Some(node))
+        && session.lease_expires_at.is_some_and(|at| at >= lease_now)
+}
+
+/// Sees to it that the session holds one answer more than it is charged for; the day whose cap that counts for.
+async fn hold_for_an_answer(
+    conn: &mut Conn,
+    session: &ChatSession,
+    at: Timestamp,
+) -> Result<Result<i32, ChatTaken>, StoreError> {
+    let (id, agent) = (session.conversation_id, session.agent_id);
+    let counts = widgets::lock(conn, agent).await?;
+    let Some(mut counts) = counts.filter(widgets::Counts::is_enabled) else {
+        return Ok(Err(ChatTaken::Refused));
+    };
+    if !widgets::names(conn, agent, &session.origin).await? {
+        return Ok(Err(ChatTaken::Refused));
+    }
+    let price = price(conn, id).await?;
+    let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
+    if more <= 0 {
+        return Ok(Ok(session.held_day));
+    }
+    let Some(day) = counts.hold(at.utc_day(), more) else {
+        return Ok(Err(ChatTaken::CapReached));
+    };
+    widgets::count(conn, agent, counts).await?;
+    Ok(match wallets::top_up(conn, id, more, at).await? {
+        Reserve::Held => Ok(day),
+        Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
+    })
+}
+
+/// The price that was fixed when the conversation began.
+pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price, StoreError> {
+    let millicredits: i64 = calls::table
+        .find(V(id))
+        .select(calls::price_millicredits)
+        .first(conn)
+        .await?;
+    Ok(Price::from_millicredits_per_minute(millicredits))
+}
+
+/// What the conversation holds of its account's wallet.
+pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits, StoreError> {
+    let held: Option<Credits> = reservations::table
+        .find(V(id))
+        .select(reservations::credits)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(held.unwrap_or(0))
+}
+
+/// Writes the customer's words; their moment, or `None` if the conversation is live no more.
+async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>, StoreError> {
+    let words = NewTurn {
+        role: "user",
+        text: message.text.clone(),
+        started_at: message.at,
+        duration_ms: 0,
+        interrupted: false,
+    };
+    let Some(seq) = append(conn, message.conversation, words).await? else {
+        return Ok(None);
+    };
+    if let Some(key) = &message.message_id {
+        diesel::insert_into(messages::table)
+            .values((
+                messages::conversation_id.eq(V(message.conversation)),
+                messages::message_id.eq(key),
+                messages::digest.eq(&message.digest),
+                messages::seq.eq(seq),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(Some(seq))
+}
+
+/// Renews a claim; `Lost` if somebody else has the session.
+pub(crate) async fn renew(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    lease: Timestamp,
+) -> Result<Fenced, StoreError> {
+    let renewed = diesel::update(sessions::table.find(V(id)))
+        .filter(sessions::claim_id.eq(V(claim)))
+        .set(sessions::lease_expires_at.eq(V(lease)))
+        .execute(conn)
+        .await?;
+    Ok(fenced(renewed > 0))
+}
+
+/// Writes a turn of an answer under way.
+pub(crate) async fn turn(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    turn: NewTurn,
+) -> Result<Fenced, StoreError> {
+    let locked = diesel::update(sessions::table.find(V(id)))
+        .filter(sessions::claim_id.eq(V(claim)))
+        .set(sessions::answers.eq(sessions::answers))
+        .execute(conn)
+        .await?;
+    if locked == 0 {
+        return Ok(Fenced::Lost);
+    }
+    Ok(fenced(append(conn, id, turn).await?.is_some()))
+}
+
+/// Ends an answer: what is left of it is written, it is charged, the claim is given back. The last moment of the
+/// conversation, or `None` if the claim is another's; the caller then undoes it.
+pub(crate) async fn answered(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    answered: ChatAnswered,
+) -> Result<Option<i32>, StoreError> {
+    let freed = diesel::update(sessions::table.find(V(id)))
+        .filter(sessions::claim_id.eq(V(claim)))
+        .set((
+            sessions::answers.eq(sessions::answers + i32::from(answered.is_charged)),
+            sessions::active_at.eq(V(answered.at)),
+            sessions::claim_id.eq(None::<ClaimId>),
+            sessions::node_id.eq(None::<NodeId>),
+            sessions::lease_expires_at.eq(None::<Timestamp>),
+        ))
+        .execute(conn)
+        .await?;
+    if freed == 0 {
+        return Ok(None);
+    }
+    for turn in answered.turns {
+        if append(conn, id, turn).await?.is_none() {
+            return Ok(None);
+        }
+    }
+    let last: i32 = calls::table
+        .find(V(id))
+        .select(calls::last_seq)
+        .first(conn)
+        .await?;
+    if answered.is_final {
+        diesel::update(messages::table)
+            .filter(messages::conversation_id.eq(V(id)))
+            .filter(messages::answered_seq.is_null())
+            .set(messages::answered_seq.eq(last))
+            .execute(conn)
+            .await?;
+    }
+    Ok(Some(last))
+}
+
+const fn fenced(done: bool) -> Fenced {
+    if done { Fenced::Done } else { Fenced::Lost }
+}
+
+/// The newest `most` turns, oldest first.
+pub(crate) async fn history(
+    conn: &mut Conn,
+    id: ConversationId,
+    most: i64,
+) -> Result<ChatHistory, StoreError> {
+    let mut turns: Vec<Moment> = moments::table
+        .filter(moments::conversation_id.eq(V(id)))
+        .filter(moments::role.is_not_null())
+        .order(moments::seq.desc())
+        .limit(most)
+        .select(Moment::as_select())
+        .load(conn)
+        .await?;
+    turns.reverse();
+    Ok(turns)
+}

@@ -1,0 +1,308 @@
+//! Widgets: settings, and what their sessions count against.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, AgentId, Credits};
+
+use super::super::Conn;
+use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
+use crate::sql::V;
+use crate::{Account, Agent, StoreError, WidgetAgent, WidgetSettings};
+
+/// A widget's counts, with its row locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    enabled: bool,
+    max_sessions_per_minute: i32,
+    daily_credit_cap: Option<Credits>,
+    minute: i64,
+    minute_sessions: i32,
+    day: i32,
+    day_credits: Credits,
+}
+
+impl Counts {
+    pub(crate) const fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Counts a session of this minute; `false` if there are as many as may be. A clock that went back goes on in the
+    /// minute that was counted last.
+    pub(crate) const fn take_session(&mut self, minute: i64) -> bool {
+        if minute > self.minute {
+            self.minute = minute;
+            self.minute_sessions = 0;
+        }
+        if self.minute_sessions >= self.max_sessions_per_minute {
+            return false;
+        }
+        self.minute_sessions += 1;
+        true
+    }
+
+    /// Counts credits that are held on this day; the day that they count for, or `None` if the cap does not cover them.
+    pub(crate) fn hold(&mut self, day: i32, credits: Credits) -> Option<i32> {
+        if day > self.day {
+            self.day = day;
+            self.day_credits = 0;
+        }
+        let held = self.day_credits.saturating_add(credits);
+        if credits > 0 && self.daily_credit_cap.is_some_and(|cap| held > cap) {
+            return None;
+        }
+        self.day_credits = held;
+        Some(self.day)
+    }
+}
+
+/// Reads a widget's counts and locks its row.
+pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>, StoreError> {
+    type Row = (bool, i32, Option<Credits>, i64, i32, i32, Credits);
+    let row: Option<Row> = diesel::update(widgets::table.find(V(agent)))
+        .set(widgets::enabled.eq(widgets::enabled))
+        .returning((
+            widgets::enabled,
+            widgets::max_sessions_per_minute,
+            widgets::daily_credit_cap,
+            widgets::minute,
+            widgets::minute_sessions,
+            widgets::day,
+            widgets::day_credits,
+        ))
+        .get_result(conn)
+        .await
+        .optional()?;
+    Ok(row.map(
+        |(
+            enabled,
+            max_sessions_per_minute,
+            daily_credit_cap,
+            minute,
+            minute_sessions,
+            day,
+            day_credits,
+        )| Counts {
+            enabled,
+            max_sessions_per_minute,
+            daily_credit_cap,
+            minute,
+            minute_sessions,
+            day,
+            day_credits,
+        },
+    ))
+}
+
+/// Writes counts whose row is locked.
+pub(crate) async fn count(
+    conn: &mut Conn,
+    agent: AgentId,
+    counts: Counts,
+) -> Result<(), StoreError> {
+    diesel::update(widgets::table.find(V(agent)))
+        .set((
+            widgets::minute.eq(counts.minute),
+            widgets::minute_sessions.eq(counts.minute_sessions),
+            widgets::day.eq(counts.day),
+            widgets::day_credits.eq(counts.day_credits),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Gives back credits that were held on `day` and not spent.
+pub(crate) async fn release(
+    conn: &mut Conn,
+    agent: AgentId,
+    day: i32,
+    credits: Credits,
+) -> Result<(), StoreError> {
+    diesel::update(widgets::table.find(V(agent)))
+        .filter(widgets::day.eq(day))
+        .set(widgets::day_credits.eq(widgets::day_credits - credits))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether the widget names the origin.
+pub(crate) async fn names(
+    conn: &mut Conn,
+    agent: AgentId,
+    origin: &str,
+) -> Result<bool, StoreError> {
+    let found: Option<AgentId> = origins::table
+        .find((V(agent), origin))
+        .select(origins::agent_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// Whether the widget is on and names the origin.
+pub(crate) async fn serves(
+    conn: &mut Conn,
+    agent: AgentId,
+    origin: &str,
+) -> Result<bool, StoreError> {
+    let on: Option<AgentId> = widgets::table
+        .find(V(agent))
+        .filter(widgets::enabled)
+        .select(widgets::agent_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(on.is_some() && names(conn, agent, origin).await?)
+}
+
+/// Whether any widget that is on names the origin, whosever it is.
+pub(crate) async fn is_known(conn: &mut Conn, origin: &str) -> Result<bool, StoreError> {
+    let found: Option<AgentId> = origins::table
+        .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
+        .filter(origins::origin.eq(origin))
+        .filter(widgets::enabled)
+        .select(origins::agent_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// The settings of an agent's widget. The caller has looked the agent up for its account.
+pub(crate) async fn settings(
+    conn: &mut Conn,
+    agent: AgentId,
+) -> Result<Option<WidgetSettings>, StoreError> {
+    let row: Option<(bool, i32, Option<Credits>)> = widgets::table
+        .find(V(agent))
+        .select((
+            widgets::enabled,
+            widgets::max_sessions_per_minute,
+            widgets::daily_credit_cap,
+        ))
+        .first(conn)
+        .await
+        .optional()?;
+    let Some((enabled, max_sessions_per_minute, daily_credit_cap)) = row else {
+        return Ok(None);
+    };
+    let origins = origins::table
+        .filter(origins::agent_id.eq(V(agent)))
+        .order(origins::position)
+        .select(origins::origin)
+        .load(conn)
+        .await?;
+    Ok(Some(WidgetSettings {
+        enabled,
+        origins,
+        max_sessions_per_minute,
+        daily_credit_cap,
+    }))
+}
+
+/// Writes the settings of the widget of an agent of the account. What was counted stays.
+pub(crate) async fn set(
+    conn: &mut Conn,
+    (account, agent): (AccountId, AgentId),
+    settings: WidgetSettings,
+) -> Result<(), StoreError> {
+    let set = (
+        widgets::enabled.eq(settings.enabled),
+        widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
+        widgets::daily_credit_cap.eq(settings.daily_credit_cap),
+    );
+    // Its row first, so that of two changes at once the second waits, and both lists are whole.
+    diesel::insert_into(widgets::table)
+        .values((
+            widgets::agent_id.eq(V(agent)),
+            widgets::account_id.eq(V(account)),
+            set,
+            widgets::minute.eq(0),
+            widgets::minute_sessions.eq(0),
+            widgets::day.eq(0),
+            widgets::day_credits.eq(0),
+        ))
+        .on_conflict(widgets::agent_id)
+        .do_update()
+        .set(set)
+        .execute(conn)
+        .await?;
+    diesel::delete(origins::table.filter(origins::agent_id.eq(V(agent))))
+        .execute(conn)
+        .await?;
+    for (position, origin) in (0..).zip(settings.origins) {
+        diesel::insert_into(origins::table)
+            .values((
+                origins::agent_id.eq(V(agent)),
+                origins::origin.eq(origin),
+                origins::position.eq(position),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// An agent by its id alone, with what says whether its widget serves. Whoever shows any of it has looked at the widget
+/// first: the page that asks has no key.
+pub(crate) async fn agent(conn: &mut Conn, id: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
+    let found: Option<Agent> = agents::table
+        .find(V(id))
+        .select(Agent::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    let Some(agent) = found else { return Ok(None) };
+    let account: Account = accounts::table
+        .find(V(agent.account_id))
+        .select(Account::as_select())
+        .first(conn)
+        .await?;
+    let config: Option<String> = agent_versions::table
+        .find((V(id), agent.published_version))
+        .select(agent_versions::config)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(Some(WidgetAgent {
+        settings: settings(conn, id).await?,
+        agent,
+        account,
+        config,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(per_minute: i32, cap: Option<Credits>) -> Counts {
+        Counts {
+            enabled: true,
+            max_sessions_per_minute: per_minute,
+            daily_credit_cap: cap,
+            minute: 0,
+            minute_sessions: 0,
+            day: 0,
+            day_credits: 0,
+        }
+    }
+
+    #[test]
+    fn a_minute_has_so_many_sessions_and_a_clock_that_goes_back_brings_none_back() {
+        let mut counts = counts(2, None);
+        let minutes = [7, 7, 7, 6, 8, 7, 8];
+        let taken = minutes.map(|minute| counts.take_session(minute));
+        assert_eq!(taken, [true, true, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_day_has_so_many_credits_and_free_answers_always() {
+        let mut counts = counts(1, Some(3));
+        let asked = [(5, 2), (5, 2), (5, 1), (5, 1), (5, 0), (6, 3), (5, 1)];
+        let held = asked.map(|(day, credits)| counts.hold(day, credits));
+        assert_eq!(held, [Some(5), None, Some(5), None, Some(5), Some(6), None]);
+    }
+}

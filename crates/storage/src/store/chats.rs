@@ -1,0 +1,252 @@
+//! Widgets and text conversations.
+
+use offhook_domain::{AccountId, AgentId, ClaimId, ConversationId, NodeId, Timestamp};
+use offhook_failpoints as failpoints;
+
+use super::{LEASE, read, write};
+use crate::{
+    ChatAnswered, ChatEnding, ChatHistory, ChatOpened, ChatTaken, ChatView, ClosingChat, Fenced,
+    NewChat, NewChatMessage, NewTurn, Store, StoreError, Verdict, WidgetAgent, WidgetSettings,
+};
+
+impl Store {
+    /// The settings of the widget of an agent, which the caller has looked up for its account; `None` if none were made.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn widget(&self, agent: AgentId) -> Result<Option<WidgetSettings>, StoreError> {
+        read!(self, |conn| queries::widgets::settings(conn, agent).await)
+    }
+
+    /// Sets the widget of an agent of the account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn set_widget(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        settings: WidgetSettings,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::widgets::set(conn, (account, agent), settings).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// An agent by its id alone, with what says whether its widget serves. Nothing of it may be shown before the widget was
+    /// looked at: pages have no key.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn widget_agent(&self, agent: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
+        read!(self, |conn| queries::widgets::agent(conn, agent).await)
+    }
+
+    /// Whether a widget that is on, of whatever account, names the origin.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn is_widget_origin(&self, origin: String) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::widgets::is_known(conn, &origin).await)
+    }
+
+    /// Begins a text conversation: limits, reservation, conversation, session, in one transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    pub async fn open_chat(
+        &self,
+        chat: NewChat,
+        steady: Timestamp,
+    ) -> Result<ChatOpened, StoreError> {
+        write!(self, |conn| {
+            Ok(match queries::chats::open(conn, &chat, steady).await? {
+                ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
+                refused => Verdict::Rollback(refused),
+            })
+        })
+    }
+
+    /// The text conversation that a token opens, by the token's digest.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn chat(
+        &self,
+        id: ConversationId,
+        token_digest: Vec<u8>,
+    ) -> Result<Option<ChatView>, StoreError> {
+        read!(self, |conn| queries::chats::find(conn, id, &token_digest)
+            .await)
+    }
+
+    /// Takes a message of the customer: its words, what its answer will cost, and the claim of who answers, in one
+    /// transaction. The caller has been let in by the session's token.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if it may have been taken, the others if it was not.
+    pub async fn take_chat_message(
+        &self,
+        message: NewChatMessage,
+    ) -> Result<ChatTaken, StoreError> {
+        let offset = self.offset();
+        let alone = self.is_embedded().then_some(message.node);
+        write!(self, |conn| {
+            let lease_now = dialect::lease_clock(conn, offset).await?;
+            let times = (lease_now, lease_now.plus(LEASE));
+            let taken = queries::chats::take(conn, &message, times, alone).await?;
+            Ok(match taken {
+                ChatTaken::Taken { .. } => Verdict::Commit(taken),
+                refused => Verdict::Rollback(refused),
+            })
+        })
+    }
+
+    /// Renews the claim of an answer or a closing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn renew_chat(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+    ) -> Result<Fenced, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            Ok(Verdict::Commit(
+                queries::chats::renew(conn, id, claim, lease).await?,
+            ))
+        })
+    }
+
+    /// Writes a turn of an answer under way.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn append_chat_turn(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        turn: NewTurn,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::chats::turn(conn, id, claim, turn).await?,
+            ))
+        })
+    }
+
+    /// Ends an answer: its last turns, what it is charged, and the claim given back, in one transaction. The last moment of
+    /// the conversation, or `None` if the claim is another's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn finish_chat_answer(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        answered: ChatAnswered,
+    ) -> Result<Option<i32>, StoreError> {
+        write!(self, |conn| {
+            let last = queries::chats::answered(conn, id, claim, answered).await?;
+            failpoints::hit(failpoints::CHAT_BEFORE_COMMIT);
+            Ok(match last {
+                Some(last) => Verdict::Commit(Some(last)),
+                None => Verdict::Rollback(None),
+            })
+        })
+    }
+
+    /// The newest `most` turns of a text conversation, oldest first. The caller has been let in by its token, or has its
+    /// claim.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn chat_history(
+        &self,
+        id: ConversationId,
+        most: i64,
+    ) -> Result<ChatHistory, StoreError> {
+        read!(self, |conn| queries::chats::history(conn, id, most).await)
+    }
+
+    /// Closes an open text conversation, whoever was answering in it: `live → closing`. `None` if it is open no more, or not
+    /// idle for as long as is asked.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn close_chat(
+        &self,
+        id: ConversationId,
+        ending: ChatEnding,
+    ) -> Result<Option<ClosingChat>, StoreError> {
+        let offset = self.offset();
+        write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let closing = queries::chat_endings::close(conn, id, ending, lease).await?;
+            Ok(match closing {
+                Some(closing) => Verdict::Commit(Some(closing)),
+                None => Verdict::Rollback(None),
+            })
+        })
+    }
+
+    /// Up to `most` open text conversations in which nothing has happened since before `before`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn idle_chats(
+        &self,
+        before: Timestamp,
+        most: i64,
+    ) -> Result<Vec<ConversationId>, StoreError> {
+        read!(self, |conn| queries::chat_endings::idle(conn, before, most)
+            .await)
+    }
+
+    /// Takes over up to `most` text conversations whose closing nobody carries on.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_closing_chats(
+        &self,
+        node: NodeId,
+        now: Timestamp,
+        most: i64,
+    ) -> Result<Vec<ClosingChat>, StoreError> {
+        let (offset, alone) = (self.offset(), self.is_embedded());
+        write!(self, |conn| {
+            let lease_now = dialect::lease_clock(conn, offset).await?;
+            let times = (now, lease_now, lease_now.plus(LEASE));
+            let taken = queries::chat_endings::take_over(conn, node, times, alone, most).await?;
+            Ok(if taken.is_empty() {
+                Verdict::Rollback(taken)
+            } else {
+                Verdict::Commit(taken)
+            })
+        })
+    }
+
+    /// `closing → completed`, with the ledger and the day's totals in one transaction; `false` if the claim is another's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn settle_chat(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        summary: String,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let settled = queries::chat_endings::settle(conn, id, claim, &summary, at).await?;
+            Ok(if settled {
+                Verdict::Commit(true)
+            } else {
+                Verdict::Rollback(false)
+            })
+        })
+    }
+}

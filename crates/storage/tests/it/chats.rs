@@ -1,0 +1,411 @@
+//! Widgets, and the text conversations that they begin.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::{
+    AccountId, CallState, Channel, ClaimId, ConversationId, NodeId, Price, TerminationReason,
+    Timestamp,
+};
+use offhook_storage::{
+    ChatAnswered, ChatEnding, ChatOpened, ChatTaken, Fenced, NewChat, NewChatMessage, NewTurn,
+    Store, WidgetSettings, mint,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::billing::assert_books;
+use crate::raw::Raw;
+use crate::shop::{MINUTE, Shop, T0, after, pass};
+
+const ORIGIN: &str = "https://shop.example";
+
+/// This process, of which there is one on the embedded database.
+fn here() -> NodeId {
+    NodeId::mint(T0, [1; 10])
+}
+
+/// A shop whose agent has its widget on, at four credits a minute: one for each answer.
+async fn furnished(store: &Store, credits: i64) -> Shop {
+    let shop = Shop::with_credits(store, credits).await;
+    set(&shop, settings()).await;
+    shop
+}
+
+fn settings() -> WidgetSettings {
+    WidgetSettings {
+        enabled: true,
+        origins: vec![ORIGIN.to_owned(), "https://b.example".to_owned()],
+        max_sessions_per_minute: 10,
+        daily_credit_cap: None,
+    }
+}
+
+async fn set(shop: &Shop, settings: WidgetSettings) {
+    let set = shop.store.set_widget(shop.account, shop.agent, settings);
+    set.await.unwrap();
+}
+
+fn chat(shop: &Shop, at: Timestamp) -> NewChat {
+    let id: ConversationId = mint(at);
+    NewChat {
+        id,
+        account_id: shop.account,
+        agent_id: shop.agent,
+        agent_version: 1,
+        metadata: r#"{"page": 1.50}"#.to_owned(),
+        price: Price::from_millicredits_per_minute(4_000),
+        origin: ORIGIN.to_owned(),
+        token_digest: id.uuid().as_bytes().to_vec(),
+        token_expires_at: after(14_400),
+        first_message: Some("Hi.".to_owned()),
+        at,
+    }
+}
+
+async fn try_open(shop: &Shop, at: Timestamp) -> (ConversationId, ChatOpened) {
+    let chat = chat(shop, at);
+    let id = chat.id;
+    (id, shop.store.open_chat(chat, at).await.unwrap())
+}
+
+async fn open(shop: &Shop, at: Timestamp) -> ConversationId {
+    let (id, opened) = try_open(shop, at).await;
+    assert_eq!(opened, ChatOpened::Opened);
+    id
+}
+
+fn message(id: ConversationId, key: Option<&str>, text: &str, at: Timestamp) -> NewChatMessage {
+    NewChatMessage {
+        conversation: id,
+        message_id: key.map(str::to_owned),
+        digest: text.as_bytes().to_vec(),
+        text: text.to_owned(),
+        node: here(),
+        at,
+    }
+}
+
+async fn take(shop: &Shop, message: NewChatMessage) -> ChatTaken {
+    shop.store.take_chat_message(message).await.unwrap()
+}
+
+async fn claimed(shop: &Shop, message: NewChatMessage) -> ClaimId {
+    match take(shop, message).await {
+        ChatTaken::Taken { claim, .. } => claim,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn said(role: &'static str, text: &str, at: Timestamp) -> NewTurn {
+    NewTurn {
+        role,
+        text: text.to_owned(),
+        started_at: at,
+        duration_ms: 5,
+        interrupted: false,
+    }
+}
+
+fn answer(text: &str, at: Timestamp) -> ChatAnswered {
+    ChatAnswered {
+        turns: vec![said("agent", text, at)],
+        is_charged: true,
+        is_final: true,
+        at,
+    }
+}
+
+/// A message and its answer, at once.
+async fn exchange(shop: &Shop, id: ConversationId, at: Timestamp) {
+    let claim = claimed(shop, message(id, None, "Hello?", at)).await;
+    let answered = shop.store.finish_chat_answer(id, claim, answer("Yes.", at));
+    assert!(answered.await.unwrap().is_some());
+}
+
+fn ending(reason: TerminationReason, at: Timestamp) -> ChatEnding {
+    ChatEnding {
+        reason,
+        node: here(),
+        at,
+        idle_before: None,
+    }
+}
+
+async fn settle(shop: &Shop, id: ConversationId, at: Timestamp) {
+    let ending = ending(TerminationReason::CustomerHangup, at);
+    let closing = shop.store.close_chat(id, ending).await.unwrap().unwrap();
+    let settled = shop
+        .store
+        .settle_chat(id, closing.claim, "A chat.".to_owned(), at);
+    assert!(settled.await.unwrap());
+}
+
+/// Role and text of what was said.
+async fn transcript(shop: &Shop, id: ConversationId) -> Vec<(String, String)> {
+    let turns = shop.store.chat_history(id, 100).await.unwrap();
+    let turns = turns.into_iter();
+    turns
+        .map(|turn| (turn.role.unwrap(), turn.content.unwrap()))
+        .collect()
+}
+
+fn pair(role: &str, text: &str) -> (String, String) {
+    (role.to_owned(), text.to_owned())
+}
+
+contract! {
+    async fn a_widget_is_what_was_set_last(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        assert_eq!(store.widget(shop.agent).await.unwrap(), None);
+        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused);
+        set(&shop, settings()).await;
+        assert_eq!(store.widget(shop.agent).await.unwrap(), Some(settings()));
+        let other = WidgetSettings {
+            origins: vec!["https://c.example".to_owned()],
+            daily_credit_cap: Some(7),
+            ..settings()
+        };
+        set(&shop, other.clone()).await;
+        assert_eq!(store.widget(shop.agent).await.unwrap(), Some(other));
+        let knows = |origin: &str| store.is_widget_origin(origin.to_owned());
+        assert!(knows("https://c.example").await.unwrap());
+        assert!(!knows(ORIGIN).await.unwrap());
+        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused, "another origin");
+        set(&shop, WidgetSettings { enabled: false, ..settings() }).await;
+        assert!(!knows(ORIGIN).await.unwrap(), "it is off");
+        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused);
+        let seen = store.widget_agent(shop.agent).await.unwrap().unwrap();
+        assert_eq!((seen.agent.id, seen.account.id), (shop.agent, shop.account));
+        assert_eq!(seen.config.as_deref(), Some(r#"{"version": 1}"#));
+    }
+
+    async fn sessions_that_begin_at_one_instant_are_as_many_as_may_begin_in_the_minute(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 1_000).await;
+        let opened = join_all((0..24).map(|_| try_open(&shop, T0))).await;
+        let count = |what| opened.iter().filter(|(_, opened)| *opened == what).count();
+        assert_eq!((count(ChatOpened::Opened), count(ChatOpened::TooMany)), (10, 14));
+        assert_eq!(shop.wallet().await, (1_000, 10), "what was refused holds nothing");
+        assert_eq!(try_open(&shop, T0.plus(MINUTE)).await.1, ChatOpened::Opened);
+        assert_books(&shop).await;
+    }
+
+    async fn a_conversation_is_told_answered_ended_and_paid(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        assert_eq!(shop.wallet().await, (100, 1));
+        let began = shop.conversation(id).await;
+        assert_eq!((began.channel, began.voice, began.state), (Some(Channel::WidgetChat), false, CallState::Live));
+        assert_eq!(began.metadata, r#"{"page": 1.50}"#);
+        for minute in 1..=3 {
+            exchange(&shop, id, after(60 * minute)).await;
+            assert_books(&shop).await;
+        }
+        assert_eq!(shop.wallet().await, (100, 3));
+        settle(&shop, id, after(200)).await;
+        let ended = shop.conversation(id).await;
+        assert_eq!((ended.state, ended.credits, ended.duration_seconds), (CallState::Completed, Some(3), Some(200)));
+        assert_eq!(ended.termination_reason, Some(TerminationReason::CustomerHangup));
+        assert_eq!((ended.summary.as_deref(), ended.messages_count), (Some("A chat."), 7));
+        assert_eq!(shop.wallet().await, (97, 0));
+        assert_books(&shop).await;
+        let day = T0.utc_day();
+        let usage = store.usage(shop.account, day, day).await.unwrap();
+        assert_eq!((usage[0].calls, usage[0].conversations, usage[0].credits), (0, 1, 3));
+        let mut raw = Raw::open(&database).await;
+        assert_eq!(raw.count("events").await, 0, "text conversations emit none");
+        let told = transcript(&shop, id).await;
+        assert_eq!((told.len(), &told[0]), (7, &pair("agent", "Hi.")));
+        for both in told[1..].chunks(2) {
+            assert_eq!(both, [pair("user", "Hello?"), pair("agent", "Yes.")]);
+        }
+    }
+
+    async fn a_message_that_comes_again_is_answered_the_same_and_not_twice(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let first = take(&shop, message(id, Some("m1"), "A room?", after(1))).await;
+        let ChatTaken::Taken { claim, seq, answers: 0 } = first else { panic!("{first:?}") };
+        assert_eq!(take(&shop, message(id, Some("m1"), "A room?", after(2))).await, ChatTaken::Busy);
+        assert_eq!(take(&shop, message(id, Some("m2"), "Two?", after(2))).await, ChatTaken::Busy);
+        assert_eq!(take(&shop, message(id, Some("m1"), "A boat?", after(2))).await, ChatTaken::OtherText);
+        let last = store.finish_chat_answer(id, claim, answer("Yes.", after(3))).await.unwrap().unwrap();
+        let again = take(&shop, message(id, Some("m1"), "A room?", after(4))).await;
+        assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 });
+        // The claim is spent.
+        assert_eq!(store.finish_chat_answer(id, claim, answer("No.", after(5))).await.unwrap(), None);
+        settle(&shop, id, after(6)).await;
+        let again = take(&shop, message(id, Some("m1"), "A room?", after(7))).await;
+        assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 }, "also when all is over");
+        assert_eq!(take(&shop, message(id, Some("m3"), "More?", after(7))).await, ChatTaken::Ended);
+        assert_eq!(shop.wallet().await, (99, 0));
+    }
+
+    async fn of_messages_at_one_instant_one_is_answered(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let taken = join_all((0..12).map(|_| take(&shop, message(id, None, "Hello?", after(1))))).await;
+        let busy = taken.iter().filter(|taken| **taken == ChatTaken::Busy).count();
+        assert_eq!(busy, 11, "{taken:?}");
+        assert_eq!(transcript(&shop, id).await.len(), 2);
+    }
+
+    async fn what_a_dead_process_left_unanswered_is_answered_by_another_and_charged_once(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let dead = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
+        store.append_chat_turn(id, dead, said("tool", "look({}) → 1", after(1))).await.unwrap();
+        pass(&store, 46);
+        let other = NewChatMessage { node: mint(after(50)), ..message(id, Some("m1"), "A room?", after(50)) };
+        let claim = claimed(&shop, other).await;
+        assert_eq!(store.append_chat_turn(id, dead, said("agent", "x", after(51))).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.renew_chat(id, dead).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.finish_chat_answer(id, dead, answer("x", after(51))).await.unwrap(), None);
+        store.finish_chat_answer(id, claim, answer("Yes.", after(52))).await.unwrap().unwrap();
+        let expected = [("agent", "Hi."), ("user", "A room?"), ("tool", "look({}) → 1"), ("agent", "Yes.")];
+        assert_eq!(transcript(&shop, id).await, expected.map(|(role, text)| pair(role, text)));
+        assert_eq!(shop.wallet().await, (100, 1));
+        assert_books(&shop).await;
+    }
+
+    async fn an_answer_that_failed_is_not_charged(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let claim = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
+        let failed = ChatAnswered { turns: vec![], is_charged: false, is_final: false, at: after(2) };
+        store.finish_chat_answer(id, claim, failed).await.unwrap().unwrap();
+        let claim = claimed(&shop, message(id, Some("m1"), "A room?", after(3))).await;
+        store.finish_chat_answer(id, claim, answer("Yes.", after(4))).await.unwrap().unwrap();
+        assert_eq!(transcript(&shop, id).await.len(), 3);
+        settle(&shop, id, after(5)).await;
+        assert_eq!(shop.wallet().await, (99, 0));
+    }
+
+    async fn answers_end_where_the_wallet_ends(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 2).await;
+        let id = open(&shop, T0).await;
+        exchange(&shop, id, after(1)).await;
+        exchange(&shop, id, after(2)).await;
+        let refused = take(&shop, message(id, None, "More?", after(3))).await;
+        assert_eq!(refused, ChatTaken::WalletTooLow);
+        assert_eq!(transcript(&shop, id).await.len(), 5, "nothing of it is kept");
+        assert_eq!(try_open(&shop, after(3)).await.1, ChatOpened::WalletTooLow);
+        settle(&shop, id, after(4)).await;
+        assert_eq!(shop.wallet().await, (0, 0));
+        assert_books(&shop).await;
+    }
+
+    async fn a_day_costs_no_more_than_its_cap_and_what_was_not_spent_is_given_back(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        set(&shop, WidgetSettings { daily_credit_cap: Some(2), ..settings() }).await;
+        let (idle, busy) = (open(&shop, T0).await, open(&shop, T0).await);
+        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::CapReached);
+        exchange(&shop, busy, after(1)).await;
+        assert_eq!(take(&shop, message(busy, None, "More?", after(2))).await, ChatTaken::CapReached);
+        // One that ends without an answer leaves its credit to others.
+        settle(&shop, idle, after(3)).await;
+        exchange(&shop, busy, after(4)).await;
+        assert_eq!(try_open(&shop, after(5)).await.1, ChatOpened::CapReached);
+        let tomorrow = T0.plus(Duration::from_secs(86_400));
+        open(&shop, tomorrow).await;
+        settle(&shop, busy, tomorrow).await;
+        assert_eq!(shop.wallet().await, (98, 1));
+        assert_books(&shop).await;
+    }
+
+    async fn a_widget_that_is_turned_off_takes_no_message(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        set(&shop, WidgetSettings { origins: vec!["https://b.example".to_owned()], ..settings() }).await;
+        assert_eq!(take(&shop, message(id, None, "Hello?", after(1))).await, ChatTaken::Refused);
+        set(&shop, WidgetSettings { enabled: false, ..settings() }).await;
+        assert_eq!(take(&shop, message(id, None, "Hello?", after(1))).await, ChatTaken::Refused);
+        let digest = id.uuid().as_bytes().to_vec();
+        let view = store.chat(id, digest.clone()).await.unwrap().unwrap();
+        assert!(!view.is_served && view.session.is_open);
+        set(&shop, settings()).await;
+        assert!(store.chat(id, digest).await.unwrap().unwrap().is_served);
+        assert!(store.chat(id, vec![0; 32]).await.unwrap().is_none(), "another token");
+        exchange(&shop, id, after(2)).await;
+    }
+
+    async fn a_silent_conversation_ends_when_it_fell_silent(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let (silent, lively) = (open(&shop, T0).await, open(&shop, T0).await);
+        exchange(&shop, silent, after(90)).await;
+        exchange(&shop, lively, after(1_000)).await;
+        let now = after(1_900);
+        let before = now.minus(30 * MINUTE);
+        assert_eq!(store.idle_chats(before, 10).await.unwrap(), [silent]);
+        let reason = TerminationReason::SilenceTimeout;
+        let idle = ChatEnding { idle_before: Some(before), ..ending(reason, now) };
+        assert!(store.close_chat(lively, idle).await.unwrap().is_none());
+        let closing = store.close_chat(silent, idle).await.unwrap().unwrap();
+        assert_eq!(closing.conversation.ended_at, Some(after(90)));
+        assert_eq!(closing.conversation.duration_seconds, Some(90));
+        assert!(store.close_chat(silent, idle).await.unwrap().is_none(), "once");
+        assert_eq!(store.idle_chats(before, 10).await.unwrap(), []);
+    }
+
+    async fn an_ending_whose_process_died_is_carried_on_by_another(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        exchange(&shop, id, after(1)).await;
+        let answering = claimed(&shop, message(id, None, "More?", after(2))).await;
+        let ending = ending(TerminationReason::CustomerHangup, after(3));
+        let dead = store.close_chat(id, ending).await.unwrap().unwrap();
+        assert_eq!(store.renew_chat(id, answering).await.unwrap(), Fenced::Lost);
+        let living = ending.node;
+        let taken = store.take_closing_chats(living, after(4), 10).await.unwrap();
+        assert_eq!(taken.len(), 0, "its owner is at it");
+        let now = pass(&store, 46);
+        let taken = store.take_closing_chats(mint(now), now, 10).await.unwrap();
+        assert_eq!(taken.len(), 1);
+        assert!(!store.settle_chat(id, dead.claim, String::new(), now).await.unwrap());
+        assert!(store.settle_chat(id, taken[0].claim, String::new(), now).await.unwrap());
+        assert!(!store.settle_chat(id, taken[0].claim, String::new(), now).await.unwrap());
+        assert_eq!(store.take_closing_chats(mint(now), now, 10).await.unwrap().len(), 0);
+        assert_eq!(shop.wallet().await, (99, 0));
+        assert_books(&shop).await;
+    }
+
+    async fn a_chat_is_no_call_that_a_dialer_owns(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        claimed(&shop, message(id, None, "Hello?", after(1))).await;
+        assert_eq!(store.live_calls(shop.account).await.unwrap(), 0);
+        let now = pass(&store, 100);
+        assert!(store.take_orphans(true, 10, mint(now), now).await.unwrap().is_empty());
+        assert!(store.take_orphans(false, 10, mint(now), now).await.unwrap().is_empty());
+        assert_eq!(shop.conversation(id).await.state, CallState::Live);
+    }
+
+    async fn a_chat_whose_time_is_over_goes_with_its_session(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        claimed(&shop, message(id, Some("m1"), "Hello?", after(1))).await;
+        let late = after(1_000);
+        let found = |account: AccountId| store.ended_conversations_before(account, late, 10);
+        assert_eq!(found(shop.account).await.unwrap(), [], "it goes on");
+        settle(&shop, id, after(2)).await;
+        assert_eq!(found(shop.account).await.unwrap(), [id]);
+        store.delete_conversations(shop.account, vec![id]).await.unwrap();
+        let mut raw = Raw::open(&database).await;
+        for table in ["conversations", "conversation_moments", "chat_sessions", "chat_messages"] {
+            assert_eq!(raw.count(table).await, 0, "{table}");
+        }
+    }
+}
