@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offhook_domain::{Plan, Plans, Price};
+use offhook_domain::{AgentConfig, Plan, Plans, Price};
 use serde::Deserialize;
 
 /// One model.
@@ -155,6 +155,21 @@ impl Catalog {
         self.0.iter().find(|m| {
             m.kind == kind && m.provider == provider && (m.model == model || m.model == ANY_MODEL)
         })
+    }
+
+    /// The price of the dearest language model that may answer for an agent, fallbacks included.
+    pub(crate) fn dearest(&self, plan: Plan, config: &AgentConfig) -> Price {
+        let llm = &config.llm;
+        let first = llm.provider.as_deref().zip(llm.model.as_deref());
+        let fallback = llm.fallback.iter();
+        let fallback = fallback.map(|model| (&*model.provider, &*model.model));
+        first
+            .into_iter()
+            .chain(fallback)
+            .filter_map(|(provider, model)| self.find(ModelKind::Llm, provider, model))
+            .map(|model| model.price(plan))
+            .max_by_key(|price| price.millicredits_per_minute())
+            .unwrap_or_default()
     }
 
     /// Whether a provider has models of this kind.

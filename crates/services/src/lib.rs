@@ -6,6 +6,7 @@ mod batches;
 mod billing;
 mod calls;
 mod catalog;
+mod chats;
 mod clock;
 mod conversations;
 mod counting;
@@ -36,6 +37,7 @@ mod tools;
 mod uploads;
 mod voices;
 mod webhooks;
+mod widgets;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
@@ -59,6 +61,7 @@ pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
+pub use chats::{Answering, ChatError, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat};
 pub use clock::{SharedClock, SystemClock};
 pub use conversations::{Conversations, RecordingError};
 pub use credentials::{CredentialError, Credentials};
@@ -89,6 +92,7 @@ pub use tools::{ToolError, ToolShelf, ToolView};
 pub use uploads::{CollectError, UploadCollector};
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
+pub use widgets::Widgets;
 
 use feed::Feed;
 
@@ -165,6 +169,8 @@ pub(crate) struct Shared {
     pub(crate) meaning: OnceLock<knowledge::Meaning>,
     /// The requests that placed the calls that wait here.
     pub(crate) placed_by: calls::PlacedBy,
+    /// Answers and endings of text conversations that are under way here.
+    pub(crate) chats: chats::Work,
     /// This process is being stopped.
     pub(crate) stopping: AtomicBool,
 }
@@ -179,6 +185,8 @@ pub struct Services {
     billing: Billing,
     calls: Calls,
     batches: Batches,
+    chats: Chats,
+    widgets: Widgets,
     conversations: Conversations,
     credentials: Credentials,
     legacy: Legacy,
@@ -226,6 +234,7 @@ impl Services {
             registry: dialer::Registry::default(),
             meaning: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
+            chats: chats::Work::here(),
             stopping: AtomicBool::new(false),
         });
         let voices = Voices::new(shared.clone())?;
@@ -237,6 +246,8 @@ impl Services {
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
             batches: Batches::new(shared.clone()),
+            chats: Chats::new(shared.clone()),
+            widgets: Widgets::new(shared.clone()),
             credentials: Credentials::new(shared.clone()),
             legacy: Legacy::new(shared.clone()),
             numbers: Numbers::new(shared.clone()),
@@ -304,6 +315,18 @@ impl Services {
     #[must_use]
     pub const fn conversations(&self) -> &Conversations {
         &self.conversations
+    }
+
+    /// Text conversations.
+    #[must_use]
+    pub const fn chats(&self) -> &Chats {
+        &self.chats
+    }
+
+    /// Widgets of agents.
+    #[must_use]
+    pub const fn widgets(&self) -> &Widgets {
+        &self.widgets
     }
 
     /// Batch calls.

@@ -15,7 +15,6 @@ use offhook_storage::{
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
-use crate::catalog::ModelKind;
 use crate::keys::sha256;
 use crate::{Caller, events};
 
@@ -310,17 +309,7 @@ impl Calls {
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
     /// fixed now, before anybody knows which model will answer: it is that of the dearest that may.
     fn price(&self, caller: &Caller, config: &AgentConfig) -> (Price, Credits) {
-        let llm = &config.llm;
-        let first = llm.provider.as_deref().zip(llm.model.as_deref());
-        let fallback = llm.fallback.iter();
-        let fallback = fallback.map(|model| (&*model.provider, &*model.model));
-        let price = first
-            .into_iter()
-            .chain(fallback)
-            .filter_map(|(provider, model)| self.0.catalog.find(ModelKind::Llm, provider, model))
-            .map(|model| model.price(caller.account.plan))
-            .max_by_key(|price| price.millicredits_per_minute())
-            .unwrap_or_default();
+        let price = self.0.catalog.dearest(caller.account.plan, config);
         let seconds = config
             .conversation
             .max_duration_s

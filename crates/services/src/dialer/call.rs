@@ -139,7 +139,7 @@ fn watched(shared: &Arc<Shared>, call: &Conversation) -> Arc<dyn Carrier> {
 }
 
 /// The agent's documents: looked into before each answer, or by the model itself, with one more tool.
-async fn with_knowledge(
+pub(crate) async fn with_knowledge(
     shared: &Arc<Shared>,
     call: &Conversation,
     config: &AgentConfig,
@@ -236,7 +236,8 @@ async fn tools(
     Ok(Arc::new(Toolbox::new(client, prefixes, pinned)?))
 }
 
-fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
+/// Who the agent is, with the conversation's variables filled in; `None` without a model.
+pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
     use offhook_domain::config::{Routing as R, Voicemail as V};
     let rendered = config.rendered(metadata);
     let (llm, turns) = (&config.llm, &config.conversation.turns);

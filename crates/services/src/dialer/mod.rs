@@ -24,8 +24,9 @@ use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
 use crate::counting::renamed;
-use crate::{Agents, Keys, Retention, Shared, UploadCollector, housekeeping, signals};
+use crate::{Agents, Keys, Retention, Shared, UploadCollector, chats, housekeeping, signals};
 
+pub(crate) use call::{persona, with_knowledge};
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
 pub(crate) use registry::Registry;
@@ -85,7 +86,9 @@ impl Dialer {
         let retainer = tokio::spawn(retainer);
         let collector = UploadCollector::new(self.shared.clone()).run(sweeping.clone());
         let collector = tokio::spawn(collector);
+        let silent = tokio::spawn(chats::end_the_silent(self.shared.clone(), stop.clone()));
         self.claim_until(&stop).await;
+        let _ = silent.await;
         let _ = judge.await;
         let _ = sweeper.await;
         self.calls.close();
@@ -96,6 +99,7 @@ impl Dialer {
         }
         self.shared.registry.end_all(EndRequest::Drain);
         self.calls.wait().await;
+        self.shared.chats.drain(&hurry).await;
         sweeping.cancel();
         let _ = tokio::join!(
             keeper,

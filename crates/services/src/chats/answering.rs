@@ -1,0 +1,384 @@
+//! The answer to a message: one at a time in a session, under a claim that others can see.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::tool::{Tool, ToolKind};
+use offhook_domain::{AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason};
+use offhook_engine::ports::{Knowledge, NoTools, Tools};
+use offhook_engine::{
+    ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, TurnRole, answer,
+};
+use offhook_storage::{
+    ChatAnswered, ChatTaken, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn,
+    StoreError,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::endings;
+use super::open::{cap_reached, check_serves};
+use super::{ChatError, ChatReply, Chats};
+use crate::Shared;
+use crate::dialer::{insist, persona, with_knowledge};
+use crate::keys::sha256;
+use crate::tools::Toolbox;
+
+/// Bytes that a message may have.
+const MAX_TEXT_BYTES: usize = 4_096;
+
+/// Characters of a client's id of a message.
+const MESSAGE_ID_CHARS: usize = 64;
+
+/// Turns that an answer is made from; the dialogue shows the models as many messages.
+const REMEMBERED_TURNS: i64 = 200;
+
+/// How long an answer may take in all, tools included.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
+/// How often the claim of an answer is renewed, and without how long a renewal it is given up (decision 8.7).
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// Something of an answer, as it happens; it ends with `Completed` or `Failed`.
+#[derive(Debug)]
+pub enum ChatEvent {
+    /// More text.
+    Delta(String),
+    /// A tool of this name is set to work.
+    ToolStarted(String),
+    /// It has answered.
+    ToolFinished(String),
+    /// The answer is written down.
+    Completed(ChatReply),
+    /// There is no answer.
+    Failed(ChatError),
+}
+
+/// The answer to a message.
+#[derive(Debug)]
+pub enum Answering {
+    /// It was answered before.
+    Before(ChatReply),
+    /// It is being answered.
+    Now(mpsc::UnboundedReceiver<ChatEvent>),
+}
+
+/// A message of the right form.
+struct Message {
+    text: String,
+    id: Option<String>,
+}
+
+impl Chats {
+    /// Takes a message in a session that was entered, and has the agent answer it. With an id of the client's it is answered
+    /// to the end, whoever listens, and a retry is told the same. Without one, the answer ends where it stands when nobody
+    /// listens any more.
+    ///
+    /// # Errors
+    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering, ChatError> {
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(ChatError::Stopping);
+        }
+        let message = read(body)?;
+        let ready = self.prepare(&view.conversation).await?;
+        let at = self.0.clock.now();
+        let id = view.session.conversation_id;
+        let is_kept = message.id.is_some();
+        let taken = self.0.store.take_chat_message(NewChatMessage {
+            conversation: id,
+            message_id: message.id,
+            digest: sha256(message.text.as_bytes()).to_vec(),
+            text: message.text,
+            node: self.0.node,
+            at,
+        });
+        let (claim, seq, answers) = match taken.await? {
+            ChatTaken::Taken {
+                claim,
+                seq,
+                answers,
+            } => (claim, seq, answers),
+            ChatTaken::Answered { seq, last, answers } => {
+                let price = view.conversation.price();
+                let moments = self.between(id, seq, last).await?;
+                let is_last = !view.session.is_open;
+                let reply = ChatReply::of(&moments, (answers, price), is_last);
+                return Ok(Answering::Before(reply));
+            }
+            ChatTaken::OtherText => return Err(ChatError::OtherText),
+            ChatTaken::Busy => return Err(ChatError::Busy),
+            ChatTaken::Ended => return Err(ChatError::Ended),
+            ChatTaken::Refused => return Err(ChatError::Origin),
+            ChatTaken::CapReached => return Err(cap_reached(at)),
+            ChatTaken::WalletTooLow => return Err(ChatError::PaymentRequired),
+        };
+        self.0.touch(id);
+        let (events, listener) = mpsc::unbounded_channel();
+        let writer = Writer {
+            shared: self.0.clone(),
+            id,
+            claim,
+            seq,
+            answers,
+            price: view.conversation.price(),
+            events,
+            is_kept,
+        };
+        self.0.chats.spawn(writer.write(ready));
+        Ok(Answering::Now(listener))
+    }
+
+    async fn between(
+        &self,
+        id: ConversationId,
+        seq: i32,
+        last: i32,
+    ) -> Result<Vec<Moment>, StoreError> {
+        let most = i64::from(last.saturating_sub(seq));
+        let mut moments = self.0.store.turns(id, seq, most).await?;
+        moments.retain(|moment| moment.seq <= last);
+        Ok(moments)
+    }
+
+    /// The agent as the version has it with which the conversation began.
+    async fn prepare(&self, call: &Conversation) -> Result<Ready, ChatError> {
+        let shared = &self.0;
+        let version = Some(call.agent_version);
+        let found = shared
+            .store
+            .agent_with_config(call.account_id, call.agent_id, version);
+        let broken = || StoreError::Corrupt("a version without a configuration".to_owned());
+        let Some((agent, Some(stored))) = found.await? else {
+            return Err(broken().into());
+        };
+        check_serves(agent.status)?;
+        let config = AgentConfig::from_stored(&stored).map_err(|_| broken())?;
+        let metadata = Metadata::from_stored(&call.metadata).map_err(|_| broken())?;
+        let persona = persona(&config, &metadata).ok_or_else(broken)?;
+        let tools = tools(shared, call, &config).await?;
+        let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
+        Ok(Ready {
+            persona: Arc::new(persona),
+            tools,
+            knowledge,
+        })
+    }
+}
+
+/// What an answer is made with.
+struct Ready {
+    persona: Arc<Persona>,
+    tools: Arc<dyn Tools>,
+    knowledge: Option<Arc<dyn Knowledge>>,
+}
+
+fn read(body: &Json) -> Result<Message, FieldError> {
+    let mut fields = Fields::of(body, "")?;
+    let text = fields.required_string("text", 1..=usize::MAX)?;
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(fields.fault("text", format!("longer than {MAX_TEXT_BYTES} bytes")));
+    }
+    if text.trim().is_empty() {
+        return Err(fields.fault("text", "must not be empty"));
+    }
+    let id = fields.optional_string("message_id", 1..=MESSAGE_ID_CHARS)?;
+    if id.is_some_and(|id| !id.bytes().all(|b| b.is_ascii_graphic())) {
+        let message = "must be printable ASCII without spaces";
+        return Err(fields.fault("message_id", message));
+    }
+    fields.finish()?;
+    Ok(Message {
+        text: text.to_owned(),
+        id: id.map(str::to_owned),
+    })
+}
+
+/// What the agent may use in writing: nothing that needs a line.
+async fn tools(
+    shared: &Shared,
+    call: &Conversation,
+    config: &AgentConfig,
+) -> Result<Arc<dyn Tools>, StoreError> {
+    if config.tool_ids.is_empty() {
+        return Ok(Arc::new(NoTools));
+    }
+    let (account, agent, version) = (call.account_id, call.agent_id, call.agent_version);
+    let mut pinned = shared.store.pinned_tools(account, agent, version).await?;
+    pinned.retain(|pinned| {
+        let tool = Tool::from_stored(&pinned.definition);
+        tool.is_ok_and(|tool| matches!(tool.kind, ToolKind::Http | ToolKind::EndCall))
+    });
+    let client = shared.tool_client.clone();
+    Ok(Arc::new(Toolbox::new(client, Vec::new(), pinned)?))
+}
+
+/// Turns as a dialogue recalls them.
+pub(super) fn turns(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, String)> {
+    history.into_iter().filter_map(|moment| {
+        let role = match moment.role.as_deref()? {
+            "agent" => TurnRole::Agent,
+            "user" => TurnRole::User,
+            _ => TurnRole::Tool,
+        };
+        Some((role, moment.content?))
+    })
+}
+
+/// Writes one answer.
+struct Writer {
+    shared: Arc<Shared>,
+    id: ConversationId,
+    claim: ClaimId,
+    seq: i32,
+    /// Answers that were charged before.
+    answers: i32,
+    price: Price,
+    events: mpsc::UnboundedSender<ChatEvent>,
+    /// It is written to the end though nobody listens.
+    is_kept: bool,
+}
+
+impl Writer {
+    async fn write(self, ready: Ready) {
+        let event = match self.try_to(ready).await {
+            Ok(reply) => ChatEvent::Completed(reply),
+            Err(error) => {
+                if let ChatError::Store(error) = &error {
+                    tracing::error!(%error, conversation = %self.id, "an answer could not be written down");
+                }
+                ChatEvent::Failed(error)
+            }
+        };
+        let _ = self.events.send(event);
+    }
+
+    async fn try_to(&self, ready: Ready) -> Result<ChatReply, ChatError> {
+        let store = &self.shared.store;
+        let history = insist(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
+        let models = self.shared.models.clone();
+        let dialogue = Dialogue::new(ready.persona, models, self.shared.latencies.clone())
+            .in_writing()
+            .with_tools(ready.tools.definitions())
+            .with_knowledge(ready.knowledge)
+            .behind(turns(history));
+        let clock = &*self.shared.clock;
+        let answering = answer(dialogue, &*ready.tools, clock, self, self.stopped());
+        let answered = tokio::select! {
+            answered = answering => answered,
+            lost = self.keep_claim() => Err(lost),
+        };
+        // Whoever took the session over has ended it, or answers in it.
+        let answered = answered.map_err(|ClaimLost| ChatError::Ended)?;
+        let end = answered.end;
+        let finished = self.finish(answered).await;
+        self.shared.touch(self.id);
+        let last = finished?;
+        if end == ChatEnd::Farewell {
+            let reason = TerminationReason::AgentHangup;
+            insist(|| endings::end(&self.shared, self.id, reason)).await?;
+        }
+        let most = i64::from(last.saturating_sub(self.seq));
+        let moments = insist(|| store.turns(self.id, self.seq, most)).await?;
+        let charged = (self.answers + 1, self.price);
+        Ok(ChatReply::of(&moments, charged, end == ChatEnd::Farewell))
+    }
+
+    /// Writes down what is left of the answer, charges it, and gives the claim back. The last moment of the conversation.
+    async fn finish(&self, answered: ChatAnswer) -> Result<i32, ChatError> {
+        // A model that wrote nothing at all did not answer.
+        let is_answer = answered.end != ChatEnd::NoReply && answered.is_begun;
+        let rest = ChatAnswered {
+            turns: answered.last.map(new_turn).into_iter().collect(),
+            is_charged: is_answer,
+            is_final: is_answer,
+            at: self.shared.clock.now(),
+        };
+        let store = &self.shared.store;
+        let written = insist(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
+        let last = written.await?.ok_or(ChatError::Ended)?;
+        if is_answer {
+            Ok(last)
+        } else {
+            Err(ChatError::NoReply)
+        }
+    }
+
+    /// Resolves when the answer is to end where it stands.
+    async fn stopped(&self) {
+        let nobody_listens = async {
+            if self.is_kept {
+                std::future::pending::<()>().await;
+            }
+            self.events.closed().await;
+        };
+        tokio::select! {
+            () = nobody_listens => {}
+            () = tokio::time::sleep(ANSWER_LIMIT) => {}
+            () = self.shared.chats.hurry().cancelled() => {}
+        }
+    }
+
+    /// Renews the claim; resolves when it is another's, or may be.
+    async fn keep_claim(&self) -> ClaimLost {
+        let mut tick = interval(RENEW_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        tick.reset();
+        let mut renewed_at = Instant::now();
+        loop {
+            tick.tick().await;
+            match self.shared.store.renew_chat(self.id, self.claim).await {
+                Ok(Fenced::Done) => renewed_at = Instant::now(),
+                Ok(Fenced::Lost) => return ClaimLost,
+                Err(_) if renewed_at.elapsed() < RENEWED_WITHIN => {}
+                Err(_) => return ClaimLost,
+            }
+        }
+    }
+}
+
+fn new_turn(turn: Turn) -> NewTurn {
+    NewTurn {
+        role: match turn.role {
+            TurnRole::Agent => "agent",
+            TurnRole::User => "user",
+            TurnRole::Tool => "tool",
+        },
+        text: turn.text,
+        started_at: turn.started_at,
+        duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
+        interrupted: turn.interrupted,
+    }
+}
+
+#[async_trait]
+impl ChatSink for Writer {
+    fn piece(&self, piece: ChatPiece) {
+        let _ = self.events.send(match piece {
+            ChatPiece::Text(text) => ChatEvent::Delta(text),
+            ChatPiece::ToolStarted(name) => ChatEvent::ToolStarted(name),
+            ChatPiece::ToolFinished(name) => ChatEvent::ToolFinished(name),
+        });
+    }
+
+    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
+        let turn = new_turn(turn);
+        let store = &self.shared.store;
+        let written = insist(|| store.append_chat_turn(self.id, self.claim, turn.clone()));
+        match written.await {
+            Ok(Fenced::Done) => {
+                self.shared.touch(self.id);
+                Ok(())
+            }
+            Ok(Fenced::Lost) => Err(ClaimLost),
+            Err(error) => {
+                tracing::error!(%error, conversation = %self.id, "a turn of a chat cannot be written");
+                Ok(())
+            }
+        }
+    }
+}

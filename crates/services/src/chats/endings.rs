@@ -1,0 +1,169 @@
+//! The end of a text conversation: closed, summarised, settled. Whoever dies in between leaves the rest to another process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AgentConfig, ConversationId, Metadata, TerminationReason};
+use offhook_engine::{Dialogue, summarize};
+use offhook_storage::{ChatEnding, ClosingChat, StoreError};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::answering::turns;
+use crate::Shared;
+use crate::dialer::{insist, persona};
+
+/// A conversation in which nothing happens for so long has ended (voice design 5.5).
+const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
+
+/// How often silent conversations are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Conversations that are ended at one look.
+const AT_ONCE: i64 = 64;
+
+/// Turns that a summary is made of.
+const SUMMARISED_TURNS: i64 = 1_000;
+
+/// Ends silent conversations, and carries on the endings that other processes have left, until `stop`.
+pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_away = false;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        match look(&shared).await {
+            Ok(()) => is_away = false,
+            Err(error) => {
+                // Said once an outage, not at every look.
+                if !std::mem::replace(&mut is_away, true) {
+                    tracing::warn!(%error, "silent chats cannot be ended: they wait for the database");
+                }
+            }
+        }
+    }
+}
+
+async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    let idle_before = now.minus(IDLE_AFTER);
+    for id in shared.store.idle_chats(idle_before, AT_ONCE).await? {
+        let ending = ChatEnding {
+            reason: TerminationReason::SilenceTimeout,
+            node: shared.node,
+            at: now,
+            idle_before: Some(idle_before),
+        };
+        close(shared, id, ending).await?;
+    }
+    let may_judge = shared.registry.renewals.may_judge(Instant::now());
+    if !shared.store.is_embedded() && !may_judge {
+        return Ok(());
+    }
+    let left = shared
+        .store
+        .take_closing_chats(shared.node, now, AT_ONCE)
+        .await?;
+    for chat in left {
+        settle_soon(shared, chat);
+    }
+    Ok(())
+}
+
+/// Ends an open conversation now; `false` if it is open no more.
+pub(super) async fn end(
+    shared: &Arc<Shared>,
+    id: ConversationId,
+    reason: TerminationReason,
+) -> Result<bool, StoreError> {
+    let ending = ChatEnding {
+        reason,
+        node: shared.node,
+        at: shared.clock.now(),
+        idle_before: None,
+    };
+    close(shared, id, ending).await
+}
+
+async fn close(
+    shared: &Arc<Shared>,
+    id: ConversationId,
+    ending: ChatEnding,
+) -> Result<bool, StoreError> {
+    let Some(chat) = shared.store.close_chat(id, ending).await? else {
+        return Ok(false);
+    };
+    shared.touch(id);
+    settle_soon(shared, chat);
+    Ok(true)
+}
+
+fn settle_soon(shared: &Arc<Shared>, chat: ClosingChat) {
+    let on = shared.clone();
+    shared.chats.spawn(async move {
+        let id = chat.conversation.id;
+        if let Err(error) = settle(&on, chat).await {
+            tracing::error!(%error, conversation = %id, "a chat could not be settled; its lease will end it");
+        }
+    });
+}
+
+async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreError> {
+    let id = chat.conversation.id;
+    let summary = summary(shared, &chat).await?.unwrap_or_default();
+    let settled = insist(|| {
+        let at = shared.clock.now();
+        shared
+            .store
+            .settle_chat(id, chat.claim, summary.clone(), at)
+    });
+    if settled.await? {
+        let reason = chat.conversation.termination_reason;
+        let reason = reason.map_or("-", TerminationReason::as_str);
+        tracing::info!(conversation = %id, reason, "chat ended");
+    }
+    shared.touch(id);
+    Ok(())
+}
+
+/// What it was about, if the customer said anything and a model tells in time.
+async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
+    let call = &chat.conversation;
+    let history = insist(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
+    if !history
+        .iter()
+        .any(|turn| turn.role.as_deref() == Some("user"))
+    {
+        return Ok(None);
+    }
+    let version = Some(call.agent_version);
+    let found = insist(|| {
+        shared
+            .store
+            .agent_with_config(call.account_id, call.agent_id, version)
+    });
+    let stored = found.await?.and_then(|(_, stored)| stored);
+    let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
+    let metadata = Metadata::from_stored(&call.metadata).ok();
+    let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
+        return Ok(None);
+    };
+    let persona = Arc::new(persona);
+    let dialogue = Dialogue::new(
+        persona.clone(),
+        shared.models.clone(),
+        shared.latencies.clone(),
+    );
+    let transcript = dialogue.behind(turns(history)).into_transcript();
+    Ok(summarize(
+        &shared.models,
+        &shared.latencies,
+        &persona.llm,
+        &transcript,
+        &persona.language,
+    )
+    .await)
+}

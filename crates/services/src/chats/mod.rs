@@ -1,0 +1,191 @@
+//! Text conversations with agents: begun by a page that the agent's widget names, answered by the same dialogue as calls,
+//! ended by either side or by silence.
+
+mod answering;
+mod endings;
+mod open;
+mod reply;
+mod work;
+
+use std::sync::Arc;
+
+use offhook_domain::json::FieldError;
+use offhook_domain::{ConversationId, TerminationReason, Timestamp};
+use offhook_storage::{ChatView, Moment, StoreError};
+
+use crate::Shared;
+use crate::keys::sha256;
+
+pub use answering::{Answering, ChatEvent};
+pub(crate) use endings::end_the_silent;
+pub use open::OpenedChat;
+pub use reply::ChatReply;
+pub(crate) use work::Work;
+
+/// What every session's token begins with.
+const TOKEN_PREFIX: &str = "chat_";
+
+/// Hexadecimal characters behind it.
+const TOKEN_HEX: usize = 64;
+
+/// Turns that a session shows when its page is loaded again.
+const SHOWN_TURNS: i64 = 1_000;
+
+/// Text conversations.
+#[derive(Clone)]
+pub struct Chats(Arc<Shared>);
+
+/// Why something about a text conversation was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ChatError {
+    /// A body field is wrong.
+    #[error("{0}")]
+    Invalid(#[from] FieldError),
+    /// No such agent, or its widget is off.
+    #[error("no such agent")]
+    NotFound,
+    /// The page's origin is none that the widget names, or not the session's.
+    #[error("the page may not talk to this agent")]
+    Origin,
+    /// The token opens no session, or no longer.
+    #[error("the session's token is not valid")]
+    Unauthorized,
+    /// The agent does not serve now.
+    #[error("{0}")]
+    AgentDisabled(String),
+    /// The account's plan has no API.
+    #[error("the account's plan has no API")]
+    PlanLimit,
+    /// As many sessions as may have begun in this minute.
+    #[error("too many sessions began in this minute")]
+    TooManySessions {
+        /// Seconds to the next minute.
+        retry_after_s: u64,
+    },
+    /// The widget's credits of this day are used up.
+    #[error("the widget's daily credits are used up")]
+    CapReached {
+        /// Seconds to the next UTC day.
+        retry_after_s: u64,
+    },
+    /// The wallet does not cover an answer.
+    #[error("the wallet does not cover an answer")]
+    PaymentRequired,
+    /// Another message of the session is being answered.
+    #[error("another message is being answered")]
+    Busy,
+    /// The message's id was used for another text.
+    #[error("the message's id was used for another text")]
+    OtherText,
+    /// The session has ended.
+    #[error("the session has ended")]
+    Ended,
+    /// No model answered. The customer's words are kept, and the answer is not charged.
+    #[error("no model answered")]
+    NoReply,
+    /// This process is being stopped.
+    #[error("this process is being stopped")]
+    Stopping,
+    /// The connection broke during COMMIT.
+    #[error("the outcome of a commit is unknown")]
+    UnknownCommit,
+    /// The store failed.
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for ChatError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::UnknownCommit(_) => Self::UnknownCommit,
+            other => Self::Store(other),
+        }
+    }
+}
+
+/// A session as its page may see it.
+#[derive(Debug, Clone)]
+pub struct ChatTranscript {
+    /// The session.
+    pub id: ConversationId,
+    /// Whether it takes messages.
+    pub is_open: bool,
+    /// Whether a message is being answered.
+    pub is_answering: bool,
+    /// From when on its token opens nothing.
+    pub token_expires_at: Timestamp,
+    /// What customer and agent said, oldest first. What tools were asked and answered is the account's alone.
+    pub turns: Vec<Moment>,
+}
+
+impl Chats {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Whether a widget that is on names this origin, whosever it is: what a browser's preflight is answered by.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn knows_origin(&self, origin: &str) -> Result<bool, StoreError> {
+        self.0.store.is_widget_origin(origin.to_owned()).await
+    }
+
+    /// The session that the token opens for a page of this origin. An unknown, a forged and an expired token take the same
+    /// path.
+    ///
+    /// # Errors
+    /// [`ChatError::Unauthorized`], [`ChatError::Origin`].
+    pub async fn enter(
+        &self,
+        id: ConversationId,
+        token: &str,
+        origin: &str,
+    ) -> Result<ChatView, ChatError> {
+        let digest = token_digest(token).ok_or(ChatError::Unauthorized)?;
+        let view = self.0.store.chat(id, digest.to_vec()).await?;
+        let now = self.0.clock.now();
+        let view = view
+            .filter(|view| view.session.token_expires_at > now)
+            .ok_or(ChatError::Unauthorized)?;
+        if view.session.origin != origin || !view.is_served {
+            return Err(ChatError::Origin);
+        }
+        Ok(view)
+    }
+
+    /// What was said in a session that was entered.
+    ///
+    /// # Errors
+    /// [`ChatError::Store`] if the store fails.
+    pub async fn transcript(&self, view: &ChatView) -> Result<ChatTranscript, ChatError> {
+        let id = view.session.conversation_id;
+        let mut turns = self.0.store.chat_history(id, SHOWN_TURNS).await?;
+        turns.retain(|turn| turn.role.as_deref() != Some("tool"));
+        Ok(ChatTranscript {
+            id,
+            is_open: view.session.is_open,
+            is_answering: view.session.is_open && view.session.claim_id.is_some(),
+            token_expires_at: view.session.token_expires_at,
+            turns,
+        })
+    }
+
+    /// Ends a session that was entered, and the answer that is being written in it. Ending it twice is the same as once.
+    ///
+    /// # Errors
+    /// [`ChatError::Store`] if the store fails.
+    pub async fn end(&self, view: &ChatView) -> Result<(), ChatError> {
+        let reason = TerminationReason::CustomerHangup;
+        endings::end(&self.0, view.session.conversation_id, reason).await?;
+        Ok(())
+    }
+}
+
+/// The digest under which a token of the right form is kept.
+fn token_digest(token: &str) -> Option<[u8; 32]> {
+    let hex = token.strip_prefix(TOKEN_PREFIX)?;
+    let well_formed =
+        hex.len() == TOKEN_HEX && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    well_formed.then(|| sha256(token.as_bytes()))
+}

@@ -1,0 +1,162 @@
+//! The beginning of a text conversation.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use offhook_domain::json::{Fields, Json};
+use offhook_domain::{AgentConfig, AgentId, AgentStatus, ConversationId, Metadata, Timestamp};
+use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::{ChatError, Chats, TOKEN_HEX, TOKEN_PREFIX};
+use crate::keys::sha256;
+
+/// How long a session's token opens it: longer than any sitting, and the session ends half an hour after its last message
+/// anyway.
+const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
+
+const MINUTE_US: i64 = 60_000_000;
+const DAY_US: i64 = 86_400_000_000;
+
+/// A session that has begun.
+pub struct OpenedChat {
+    /// Its id, which is the conversation's.
+    pub id: ConversationId,
+    /// What opens it; shown once.
+    pub token: String,
+    /// From when on the token opens nothing.
+    pub token_expires_at: Timestamp,
+    /// What the agent says first, if it does.
+    pub first_message: Option<String>,
+}
+
+impl Chats {
+    /// Begins a conversation for a page of this origin.
+    ///
+    /// # Errors
+    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    pub async fn open(&self, origin: &str, body: &Json) -> Result<OpenedChat, ChatError> {
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(ChatError::Stopping);
+        }
+        let (agent_id, metadata) = read(body)?;
+        let found = self.0.store.widget_agent(agent_id).await?;
+        let found = found.ok_or(ChatError::NotFound)?;
+        let config = self.admit(&found, origin)?;
+        let at = self.0.clock.now();
+        let first_message = config.rendered(&metadata).first_message;
+        let first_message = Some(first_message).filter(|text| !text.trim().is_empty());
+        let token = new_token()?;
+        let chat = NewChat {
+            id: mint(at),
+            account_id: found.account.id,
+            agent_id,
+            agent_version: found.agent.published_version,
+            metadata: metadata.as_json_text().to_owned(),
+            price: self.0.catalog.dearest(found.account.plan, &config),
+            origin: origin.to_owned(),
+            token_digest: sha256(token.as_bytes()).to_vec(),
+            token_expires_at: at.plus(TOKEN_LIFE),
+            first_message: first_message.clone(),
+            at,
+        };
+        let opened = OpenedChat {
+            id: chat.id,
+            token,
+            token_expires_at: chat.token_expires_at,
+            first_message,
+        };
+        let id = chat.id;
+        let steady = self.0.clock.steady();
+        match self.0.store.open_chat(chat, steady).await? {
+            ChatOpened::Opened => {
+                tracing::info!(conversation = %id, "chat began");
+                Ok(opened)
+            }
+            ChatOpened::Refused => Err(ChatError::Origin),
+            ChatOpened::TooMany => Err(ChatError::TooManySessions {
+                retry_after_s: seconds_to_the_next(MINUTE_US, at),
+            }),
+            ChatOpened::CapReached => Err(cap_reached(at)),
+            ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
+        }
+    }
+
+    /// The configuration that answers, if the widget is on, names the origin, and the agent serves.
+    fn admit(&self, found: &WidgetAgent, origin: &str) -> Result<AgentConfig, ChatError> {
+        let settings = found.settings.as_ref();
+        let settings = settings
+            .filter(|settings| settings.enabled)
+            .ok_or(ChatError::NotFound)?;
+        if !settings.origins.iter().any(|listed| listed == origin) {
+            return Err(ChatError::Origin);
+        }
+        if !self.0.plans.terms(found.account.plan).api {
+            return Err(ChatError::PlanLimit);
+        }
+        check_serves(found.agent.status)?;
+        let stored = found
+            .config
+            .as_deref()
+            .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
+        Ok(AgentConfig::from_stored(stored).map_err(|error| {
+            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
+        })?)
+    }
+}
+
+pub(super) fn check_serves(status: AgentStatus) -> Result<(), ChatError> {
+    if status == AgentStatus::Active {
+        return Ok(());
+    }
+    Err(ChatError::AgentDisabled(format!(
+        "the agent is `{status}`, and only an `active` one answers"
+    )))
+}
+
+pub(super) fn cap_reached(at: Timestamp) -> ChatError {
+    ChatError::CapReached {
+        retry_after_s: seconds_to_the_next(DAY_US, at),
+    }
+}
+
+/// An id that is none names no agent.
+fn read(body: &Json) -> Result<(AgentId, Metadata), ChatError> {
+    let mut fields = Fields::of(body, "")?;
+    let agent = fields.required_string("agent_id", 1..=255)?;
+    let metadata = match fields.present("metadata") {
+        Some(json) => Metadata::from_json(json, "metadata")?,
+        None => Metadata::empty(),
+    };
+    fields.finish()?;
+    let agent = agent.parse().map_err(|_| ChatError::NotFound)?;
+    Ok((agent, metadata))
+}
+
+fn new_token() -> Result<String, StoreError> {
+    let mut random = [0; TOKEN_HEX / 2];
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))?;
+    Ok(format!("{TOKEN_PREFIX}{}", hex::encode(random)))
+}
+
+/// Seconds to the next whole `period` of microseconds, rounded up.
+fn seconds_to_the_next(period: i64, at: Timestamp) -> u64 {
+    let left = period - at.micros().rem_euclid(period);
+    u64::try_from(left).unwrap_or(0).div_ceil(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_the_minute_or_the_day() {
+        let at = |micros| Timestamp::from_micros(micros);
+        assert_eq!(seconds_to_the_next(MINUTE_US, at(0)), 60);
+        assert_eq!(seconds_to_the_next(MINUTE_US, at(59_999_999)), 1);
+        assert_eq!(seconds_to_the_next(MINUTE_US, at(61_500_000)), 59);
+        assert_eq!(seconds_to_the_next(DAY_US, at(86_399_000_000)), 1);
+    }
+}

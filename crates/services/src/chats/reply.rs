@@ -1,0 +1,41 @@
+//! An answer as a client reads it.
+
+use offhook_domain::Price;
+use offhook_engine::CHAT_BREAK;
+use offhook_storage::Moment;
+
+/// A whole answer. A retry of the same message reads the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatReply {
+    /// What the agent wrote: the texts of a stream, put together.
+    pub text: String,
+    /// Whether it was cut.
+    pub interrupted: bool,
+    /// Whether the session has ended with it.
+    pub is_last: bool,
+    /// Answers of the session that are charged.
+    pub answers: i64,
+    /// What these come to.
+    pub credits: i64,
+}
+
+impl ChatReply {
+    /// The answer that these moments are.
+    pub(super) fn of(moments: &[Moment], (answers, price): (i32, Price), is_last: bool) -> Self {
+        let turns = moments
+            .iter()
+            .filter(|moment| moment.role.as_deref() == Some("agent"));
+        let texts: Vec<&str> = turns
+            .clone()
+            .filter_map(|turn| turn.content.as_deref())
+            .collect();
+        let answers = i64::from(answers);
+        Self {
+            text: texts.join(CHAT_BREAK),
+            interrupted: turns.clone().any(|turn| turn.interrupted == Some(true)),
+            is_last,
+            answers,
+            credits: price.of_answers(answers),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Widgets: which pages may talk to an agent, and how much that may cost.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Fields, Json, item_path};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
+use offhook_storage::{Agent, WidgetSettings};
+use reqwest::Url;
+
+use crate::{AgentError, Shared};
+
+/// Origins that one widget may name.
+const MAX_ORIGINS: usize = 20;
+
+/// Characters of an origin: a scheme, the longest host name, a port.
+const ORIGIN_CHARS: usize = 270;
+
+/// Sessions a minute of a widget that says nothing else, and the most that it may say.
+const SESSIONS_PER_MINUTE: i64 = 10;
+const MOST_SESSIONS_PER_MINUTE: i64 = 600;
+
+/// Widgets.
+#[derive(Clone)]
+pub struct Widgets(Arc<Shared>);
+
+impl Widgets {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The widget of an agent: off, until something else was set.
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent.
+    pub async fn get(&self, account: AccountId, id: AgentId) -> Result<WidgetSettings, AgentError> {
+        let agent = self.agent(account, id).await?;
+        let settings = self.0.store.widget(agent.id).await?;
+        Ok(settings.unwrap_or_else(|| WidgetSettings {
+            max_sessions_per_minute: small(SESSIONS_PER_MINUTE),
+            ..WidgetSettings::default()
+        }))
+    }
+
+    /// Sets the widget of an agent, all of it.
+    ///
+    /// # Errors
+    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent,
+    /// [`AgentError::Conflict`] for one that is to be enabled and was never published, or is archived.
+    pub async fn set(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        body: &Json,
+    ) -> Result<WidgetSettings, AgentError> {
+        let settings = read(body)?;
+        let agent = self.agent(account, id).await?;
+        check(&agent, settings.enabled)?;
+        let store = &self.0.store;
+        store.set_widget(account, id, settings.clone()).await?;
+        Ok(settings)
+    }
+
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, AgentError> {
+        let found = self.0.store.agent_with_config(account, id, None).await?;
+        found.map(|(agent, _)| agent).ok_or(AgentError::NotFound)
+    }
+}
+
+fn check(agent: &Agent, enabled: bool) -> Result<(), AgentError> {
+    if agent.runtime == Runtime::Legacy {
+        return Err(AgentError::UnsupportedRuntime(
+            "a legacy agent has no widget: its configuration lives in the portal".to_owned(),
+        ));
+    }
+    if !enabled {
+        return Ok(());
+    }
+    if agent.status == AgentStatus::Archived {
+        return Err(AgentError::Conflict(
+            "the agent is archived: set its status to `paused` first".to_owned(),
+        ));
+    }
+    if agent.published_version == 0 {
+        return Err(AgentError::Conflict(
+            "the agent was never published: publish it first".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn read(body: &Json) -> Result<WidgetSettings, FieldError> {
+    let mut fields = Fields::of(body, "")?;
+    let enabled = fields.optional_bool("enabled")?;
+    let enabled = enabled.ok_or_else(|| fields.fault("enabled", "is required"))?;
+    let listed = fields.optional_array("allowed_origins", 0..=MAX_ORIGINS)?;
+    let mut origins: Vec<String> = Vec::new();
+    for (at, item) in listed.unwrap_or_default().iter().enumerate() {
+        let path = item_path("allowed_origins", at);
+        let origin = origin(item).map_err(|message| FieldError::new(&path, message))?;
+        if origins.contains(&origin) {
+            return Err(FieldError::new(&path, "is there twice"));
+        }
+        origins.push(origin);
+    }
+    if enabled && origins.is_empty() {
+        let message = "must name at least one origin while the widget is enabled";
+        return Err(fields.fault("allowed_origins", message));
+    }
+    let range = 1..=MOST_SESSIONS_PER_MINUTE;
+    let per_minute = fields.optional_integer("max_sessions_per_minute", range)?;
+    let cap = fields.optional_integer("daily_credit_cap", 0..=1_000_000_000)?;
+    fields.finish()?;
+    Ok(WidgetSettings {
+        enabled,
+        origins,
+        max_sessions_per_minute: small(per_minute.unwrap_or(SESSIONS_PER_MINUTE)),
+        daily_credit_cap: cap,
+    })
+}
+
+fn small(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// An origin as browsers write it in `Origin`: anything else would never match one.
+fn origin(item: &Json) -> Result<String, String> {
+    let form = "must be an origin such as https://www.example.com, without a path";
+    let text = item.as_str().ok_or(form)?;
+    if text.len() > ORIGIN_CHARS {
+        return Err(format!("longer than {ORIGIN_CHARS} characters"));
+    }
+    let url = Url::parse(text).map_err(|_| form)?;
+    let secure = match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(&url),
+        _ => return Err(form.to_owned()),
+    };
+    if !secure {
+        return Err("must begin with https://; http:// is for localhost alone".to_owned());
+    }
+    let written = url.origin().ascii_serialization();
+    let has_more = url.path() != "/"
+        || url.query().is_some()
+        || url.fragment().is_some()
+        || !url.username().is_empty()
+        || url.password().is_some();
+    if has_more {
+        return Err(form.to_owned());
+    }
+    if written != text {
+        return Err(format!("must be written as browsers do: {written}"));
+    }
+    Ok(written)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> String {
+        let json = Json::parse(body.as_bytes()).unwrap();
+        read(&json).map_or_else(|fault| fault.to_string(), |_| String::new())
+    }
+
+    fn listing(origin: &str) -> String {
+        fault(&format!(
+            r#"{{"enabled":true,"allowed_origins":["{origin}"]}}"#
+        ))
+    }
+
+    #[test]
+    fn an_origin_is_what_a_browser_sends() {
+        for good in [
+            "https://example.com",
+            "https://www.example.com:8443",
+            "https://xn--bcher-kva.example",
+            "http://localhost:3000",
+            "http://127.0.0.1",
+            "http://[::1]:8080",
+        ] {
+            assert_eq!(listing(good), "", "{good}");
+        }
+        for bad in [
+            "",
+            "*",
+            "null",
+            "example.com",
+            "https://",
+            "ftp://example.com",
+            "https://example.com/a",
+            "https://example.com?x",
+            "https://example.com#x",
+            "https://u:p@example.com",
+            "https://*.example.com/",
+            "file:///etc",
+        ] {
+            assert!(listing(bad).starts_with("`allowed_origins[0]`: "), "{bad}");
+        }
+        let http = "`allowed_origins[0]`: must begin with https://; http:// is for localhost alone";
+        assert_eq!(listing("http://example.com"), http);
+        assert_eq!(listing("http://localhost.example.com"), http);
+        for (sloppy, exact) in [
+            ("https://Example.com", "https://example.com"),
+            ("https://example.com/", "https://example.com"),
+            ("https://example.com:443", "https://example.com"),
+            ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ] {
+            let said = format!("`allowed_origins[0]`: must be written as browsers do: {exact}");
+            assert_eq!(listing(sloppy), said);
+        }
+    }
+
+    #[test]
+    fn every_fault_is_named_in_documented_order() {
+        assert_eq!(fault("{}"), "`enabled`: is required");
+        assert_eq!(
+            fault(r#"{"enabled":true}"#),
+            "`allowed_origins`: must name at least one origin while the widget is enabled"
+        );
+        assert_eq!(
+            fault(r#"{"enabled":false,"max_sessions_per_minute":0}"#),
+            "`max_sessions_per_minute`: must be an integer from 1 to 600"
+        );
+        assert_eq!(
+            fault(r#"{"enabled":false,"daily_credit_cap":-1}"#),
+            "`daily_credit_cap`: must be an integer from 0 to 1000000000"
+        );
+        assert_eq!(
+            fault(
+                r#"{"enabled":false,"allowed_origins":["https://a.example","https://a.example"]}"#
+            ),
+            "`allowed_origins[1]`: is there twice"
+        );
+        assert_eq!(fault(r#"{"enabled":false,"x":1}"#), "`x`: unknown field");
+        assert_eq!(fault(r#"{"enabled":false}"#), "");
+    }
+}
