@@ -11,7 +11,7 @@ use crate::wait::must;
 /// One server-sent event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEvent {
-    /// `id`.
+    /// `id`, empty without one.
     pub id: String,
     /// `event`.
     pub event: String,
@@ -100,7 +100,7 @@ fn event(block: &str) -> Option<StreamEvent> {
             .map(str::to_owned)
     };
     Some(StreamEvent {
-        id: field("id: ")?,
+        id: field("id: ").unwrap_or_default(),
         event: field("event: ")?,
         data: must(block, serde_json::from_str(&field("data: ")?)),
         at: Instant::now(),

@@ -216,7 +216,7 @@ impl<Q: FromQuery> FromRequest for Open<Q> {
     }
 }
 
-fn state(req: &HttpRequest) -> Result<web::Data<HttpState>, ApiError> {
+pub(crate) fn state(req: &HttpRequest) -> Result<web::Data<HttpState>, ApiError> {
     req.app_data::<web::Data<HttpState>>()
         .cloned()
         .ok_or_else(|| ApiError::internal("the application has no state"))
@@ -288,7 +288,7 @@ fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<
     Ok(())
 }
 
-fn read_query<Q: FromQuery>(req: &HttpRequest) -> Result<Q, ApiError> {
+pub(crate) fn read_query<Q: FromQuery>(req: &HttpRequest) -> Result<Q, ApiError> {
     let mut reader = QueryReader::new(req.path(), req.query_string());
     let read = Q::read(&mut reader).and_then(|query| reader.finish().map(|()| query));
     read.map_err(|fault| ApiError::new(Code::InvalidQuery, fault.to_string()))

@@ -31,7 +31,7 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-const CORS_METHODS: &str = "GET, POST, PATCH, DELETE";
+const CORS_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 const CORS_REQUEST_HEADERS: &str = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID";
 const CORS_ANSWER_HEADERS: &str = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
                                    Retry-After, Location, Idempotent-Replayed";
@@ -53,7 +53,7 @@ pub(crate) struct Exchange {
     /// The code of the envelope that answers it.
     error: Cell<Option<&'static str>>,
     /// The origin that may read the answer.
-    origin: Option<HeaderValue>,
+    origin: RefCell<Option<HeaderValue>>,
     cors: bool,
     no_store: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) async fn edge(
     let _in_flight = metrics().http.began();
     let exchange = Rc::new(Exchange::begin(&state, &req));
     // What is answered here needs no span, and in a flood no line: a refusal must cost next to nothing.
-    if exchange.origin.is_some() && is_preflight(&req) {
+    if exchange.origin.borrow().is_some() && is_preflight(&req) {
         exchange.log_early(&state, &req, StatusCode::NO_CONTENT);
         return Ok(req.into_response(exchange.finish(preflight())));
     }
@@ -150,14 +150,15 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("without a message")
 }
 
-/// The per-IP limits, of every /v1 path but for OPTIONS.
+/// The per-IP limits, of every /v1 path but for OPTIONS, and of all that web pages ask: their preflights ask the database.
 async fn admit(
     state: &HttpState,
     exchange: &Exchange,
     req: &ServiceRequest,
 ) -> Result<(), ApiError> {
     let path = routed_path(req);
-    if !is_v1(path) || req.method() == Method::OPTIONS {
+    let is_preflight = req.method() == Method::OPTIONS;
+    if !is_widget(path) && (!is_v1(path) || is_preflight) {
         return Ok(());
     }
     let places_call = req.method() == Method::POST && path == "/v1/calls";
@@ -176,7 +177,16 @@ fn routed_path(req: &ServiceRequest) -> &str {
 }
 
 fn is_v1(path: &str) -> bool {
-    path.strip_prefix("/v1")
+    is_under(path, "/v1")
+}
+
+/// What web pages talk to; not part of the interface (decision 1.13).
+fn is_widget(path: &str) -> bool {
+    is_under(path, "/widget/v1")
+}
+
+fn is_under(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -204,6 +214,11 @@ impl Exchange {
             .ok_or_else(|| ApiError::internal("the request did not pass the edge"))
     }
 
+    /// The page with this origin may read the answer.
+    pub(crate) fn allow_origin(&self, origin: HeaderValue) {
+        self.origin.replace(Some(origin));
+    }
+
     /// From now on the request is the caller's, and will be in its log.
     pub(crate) fn know(&self, caller: &Caller, req: &HttpRequest) {
         self.logged.replace(Some(Known {
@@ -219,6 +234,7 @@ impl Exchange {
         let at = state.services.clock().now();
         let path = routed_path(req);
         let v1 = is_v1(path);
+        let widget = is_widget(path);
         let cors = v1 && !state.config.cors_origins.is_empty();
         let keyed = path != "/v1/models" || req.headers().contains_key(header::AUTHORIZATION);
         Self {
@@ -229,13 +245,14 @@ impl Exchange {
             address: Cell::new(None),
             logged: RefCell::new(None),
             error: Cell::new(None),
-            origin: if cors {
+            // The origins of pages are known behind the route alone.
+            origin: RefCell::new(if cors {
                 allowed_origin(state, req)
             } else {
                 None
-            },
-            cors,
-            no_store: v1 && keyed,
+            }),
+            cors: cors || widget,
+            no_store: (v1 && keyed) || widget,
         }
     }
 
@@ -303,7 +320,7 @@ impl Exchange {
         if self.cors {
             headers.append(header::VARY, HeaderValue::from_static("Origin"));
         }
-        if let Some(origin) = &self.origin {
+        if let Some(origin) = &*self.origin.borrow() {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(
                 header::ACCESS_CONTROL_EXPOSE_HEADERS,

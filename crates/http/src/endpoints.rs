@@ -18,3 +18,5 @@ pub(crate) mod tools;
 pub(crate) mod versions;
 pub(crate) mod voices;
 pub(crate) mod webhooks;
+pub(crate) mod widget_sessions;
+pub(crate) mod widgets;

@@ -123,6 +123,14 @@ impl ApiError {
         )
     }
 
+    /// A page that may not talk to the agent.
+    pub(crate) fn foreign_page() -> Self {
+        Self::new(
+            Code::Forbidden,
+            "Pages of this origin may not talk to this agent: name the origin in the widget's `allowed_origins`.",
+        )
+    }
+
     pub(crate) fn method_not_allowed(allow: &str) -> Self {
         Self {
             allow: Some(allow.to_owned()),

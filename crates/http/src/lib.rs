@@ -8,6 +8,7 @@
 mod ask;
 mod batch_body;
 mod body;
+mod chat_stream;
 mod connection;
 mod cursor;
 mod edge;
@@ -19,6 +20,7 @@ mod list;
 mod log_budget;
 mod log_path;
 mod openapi;
+mod page;
 mod query;
 mod recording;
 mod reference;

@@ -1,12 +1,13 @@
 //! Which path and method is answered by which handler.
 
 use actix_web::dev::Handler;
+use actix_web::http::Method;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
     account, agents, batches, billing, calls, conversations, docs, integrations, knowledge, logs,
-    models, numbers, process, team, tools, versions, voices, webhooks,
+    models, numbers, process, team, tools, versions, voices, webhooks, widget_sessions, widgets,
 };
 use crate::error::ApiError;
 
@@ -46,8 +47,19 @@ impl Endpoint {
         get => "GET";
         head => "HEAD";
         post => "POST";
+        put => "PUT";
         patch => "PATCH";
         delete => "DELETE";
+    }
+
+    /// What a browser asks before it sends anything from another origin.
+    pub(crate) fn preflight<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.with("OPTIONS", web::method(Method::OPTIONS).to(handler))
     }
 
     fn with(mut self, method: &'static str, route: Route) -> Self {
@@ -78,6 +90,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         tools::routes(),
         agents::routes(),
         versions::routes(),
+        widgets::routes(),
         billing::routes(),
         calls::routes(),
         conversations::routes(),
@@ -89,6 +102,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         webhooks::routes(),
         integrations::routes(),
         team::routes(),
+        widget_sessions::routes(),
         process::routes(),
         docs::routes(),
     ]

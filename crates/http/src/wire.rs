@@ -14,6 +14,7 @@ pub(crate) mod team;
 pub(crate) mod tool;
 pub(crate) mod voice;
 pub(crate) mod webhook;
+pub(crate) mod widget;
 
 use serde_json::value::RawValue;
 

@@ -10,6 +10,7 @@ mod bodies;
 mod both_values;
 mod calls;
 mod carrier_down;
+mod chats;
 mod checks;
 mod conversations;
 mod crashes;

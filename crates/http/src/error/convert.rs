@@ -4,7 +4,7 @@ use offhook_domain::FieldError;
 use offhook_services::objects::ObjectError;
 use offhook_services::store::StoreError;
 use offhook_services::{
-    AgentError, BatchError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
+    AgentError, BatchError, ChatError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
     RecordingError, ToolError, WebhookError,
 };
 
@@ -219,6 +219,66 @@ impl From<PlaceCallError> for ApiError {
             .retry_after(SOON_S)
             .because("the outcome of a commit is unknown"),
             PlaceCallError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ChatError> for ApiError {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::Invalid(fault) => fault.into(),
+            ChatError::NotFound => Self::not_found(),
+            ChatError::Origin => Self::foreign_page(),
+            ChatError::Unauthorized => Self::new(
+                Code::Unauthorized,
+                "Send the session's token as `Authorization: Bearer <token>`. It opens its own session alone, for four \
+                 hours.",
+            ),
+            ChatError::AgentDisabled(message) => Self::new(Code::AgentDisabled, sentence(message)),
+            ChatError::PlanLimit => Self::new(
+                Code::PlanLimit,
+                "The account's plan has no API, and so no widget.",
+            ),
+            ChatError::TooManySessions { retry_after_s } => Self::new(
+                Code::RateLimitExceeded,
+                "Too many sessions with this agent began in this minute.",
+            )
+            .retry_after(retry_after_s),
+            ChatError::CapReached { retry_after_s } => Self::new(
+                Code::RateLimitExceeded,
+                "The widget's daily credits are used up until midnight UTC.",
+            )
+            .retry_after(retry_after_s),
+            ChatError::PaymentRequired => Self::new(
+                Code::PaymentRequired,
+                "The account's credits do not cover an answer.",
+            ),
+            ChatError::Busy => {
+                conflict("another message of this session is being answered").retry_after(SOON_S)
+            }
+            ChatError::OtherText => Self::new(
+                Code::IdempotencyConflict,
+                "`message_id`: was used in this session for another text",
+            ),
+            ChatError::Ended => conflict("the session has ended: begin another one"),
+            ChatError::NoReply => Self::new(
+                Code::UpstreamError,
+                "No model answered. The message is kept and nothing was charged; send it again with the same `message_id`.",
+            )
+            .because("no model answered a chat"),
+            ChatError::Stopping => Self::new(
+                Code::ServiceUnavailable,
+                "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.",
+            )
+            .retry_after(STOPPING_RETRY_AFTER_S)
+            .because("the process is being stopped"),
+            ChatError::UnknownCommit => Self::new(
+                Code::ServiceUnavailable,
+                "It may have been done: a retry with the same `message_id` tells.",
+            )
+            .retry_after(SOON_S)
+            .because("the outcome of a commit is unknown"),
+            ChatError::Store(error) => error.into(),
         }
     }
 }

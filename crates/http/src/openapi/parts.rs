@@ -14,6 +14,7 @@ mod team;
 mod tools;
 mod voices;
 mod webhooks;
+mod widgets;
 
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ pub(super) fn operations() -> Vec<Operation> {
     [
         account::operations(),
         agents::operations(),
+        widgets::operations(),
         tools::operations(),
         billing::operations(),
         calls::operations(),
@@ -47,6 +49,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [
         account::schemas(),
         agents::schemas(),
+        widgets::schemas(),
         tools::schemas(),
         billing::schemas(),
         conversations::schemas(),

@@ -180,7 +180,7 @@ async fn browsers_may_ask_only_from_listed_origins() {
     assert_eq!(allowed.header(origin), Some("https://app.example.com"));
     assert_eq!(
         allowed.header("access-control-allow-methods"),
-        Some("GET, POST, PATCH, DELETE")
+        Some("GET, POST, PUT, PATCH, DELETE")
     );
     let refused = preflight("https://evil.example.com").await;
     refused.assert_error(405, "method_not_allowed");

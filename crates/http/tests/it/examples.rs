@@ -300,6 +300,8 @@ async fn the_examples_are_sent_and_answered_as_they_say() {
         "updateAgent",
         "publishAgent",
         "getAgent",
+        "setWidget",
+        "getWidget",
         "listAgentVersions",
         "getAgentVersion",
         "createPhoneNumber",
@@ -459,6 +461,24 @@ async fn errors_read_as_their_examples() {
             runtime,
             &format!("{legacy}/publish"),
             nothing.clone(),
+        ),
+        (
+            "setWidget",
+            bad_body,
+            &format!("{engine}/widget"),
+            json!({"enabled": true, "allowed_origins": ["http://example.com"]}),
+        ),
+        (
+            "setWidget",
+            conflict,
+            &format!("{bare}/widget"),
+            json!({"enabled": true, "allowed_origins": ["https://example.com"]}),
+        ),
+        (
+            "setWidget",
+            runtime,
+            &format!("{legacy}/widget"),
+            json!({"enabled": false}),
         ),
         (
             "listAgentVersions",

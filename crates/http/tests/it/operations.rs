@@ -92,6 +92,7 @@ impl Operation {
                 json!({"name": "Spring", "agent_id": NOBODY, "recipients": [{"to": "+15005550001"}]})
             }
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
+            "setWidget" => json!({"enabled": false}),
             "createFolder" => json!({"name": "Rooms"}),
             "searchKnowledge" => json!({"query": "When does it open?"}),
             "createWebhook" => json!({"url": "https://example.com/hook"}),

@@ -1,0 +1,86 @@
+//! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the interface (decision 1.13).
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE,
+};
+use offhook_domain::Json;
+use offhook_services::Answering;
+
+use crate::body::Nothing;
+use crate::chat_stream;
+use crate::page::{Page, Visitor};
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::widget::{AnswerBody, SessionBegun, SessionBody, SessionEnded, status};
+
+const METHODS: &str = "GET, POST";
+const HEADERS: &str = "Authorization, Content-Type";
+/// Seconds that a browser may remember the answer to a preflight.
+const MAX_AGE_S: &str = "600";
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/widget/v1/sessions").post(begin).preflight(preflight),
+        at("/widget/v1/sessions/{id}").get(get).preflight(preflight),
+        at("/widget/v1/sessions/{id}/messages")
+            .post(send)
+            .preflight(preflight),
+        at("/widget/v1/sessions/{id}/end")
+            .post(end)
+            .preflight(preflight),
+    ]
+}
+
+/// A browser asks before it sends: which agent it will speak of is not known yet, so any widget's origin may go on.
+async fn preflight(_: Page) -> Reply {
+    Ok(HttpResponse::NoContent()
+        .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
+        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, HEADERS))
+        .insert_header((ACCESS_CONTROL_MAX_AGE, MAX_AGE_S))
+        .finish())
+}
+
+/// `POST /widget/v1/sessions`
+async fn begin(page: Page<Json>) -> Reply {
+    let chats = page.state.services.chats();
+    let opened = chats.open(&page.origin, &page.body).await?;
+    reply::created(&SessionBegun::from(&opened))
+}
+
+/// `GET /widget/v1/sessions/{id}`
+async fn get(visitor: Visitor) -> Reply {
+    let chats = visitor.state.services.chats();
+    let session = chats.transcript(&visitor.view).await?;
+    reply::ok(&SessionBody::from(&session))
+}
+
+/// `POST /widget/v1/sessions/{id}/messages`
+async fn send(visitor: Visitor<Json>) -> Reply {
+    let chats = visitor.state.services.chats();
+    let answering = chats.send(&visitor.view, &visitor.body).await?;
+    if visitor.wants_events {
+        let message_id = visitor.body.get("message_id").and_then(Json::as_str);
+        return Ok(chat_stream::open(
+            answering,
+            message_id,
+            visitor.exchange.id,
+        ));
+    }
+    let answer = match answering {
+        Answering::Before(answer) => answer,
+        Answering::Now(events) => chat_stream::completed(events).await?,
+    };
+    reply::ok(&AnswerBody::from(&answer))
+}
+
+/// `POST /widget/v1/sessions/{id}/end`
+async fn end(visitor: Visitor<Nothing>) -> Reply {
+    visitor.state.services.chats().end(&visitor.view).await?;
+    reply::ok(&SessionEnded {
+        id: visitor.view.session.conversation_id,
+        status: status(false),
+    })
+}

@@ -1,0 +1,27 @@
+//! `/v1/agents/{id}/widget`: which web pages may talk to an agent.
+
+use offhook_domain::{AgentId, Json};
+
+use crate::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::widget::WidgetBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    vec![Endpoint::at("/v1/agents/{id}/widget").get(get).put(set)]
+}
+
+/// `GET /v1/agents/{id}/widget`
+async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
+    let widgets = ask.services().widgets();
+    let settings = widgets.get(ask.account(), ask.id).await?;
+    reply::ok(&WidgetBody::from(&settings))
+}
+
+/// `PUT /v1/agents/{id}/widget`
+async fn set(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
+    let widgets = ask.services().widgets();
+    let settings = widgets.set(ask.account(), ask.id, &ask.body).await?;
+    reply::ok(&WidgetBody::from(&settings))
+}

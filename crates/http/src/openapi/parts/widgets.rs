@@ -1,0 +1,57 @@
+//! Widgets of agents.
+
+use offhook_domain::Scope;
+use serde_json::{Value, json};
+
+use super::super::operations::{Access, Answer, Operation};
+use super::super::schemas::{array, boolean, nullable, object, request, text};
+use crate::Code;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let path = "/v1/agents/{id}/widget";
+    vec![
+        Operation::new(
+            "GET",
+            path,
+            "getWidget",
+            Access::Scope(Scope::AgentsRead),
+            Answer::One("Widget"),
+            "Read an agent's widget",
+        ),
+        Operation::new(
+            "PUT",
+            path,
+            "setWidget",
+            Access::Scope(Scope::AgentsWrite),
+            Answer::One("Widget"),
+            "Set which web pages may talk to an agent",
+        )
+        .body("SetWidget")
+        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let mut origins = array(text(270));
+    origins["maxItems"] = json!(20);
+    let members = [
+        ("enabled", boolean()),
+        ("allowed_origins", origins),
+        (
+            "max_sessions_per_minute",
+            json!({"type": "integer", "minimum": 1, "maximum": 600, "default": 10}),
+        ),
+        (
+            "daily_credit_cap",
+            nullable(json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000})),
+        ),
+    ];
+    let mut set = members.clone();
+    for (_, schema) in &mut set[1..3] {
+        *schema = nullable(schema.clone());
+    }
+    vec![
+        ("Widget", object(&members)),
+        ("SetWidget", request(&["enabled"], &set)),
+    ]
+}
