@@ -6,6 +6,7 @@ pub mod jitter;
 pub mod playout;
 pub mod ports;
 pub mod pump;
+pub mod recorder;
 pub mod resample;
 pub mod rtp;
 pub mod sdp;

@@ -96,9 +96,8 @@ impl Playout {
         self.paused = false;
     }
 
-    /// Empties the queue, and ends a pause. It tells of every segment that had not ended, in their order.
+    /// Empties the queue; a pause stays. It tells of every segment that had not ended, in their order.
     pub fn clear(&mut self) -> Vec<Cleared> {
-        self.paused = false;
         self.queue
             .drain(..)
             .map(|entry| Cleared {

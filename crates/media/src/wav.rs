@@ -16,15 +16,11 @@ const PAIR_LEN: u64 = 4;
 /// The most sound that the header's 32 bits can tell: 37 hours.
 const MOST_DATA: u64 = (u32::MAX as u64 - HEADER_LEN) / PAIR_LEN * PAIR_LEN;
 
-/// Frames after which the header is brought up to date: 1 s.
-const FRAMES_PER_HEADER: u32 = 50;
-
-/// A recording that is being written. What it writes to should be buffered: each second it seeks to the header and back.
+/// A recording that is being written. What it writes to should be buffered.
 #[derive(Debug)]
 pub struct Recording<W: Write + Seek> {
     to: W,
     data: u64,
-    frames: u32,
 }
 
 impl<W: Write + Seek> Recording<W> {
@@ -35,11 +31,7 @@ impl<W: Write + Seek> Recording<W> {
     pub fn new(mut to: W) -> io::Result<Self> {
         to.seek(SeekFrom::Start(0))?;
         to.write_all(&header(0))?;
-        Ok(Self {
-            to,
-            data: 0,
-            frames: 0,
-        })
+        Ok(Self { to, data: 0 })
     }
 
     /// Adds 20 ms of both sides. What is beyond 37 hours is left out.
@@ -57,11 +49,16 @@ impl<W: Write + Seek> Recording<W> {
         }
         self.to.write_all(&bytes)?;
         self.data += bytes.len() as u64;
-        self.frames += 1;
-        if self.frames.is_multiple_of(FRAMES_PER_HEADER) {
-            self.write_header()?;
-        }
         Ok(())
+    }
+
+    /// Brings the header up to date and writes what is buffered: a crash behind it takes nothing of what is here.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn save(&mut self) -> io::Result<()> {
+        self.write_header()?;
+        self.to.flush()
     }
 
     /// Milliseconds so far.
@@ -75,8 +72,7 @@ impl<W: Write + Seek> Recording<W> {
     /// # Errors
     /// Those of `to`.
     pub fn finish(mut self) -> io::Result<W> {
-        self.write_header()?;
-        self.to.flush()?;
+        self.save()?;
         Ok(self.to)
     }
 

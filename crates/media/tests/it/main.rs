@@ -9,6 +9,7 @@ mod jitter;
 mod playout;
 mod ports;
 mod pump;
+mod recorder;
 mod resample;
 mod rtp;
 mod sdp;

@@ -46,11 +46,14 @@ fn a_recording_without_sound_is_one() {
 }
 
 #[test]
-fn a_recording_that_was_cut_off_is_whole_to_the_last_second_and_repaired_to_the_last_sample() {
+fn a_recording_that_was_cut_off_is_whole_to_its_last_save_and_repaired_to_the_last_sample() {
     let mut file = tempfile::tempfile().expect("a file");
     let mut recording = Recording::new(file.try_clone().expect("a file")).expect("a recording");
     for number in 0..120 {
         recording.add(&frame(number), &frame(0)).expect("written");
+        if number == 99 {
+            recording.save().expect("saved");
+        }
     }
     // The process dies, in the middle of a sample.
     drop(recording);
