@@ -328,7 +328,7 @@ mod only_sqlite {
         // Indexes that hold nothing but rows with work, and tables of a few rows.
         let small = [
             "conversations_queued",
-            "conversations_claimed",
+            "conversations_claims",
             "deliveries_due",
             "resends",
             "accounts",
