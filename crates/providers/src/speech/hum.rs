@@ -88,6 +88,8 @@ fn count(seconds: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use offhook_media::vad::Likelihood;
+
     use super::*;
 
     #[test]
@@ -114,21 +116,21 @@ mod tests {
             sound.extend(word(one, 1.0));
         }
         sound.extend(vec![0; 8_000]);
-        let line = crate::speech::sound::telephone(&sound);
-        let wide = crate::speech::sound::resample(&line, 8_000, 16_000).unwrap();
-        let mut detector = earshot::Detector::default();
-        let scores: Vec<f32> = wide
-            .chunks_exact(256)
-            .map(|frame| detector.predict_i16(frame))
+        let mut detector = Likelihood::default();
+        let scores: Vec<f32> = crate::speech::sound::telephone(&sound)
+            .as_chunks()
+            .0
+            .iter()
+            .map(|frame| detector.of(frame))
             .collect();
-        let spoken = &scores[63..scores.len() - 63];
+        let spoken = &scores[50..scores.len() - 50];
         let heard = spoken.iter().filter(|score| **score >= 0.5).count();
         assert!(
             heard * 10 > spoken.len() * 6,
             "{heard} of {} frames",
             spoken.len()
         );
-        let before = scores[..60].iter().filter(|score| **score >= 0.5).count();
+        let before = scores[..50].iter().filter(|score| **score >= 0.5).count();
         assert_eq!(before, 0);
     }
 }

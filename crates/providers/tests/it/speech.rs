@@ -2,6 +2,7 @@
 //! format on a loopback port.
 
 mod aura;
+mod call;
 mod cartesia;
 mod deepgram;
 mod elevenlabs;
