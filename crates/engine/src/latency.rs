@@ -21,6 +21,22 @@ pub struct TurnLatency {
     pub first_frame_ms: u32,
 }
 
+impl TurnLatency {
+    /// What each step took, in milliseconds, with its name.
+    #[must_use]
+    pub const fn steps(&self) -> [(&'static str, u32); 5] {
+        let (token, sentence) = (self.first_token_ms, self.first_sentence_ms);
+        let (byte, frame) = (self.first_byte_ms, self.first_frame_ms);
+        [
+            ("end_of_turn", self.end_of_turn_ms),
+            ("model", token.saturating_sub(self.end_of_turn_ms)),
+            ("sentence", sentence.saturating_sub(token)),
+            ("voice", byte.saturating_sub(sentence)),
+            ("playout", frame.saturating_sub(byte)),
+        ]
+    }
+}
+
 /// A reply on its way to the voice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {

@@ -209,6 +209,7 @@ pub struct Calls {
     pub(crate) queue: Histogram,
     pub(crate) dials: Timings<Word>,
     pub(crate) turns: Histogram,
+    pub(crate) turn_steps: Timings<Word>,
     pub(crate) renewal_failures: Counter,
     pub(crate) leases_lost: Counter,
     pub(crate) orphans: Counter,
@@ -225,6 +226,7 @@ impl Default for Calls {
             queue: slow(),
             dials: Timings::new_with_constructor(slow),
             turns: turns(),
+            turn_steps: Timings::new_with_constructor(turns),
             renewal_failures: Counter::default(),
             leases_lost: Counter::default(),
             orphans: Counter::default(),
@@ -253,6 +255,13 @@ impl Calls {
     /// The agent began to answer so many milliseconds after the caller's last word.
     pub fn turn(&self, latency_ms: u32) {
         self.turns.observe(f64::from(latency_ms) / 1000.0);
+    }
+
+    /// A step of a spoken reply took so many milliseconds.
+    pub fn turn_step(&self, step: &'static str, took_ms: u32) {
+        self.turn_steps
+            .get_or_create(&[("step", step)])
+            .observe(f64::from(took_ms) / 1000.0);
     }
 
     /// A call has ended for good.

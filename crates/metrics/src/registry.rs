@@ -177,6 +177,12 @@ fn calls(all: &mut Registry, calls: &Calls) {
         Unit::Seconds,
         calls.turns.clone(),
     );
+    all.register_with_unit(
+        "turn_step_duration",
+        "Time that the steps of a spoken reply took, one after the other",
+        Unit::Seconds,
+        calls.turn_steps.clone(),
+    );
     all.register(
         "lease_renewal_failures",
         "Times that this process could not renew its leases",

@@ -59,8 +59,11 @@ impl Live<'_> {
             }
             self.record_words(&words, started_at).await?;
             self.asked_again = false;
-            self.heard_at = Some(words.spoke_until);
-            self.turn_over_at = Some(words.answered_at);
+            // Who speaks beside the agent does not wait for it.
+            let agent = self.agent.as_ref();
+            let waits = agent.is_none_or(|turn| turn.speaking.is_none());
+            self.heard_at = waits.then_some(words.spoke_until);
+            self.turn_over_at = waits.then_some(words.answered_at);
         }
         if self.agent.is_some() {
             self.overheard

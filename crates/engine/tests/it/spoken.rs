@@ -64,6 +64,13 @@ async fn a_conversation_is_heard_and_spoken() {
     assert_eq!(latency.first_byte_ms, latency.first_sentence_ms + 200);
     assert!(latency.first_frame_ms - latency.first_byte_ms <= 20);
     assert!(latency.first_frame_ms < 1_300, "{latency:?}");
+    let steps = latency.steps();
+    assert_eq!(
+        steps[1..4],
+        [("model", 300), ("sentence", 0), ("voice", 200)]
+    );
+    let all: u32 = steps.iter().map(|(_, took)| took).sum();
+    assert_eq!(all, latency.first_frame_ms);
     assert_eq!(end.hung_up, 1);
 }
 
@@ -154,6 +161,10 @@ async fn an_agent_that_may_not_be_interrupted_speaks_on_and_answers_then() {
             format!("A: {text}"),
             "A: I see. Go on.".to_owned()
         ]
+    );
+    assert!(
+        end.measured.is_empty(),
+        "who speaks beside the agent does not wait for it"
     );
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{ClaimId, ConversationId, Timestamp};
-use offhook_engine::{CallSink, ClaimLost, Turn, TurnRole};
+use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
 use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 use offhook_storage::{Fenced, NewTurn, StoreError};
 use tokio::sync::Mutex;
 
@@ -141,5 +142,11 @@ impl CallSink for Record {
             interrupted: turn.interrupted,
         }))
         .await
+    }
+
+    fn measured(&self, latency: &TurnLatency) {
+        for (step, took_ms) in latency.steps() {
+            metrics().calls.turn_step(step, took_ms);
+        }
     }
 }
