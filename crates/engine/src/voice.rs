@@ -7,6 +7,7 @@
 mod activity;
 mod call;
 mod carrier;
+mod detector;
 mod ear;
 mod gate;
 mod heard;
@@ -27,6 +28,7 @@ use call::Call;
 use line::SpokenLine;
 
 pub use carrier::SpokenCarrier;
+pub use detector::speech_detector;
 pub use ear::Hearing;
 pub use mouth::Voice;
 pub use pronunciation::{Pronunciation, SaidAs};

@@ -22,6 +22,9 @@ const MACHINE_PAUSE: Duration = Duration::from_secs(2);
 /// How long a recogniser may take to say what it heard of an utterance; then the turn is over without it.
 const WORDS_LIMIT: Duration = Duration::from_secs(2);
 
+/// The same for a recogniser that begins to work on an utterance when it is over.
+const SLOW_WORDS_LIMIT: Duration = Duration::from_secs(10);
+
 /// The pause after a key that ends a number.
 const KEY_PAUSE: Duration = Duration::from_millis(1_500);
 
@@ -287,6 +290,11 @@ impl Turns {
             return None;
         }
         let longest = utterance.began_at + LONGEST;
+        let words_limit = if self.rules.partials {
+            WORDS_LIMIT
+        } else {
+            SLOW_WORDS_LIMIT
+        };
         if utterance.ended && utterance.keys.is_empty() {
             // The recogniser knows better than any pause.
             return Some(utterance.spoke_until);
@@ -309,9 +317,9 @@ impl Turns {
             }
             match utterance.asked_at {
                 Some(_) if self.ear.is_settled() => quiet_at,
-                Some(asked_at) => quiet_at.max(asked_at + WORDS_LIMIT),
+                Some(asked_at) => quiet_at.max(asked_at + words_limit),
                 // It is asked first.
-                None => quiet_at.max(utterance.spoke_until + ENDS_AFTER + WORDS_LIMIT),
+                None => quiet_at.max(utterance.spoke_until + ENDS_AFTER + words_limit),
             }
         };
         Some(keyed_at.max(spoken_at).min(longest))

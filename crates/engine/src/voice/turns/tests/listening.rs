@@ -166,6 +166,25 @@ fn words_that_come_late_are_waited_for_and_then_no_more() {
 }
 
 #[test]
+fn a_recogniser_that_works_on_whole_utterances_is_given_more_time() {
+    let rules = Rules {
+        partials: false,
+        ..RULES
+    };
+    let mut call = Call::answered(rules);
+    call.speech(1_000);
+    call.quiet(9_000);
+    call.finalized("Here I am.");
+    assert_eq!(
+        call.told()[1..],
+        [(10_000, turn("Here I am.", 1_000, 1_000))]
+    );
+    call.speech(1_000);
+    call.quiet(11_500);
+    assert_eq!(call.told()[1..], [(21_200, turn("", 1_000, 11_000))]);
+}
+
+#[test]
 fn words_that_were_told_unfinished_are_not_told_again_when_they_are_finished() {
     let mut call = Call::answered(RULES);
     call.speech(1_000);
