@@ -1,11 +1,12 @@
 //! Calls over SIP trunks: signalling alone, on `rsipstack`.
 //!
 //! [`SipTrunks`] listens, calls by a trunk ([`SipTrunks::call`]) and hands out the calls that come in ([`Incoming`]).
-//! Session descriptions go in and come out as text; sound is somebody else's. Of each call one task decides: it turns
+//! Session descriptions go in and come out as text; [`SipCarrier`] joins them to sound. Of each call one task decides: it turns
 //! what the stack tells into [`SipEvent`]s, keeps the times that are ours ([`Timers`]), ends the call in whatever state
 //! it is, and takes its dialog out of the stack.
 
 mod call;
+mod carrier;
 mod challenge;
 mod dialog;
 mod digest;
@@ -21,6 +22,7 @@ mod settings;
 mod trunk;
 
 pub use call::{CallControl, Reply, SipCall, SipEvent, TransferError};
+pub use carrier::{AnswerError, SipCarrier, SoundSettings};
 pub use endpoint::{CallError, Invite, SipTrunks};
 pub use inbound::{Incoming, Refusal};
 pub use listen::StartError;

@@ -6,6 +6,7 @@ mod inbound;
 mod middle;
 mod peer;
 mod sipp;
+mod sound;
 mod support;
 mod talk;
 mod trunks;

@@ -1,6 +1,7 @@
 //! An endpoint with one trunk on private loopback ports, and what is seen of its calls.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_sip::{
@@ -41,7 +42,7 @@ pub(crate) fn trunk(server: SocketAddr) -> TrunkSettings {
 
 /// A running endpoint.
 pub(crate) struct Stage {
-    pub(crate) trunks: SipTrunks,
+    pub(crate) trunks: Arc<SipTrunks>,
     pub(crate) incoming: mpsc::Receiver<Incoming>,
 }
 
@@ -65,7 +66,10 @@ impl Stage {
             ..SipSettings::new(listen)
         };
         let (trunks, incoming) = SipTrunks::start(settings, vec![trunk]).await.unwrap();
-        Self { trunks, incoming }
+        Self {
+            trunks: Arc::new(trunks),
+            incoming,
+        }
     }
 
     /// Where the endpoint listens to datagrams.

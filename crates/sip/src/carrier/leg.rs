@@ -1,0 +1,211 @@
+//! One call's leg: what the signalling tells, and the sound that goes with it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use offhook_domain::FailureReason;
+use offhook_engine::ports::audio::{AudioEvent, AudioLeg, Played, TICKS_AHEAD, Tick as EngineTick};
+use offhook_media::playout::{self, Speaker};
+use offhook_media::ports::CallSocket;
+use offhook_media::pump::{Latch, Negotiated, Pump};
+use offhook_media::sdp::{self, Local, Offer, Remote};
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use super::line::{Ear, Line, Mouth, Sound, played};
+use super::lock;
+use crate::call::{Reply, SipCall, SipEvent};
+
+/// Events that may wait for the engine. One that lets them pile up is gone, and its call is ended.
+const EVENTS_WAITING: usize = 256;
+
+/// A leg as its task has it.
+pub(super) struct Leg {
+    call: SipCall,
+    socket: Option<CallSocket>,
+    local: Local,
+    latch: Latch,
+    /// The other side's description, as far as there is one.
+    remote: Option<Remote>,
+    sound: Arc<Sound>,
+    held: bool,
+    rang: bool,
+}
+
+/// The engine's ends of a leg.
+struct Ends {
+    events: mpsc::Sender<AudioEvent>,
+    ticks: mpsc::Sender<EngineTick>,
+    played: mpsc::UnboundedSender<Played>,
+    speaker: Speaker,
+}
+
+impl Leg {
+    pub(super) fn new(call: SipCall, socket: CallSocket, local: Local, latch: Latch) -> Self {
+        Self {
+            call,
+            socket: Some(socket),
+            local,
+            latch,
+            remote: None,
+            sound: Arc::default(),
+            held: false,
+            rang: false,
+        }
+    }
+
+    /// What the other side said of itself already.
+    pub(super) fn knows(&mut self, remote: Option<Remote>) {
+        self.remote = remote;
+    }
+
+    /// Looks after the leg till its end, of which `ended` is told.
+    pub(super) fn start(self, ended: impl FnOnce() + Send + 'static) -> AudioLeg {
+        let (events, told) = mpsc::channel(EVENTS_WAITING);
+        let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
+        let (played, became) = mpsc::unbounded_channel();
+        let (speaker, spoken) = Speaker::new();
+        let leg = AudioLeg {
+            events: told,
+            ticks: heard,
+            played: became,
+            playout: Arc::new(Mouth::new(speaker.clone())),
+            signalling: Arc::new(Line {
+                control: self.call.control(),
+                sound: Arc::clone(&self.sound),
+            }),
+        };
+        let ends = Ends {
+            events,
+            ticks,
+            played,
+            speaker,
+        };
+        tokio::spawn(async move {
+            self.run(ends, spoken).await;
+            ended();
+        });
+        leg
+    }
+
+    async fn run(mut self, ends: Ends, mut spoken: mpsc::UnboundedReceiver<playout::Played>) {
+        let (keys, mut pressed) = mpsc::unbounded_channel();
+        loop {
+            let event = tokio::select! {
+                event = self.call.next() => match event {
+                    Some(event) => self.translate(event, &ends, &keys),
+                    None => break,
+                },
+                Some(key) = pressed.recv() => vec![AudioEvent::Dtmf(key)],
+                Some(segment) = spoken.recv() => {
+                    let _ = ends.played.send(played(segment));
+                    continue;
+                }
+                () = ends.events.closed() => break,
+            };
+            let mut over = false;
+            for event in event {
+                over |= matches!(event, AudioEvent::Hangup | AudioEvent::Failed(_));
+                over |= ends.events.try_send(event).is_err();
+            }
+            if over {
+                break;
+            }
+        }
+        // The socket is closed with it; the call is ended by its own drop, if it goes on still.
+        lock(&self.sound.pump).take();
+    }
+
+    fn translate(
+        &mut self,
+        event: SipEvent,
+        ends: &Ends,
+        keys: &mpsc::UnboundedSender<char>,
+    ) -> Vec<AudioEvent> {
+        match event {
+            SipEvent::Provisional { code, sdp } => self.provisional(code, sdp.as_deref()),
+            SipEvent::Answered { sdp } => match self.answered(sdp.as_deref(), ends, keys) {
+                Ok(()) => vec![AudioEvent::Answered],
+                Err(fault) => {
+                    warn!(fault, "an answered call has no sound and is ended");
+                    vec![AudioEvent::Failed(FailureReason::CarrierError)]
+                }
+            },
+            SipEvent::Renegotiated { offer, reply } => self.renegotiated(&offer, reply),
+            // Where keys come as telephone-events, an INFO tells the same one again.
+            SipEvent::Digit(_) if self.sound.takes_keys.load(Ordering::Relaxed) => Vec::new(),
+            SipEvent::Digit(key) => vec![AudioEvent::Dtmf(key)],
+            SipEvent::Hangup => vec![AudioEvent::Hangup],
+            SipEvent::Failed(failure) => vec![AudioEvent::Failed(failure.reason)],
+        }
+    }
+
+    fn provisional(&mut self, code: u16, sdp: Option<&str>) -> Vec<AudioEvent> {
+        let mut events = Vec::new();
+        let early = sdp.and_then(|sdp| sdp::read_answer(sdp.as_bytes()).ok());
+        if !self.rang && (code != 183 || early.is_none()) {
+            self.rang = true;
+            events.push(AudioEvent::Ringing);
+        }
+        if early.is_some() {
+            // Many a carrier describes itself here, and not again when it is answered.
+            self.remote = early;
+            events.push(AudioEvent::EarlyMedia);
+        }
+        events
+    }
+
+    /// Begins to carry sound.
+    fn answered(
+        &mut self,
+        sdp: Option<&str>,
+        ends: &Ends,
+        keys: &mpsc::UnboundedSender<char>,
+    ) -> Result<(), String> {
+        if let Some(sdp) = sdp {
+            let answer = sdp::read_answer(sdp.as_bytes());
+            self.remote = Some(answer.map_err(|refusal| refusal.to_string())?);
+        }
+        let remote = self
+            .remote
+            .as_ref()
+            .ok_or("the answer describes no sound")?;
+        let socket = self.socket.take().ok_or("it was answered twice")?;
+        let negotiated = Negotiated::new(remote);
+        let takes_keys = negotiated.event.is_some();
+        self.sound.takes_keys.store(takes_keys, Ordering::Relaxed);
+        self.held = remote.holds();
+        let ear = Ear {
+            ticks: ends.ticks.clone(),
+            keys: keys.clone(),
+        };
+        let pump = Pump::start(socket, negotiated, self.latch, ends.speaker.clone(), ear)
+            .map_err(|error| error.to_string())?;
+        *lock(&self.sound.pump) = Some(pump);
+        Ok(())
+    }
+
+    /// The other side offers other sound. What cannot be taken is refused, and the call goes on as it was.
+    fn renegotiated(&mut self, offer: &str, reply: Reply) -> Vec<AudioEvent> {
+        let offer = match Offer::read(offer.as_bytes()) {
+            Ok(offer) => offer,
+            Err(refusal) => {
+                warn!(%refusal, "an offer in a call is refused");
+                return Vec::new();
+            }
+        };
+        self.local.version += 1;
+        reply.answer(offer.answer(&self.local));
+        let negotiated = Negotiated::new(&offer.remote);
+        let takes_keys = negotiated.event.is_some();
+        self.sound.takes_keys.store(takes_keys, Ordering::Relaxed);
+        if let Some(pump) = &*lock(&self.sound.pump) {
+            pump.renegotiate(negotiated);
+        }
+        let holds = offer.remote.holds();
+        if std::mem::replace(&mut self.held, holds) == holds {
+            return Vec::new();
+        }
+        vec![AudioEvent::Hold(holds)]
+    }
+}

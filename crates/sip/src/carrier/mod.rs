@@ -1,0 +1,183 @@
+//! A trunk as the engine knows phone networks: signalling here, sound by `offhook-media`.
+
+mod leg;
+mod line;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use offhook_domain::{CallHandle, FailureReason};
+use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
+use offhook_engine::ports::{DialError, DialRequest};
+use offhook_media::ports::{CallSocket, PortError, Ports};
+use offhook_media::pump::Latch;
+use offhook_media::sdp::{self, Direction, Local, Offer};
+
+use self::leg::Leg;
+use crate::call::CallControl;
+use crate::endpoint::{CallError, Invite, SipTrunks};
+use crate::inbound::{Incoming, Refusal};
+
+/// Where calls' sound goes through.
+#[derive(Debug, Clone)]
+pub struct SoundSettings {
+    /// The address of ours that sockets are opened on.
+    pub bind: IpAddr,
+    /// The address that descriptions name, where a router stands between.
+    pub external: Option<IpAddr>,
+    /// The ports that calls take.
+    pub ports: Ports,
+    /// Whose packets are a call's.
+    pub latch: Latch,
+}
+
+/// Calls by one trunk, with their sound.
+pub struct SipCarrier {
+    trunks: Arc<SipTrunks>,
+    trunk: String,
+    sound: SoundSettings,
+    live: Live,
+}
+
+/// The calls under way.
+type Live = Arc<Mutex<HashMap<CallHandle, CallControl>>>;
+
+impl std::fmt::Debug for SipCarrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SipCarrier({})", self.trunk)
+    }
+}
+
+/// Why a call that came in was not answered; it was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// Its offer cannot be taken.
+    #[error(transparent)]
+    Offer(#[from] sdp::Refusal),
+    /// No socket for its sound.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+impl SipCarrier {
+    /// Calls by the trunk of this name.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownTrunk`].
+    pub fn new(
+        trunks: Arc<SipTrunks>,
+        trunk: &str,
+        sound: SoundSettings,
+    ) -> Result<Self, CallError> {
+        trunks.is_down(trunk)?;
+        Ok(Self {
+            trunks,
+            trunk: trunk.to_owned(),
+            sound,
+            live: Live::default(),
+        })
+    }
+
+    /// Answers a call that came in, or refuses it if its sound cannot be carried.
+    ///
+    /// # Errors
+    /// [`AnswerError`] says why it was refused.
+    pub async fn answer(&self, incoming: Incoming) -> Result<AudioLeg, AnswerError> {
+        let offer = match &incoming.offer {
+            None => None,
+            Some(offer) => match Offer::read(offer.as_bytes()) {
+                Ok(offer) => Some(offer),
+                Err(refusal) => {
+                    incoming.refuse(Refusal::NotAcceptable);
+                    return Err(refusal.into());
+                }
+            },
+        };
+        let socket = match self.socket().await {
+            Ok(socket) => socket,
+            Err(error) => {
+                incoming.refuse(Refusal::Unavailable);
+                return Err(error.into());
+            }
+        };
+        let local = self.local(&socket);
+        let answer = offer.as_ref().map_or_else(
+            || sdp::offer(&local, Direction::SendRecv),
+            |offer| offer.answer(&local),
+        );
+        let call = incoming.answer(answer);
+        let mut leg = Leg::new(call, socket, local, self.sound.latch);
+        leg.knows(offer.map(|offer| offer.remote));
+        Ok(leg.start(|| {}))
+    }
+
+    async fn socket(&self) -> Result<CallSocket, PortError> {
+        self.sound.ports.open(self.sound.bind).await
+    }
+
+    fn local(&self, socket: &CallSocket) -> Local {
+        Local {
+            address: self.sound.external.unwrap_or(self.sound.bind),
+            port: socket.port(),
+            // Some parsers take it for signed.
+            session: RandomState::new().build_hasher().finish() >> 1,
+            version: 1,
+        }
+    }
+}
+
+#[async_trait]
+impl AudioCarrier for SipCarrier {
+    async fn dial(&self, request: DialRequest) -> Result<AudioLeg, DialError> {
+        // Nothing was sent: a port may be free in a moment.
+        let socket = self.socket().await.map_err(|error| {
+            tracing::warn!(trunk = self.trunk, %error, "no socket for a call");
+            DialError::NotConnected
+        })?;
+        let local = self.local(&socket);
+        let handle = request.handle;
+        let invite = Invite {
+            handle,
+            from: request.from,
+            to: request.to,
+            offer: sdp::offer(&local, Direction::SendRecv),
+        };
+        let call = self
+            .trunks
+            .call(&self.trunk, invite)
+            .await
+            .map_err(|error| match error {
+                CallError::NotConnected { .. } => DialError::NotConnected,
+                CallError::UnknownTrunk(_) | CallError::Malformed(_) => {
+                    DialError::Refused(FailureReason::CarrierError)
+                }
+            })?;
+        lock(&self.live).insert(handle, call.control());
+        let live = Arc::clone(&self.live);
+        let leg = Leg::new(call, socket, local, self.sound.latch);
+        Ok(leg.start(move || {
+            lock(&live).remove(&handle);
+        }))
+    }
+
+    /// Calls of this process alone are known: what another one left behind ends by the carrier's own limits, as nothing
+    /// is heard from us any more.
+    async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
+        let control = lock(&self.live).get(&handle).cloned();
+        if let Some(control) = control {
+            control.hang_up().await;
+        }
+        Ok(())
+    }
+
+    fn is_down(&self) -> bool {
+        self.trunks.is_down(&self.trunk).unwrap_or(false)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
