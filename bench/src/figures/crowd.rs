@@ -156,7 +156,7 @@ async fn place(ports: Ports, tenant: &Tenant) -> anyhow::Result<Vec<u8>> {
         "config": {
             "system_prompt": PROMPT, "first_message": FIRST,
             "llm": {"provider": "scripted", "model": "scripted"},
-            "turns": {"endpointing_ms": ENDPOINTING_MS},
+            "conversation": {"turns": {"endpointing_ms": ENDPOINTING_MS}},
         },
     });
     let mut client = Client::connect(ports.limited).await?;
