@@ -10,10 +10,10 @@ use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, Plan, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::{ModelRegistry, SimulatedLegacy};
+use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
 use offhook_ratelimit::{MAX_PER_MINUTE, RedisStore};
 use offhook_services::objects::Objects;
-use offhook_services::{CallSettings, Services, ServicesConfig, SystemClock};
+use offhook_services::{CallSettings, Network, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, mint};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -125,7 +125,8 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
             Arc::new(SystemClock),
             node,
         )),
-        carrier,
+        network: Network::Text(carrier),
+        speech: Arc::new(SpeechRegistry::new([])?),
         objects: Objects::directory(&std::env::temp_dir(), false)?,
         node,
         has_redis: false,

@@ -12,9 +12,12 @@ use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::Carrier;
 use offhook_objects::Objects;
-use offhook_providers::{ModelRegistry, SimulatedLegacy, embeddings, voice_library};
+use offhook_providers::{
+    ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
+};
 use offhook_services::{
-    CallSettings, Catalog, Librarian, ModelKind, Services, ServicesConfig, SharedClock, SystemClock,
+    CallSettings, Catalog, Librarian, ModelKind, Network, Services, ServicesConfig, SharedClock,
+    SystemClock,
 };
 use offhook_storage::{Store, StoreConfig, mint};
 
@@ -98,7 +101,8 @@ pub(crate) async fn services(
         plans: settings.plans.clone(),
         models: Arc::new(models),
         legacy: Arc::new(SimulatedLegacy::new(carrier.clone(), clock, node)),
-        carrier,
+        network: Network::Text(carrier),
+        speech: Arc::new(SpeechRegistry::new([])?),
         objects: objects(settings)?,
         node,
         has_redis: settings.redis_url.is_some(),

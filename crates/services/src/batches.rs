@@ -214,7 +214,7 @@ impl Batches {
             found.ok_or_else(|| {
                 FieldError::new("phone_number_id", "no number of this account has this id")
             })?;
-        } else if usual_number.is_none() && self.0.carrier.ours().is_none() {
+        } else if usual_number.is_none() && self.0.network.ours().is_none() {
             return Err(BatchError::Conflict(
                 "the account has no phone number to call from: import one first".to_owned(),
             ));

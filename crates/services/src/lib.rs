@@ -23,6 +23,7 @@ mod integrations;
 mod keys;
 mod knowledge;
 mod legacy;
+mod network;
 mod numbers;
 mod page;
 mod plan_changes;
@@ -49,8 +50,9 @@ use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::Embeddings;
+use offhook_engine::ports::Models;
 use offhook_engine::ports::VoiceLibrary;
-use offhook_engine::ports::{Carrier, Models};
+use offhook_engine::ports::speech::Speech;
 use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::Notify;
@@ -76,6 +78,7 @@ pub use knowledge::{
     Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
 };
 pub use legacy::{Legacy, SyncError};
+pub use network::Network;
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_documents as documents;
 pub use offhook_objects as objects;
@@ -107,7 +110,9 @@ pub struct ServicesConfig {
     /// The models that agents may name.
     pub models: Arc<dyn Models>,
     /// The phone network.
-    pub carrier: Arc<dyn Carrier>,
+    pub network: Network,
+    /// The recognisers and voices that agents may name.
+    pub speech: Arc<dyn Speech>,
     /// The provider of the legacy agents.
     pub legacy: Arc<dyn LegacyProvider>,
     /// Where files are kept.
@@ -149,7 +154,9 @@ pub(crate) struct Shared {
     pub(crate) toolkits: Toolkits,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
-    pub(crate) carrier: Arc<dyn Carrier>,
+    pub(crate) network: Network,
+    #[expect(dead_code, reason = "agents cannot name ears and voices yet")]
+    pub(crate) speech: Arc<dyn Speech>,
     pub(crate) legacy: Arc<dyn LegacyProvider>,
     pub(crate) legacy_price: Price,
     pub(crate) recordings: recordings::Recordings,
@@ -216,7 +223,8 @@ impl Services {
             toolkits: Toolkits::load()?,
             models: config.models,
             latencies: Latencies::default(),
-            carrier: config.carrier,
+            network: config.network,
+            speech: config.speech,
             legacy: config.legacy,
             legacy_price: legacy::price()?,
             files_are_shared: config.objects.is_shared(),

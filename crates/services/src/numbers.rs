@@ -13,6 +13,10 @@ use crate::{Page, PageRequest, Shared};
 /// The longest label.
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
 
+/// Said where calls go by a trunk of the deployment.
+const BY_OPERATOR: &str =
+    "numbers of this service's trunk are given by its operator: ask for one (`offhook number add`)";
+
 /// Said alike of a number that the carrier does not list and of one that another account has (decision 6.6).
 const NOT_LISTED: &str = "`phone_number`: the simulated network does not list this number for the account; choose \
     another one of +15005550000 to +15005559999";
@@ -111,7 +115,8 @@ impl Numbers {
             .map(|text| agent_id(&fields, text))
             .transpose()?;
         fields.finish()?;
-        if !self.0.carrier.gives(&number) {
+        self.check_network()?;
+        if !self.0.network.gives(&number) {
             return Err(NumberError::Conflict(NOT_LISTED.to_owned()));
         }
         let at = self.0.clock.now();
@@ -167,11 +172,20 @@ impl Numbers {
         }
     }
 
+    /// Whether an account can take numbers by itself here.
+    fn check_network(&self) -> Result<(), NumberError> {
+        if self.0.network.lists_numbers() {
+            return Ok(());
+        }
+        Err(NumberError::Conflict(BY_OPERATOR.to_owned()))
+    }
+
     /// Takes over the numbers that the account's own carrier credential opens.
     ///
     /// # Errors
     /// [`NumberError::Conflict`] without such a credential, [`NumberError::Upstream`] if the carrier did not list them.
     pub async fn import(&self, account: AccountId) -> Result<Imported, NumberError> {
+        self.check_network()?;
         let store = &self.0.store;
         let provider = CredentialProvider::Simulator;
         let Some(secret) = store.credential_secret(account, provider).await? else {
@@ -180,7 +194,7 @@ impl Numbers {
                  --account {account} --provider {provider}`"
             )));
         };
-        let listed = self.0.carrier.numbers(&secret).await;
+        let listed = self.0.network.numbers(&secret).await;
         let listed = listed.map_err(|error| NumberError::Upstream(error.to_string()))?;
         let at = self.0.clock.now();
         let mut imported = Imported::default();

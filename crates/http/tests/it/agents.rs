@@ -6,10 +6,10 @@ use std::time::Duration;
 use offhook_carriers::Simulator;
 use offhook_domain::{Clock, Json, Plans};
 use offhook_egress::{GuardedClient, Policy};
-use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
+use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechRegistry};
 use offhook_services::objects::Objects;
 use offhook_services::store::mint;
-use offhook_services::{CallSettings, Services, ServicesConfig};
+use offhook_services::{CallSettings, Network, Services, ServicesConfig};
 use serde_json::json;
 
 use crate::app::{CUSTOMER, TestApp, members, text};
@@ -200,7 +200,8 @@ fn with_local_models(app: &TestApp) -> Services {
         clock: clock.clone(),
         plans: Plans::default(),
         models: Arc::new(must(models)),
-        carrier: carrier.clone(),
+        network: Network::Text(carrier.clone()),
+        speech: Arc::new(must(SpeechRegistry::new([]))),
         legacy: Arc::new(SimulatedLegacy::new(carrier, clock, node)),
         objects: must(Objects::directory(&std::env::temp_dir(), false)),
         node,

@@ -11,12 +11,12 @@ use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy};
+use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechRegistry};
 use offhook_ratelimit::RedisStore;
 use offhook_services::documents::InProcess;
 use offhook_services::objects::Objects;
 use offhook_services::store::mint;
-use offhook_services::{CallSettings, Services, ServicesConfig};
+use offhook_services::{CallSettings, Network, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -124,7 +124,8 @@ impl TestApp {
             clock: Arc::new(clock.clone()),
             plans: plans(),
             models: Arc::new(models),
-            carrier: carrier.clone(),
+            network: Network::Text(carrier.clone()),
+            speech: Arc::new(must(SpeechRegistry::new([]))),
             legacy: legacy.clone(),
             objects: files.clone(),
             node,
@@ -254,7 +255,8 @@ impl TestApp {
             clock: Arc::new(self.clock.clone()),
             plans: plans(),
             models: Arc::new(must(ModelRegistry::new([]))),
-            carrier: self.carrier.clone(),
+            network: Network::Text(self.carrier.clone()),
+            speech: Arc::new(must(SpeechRegistry::new([]))),
             legacy: self.legacy.clone(),
             objects: self.files.clone(),
             node: mint(self.clock.now()),

@@ -75,7 +75,7 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(),
         most: CALLS,
         price,
         reserve,
-        shared_number: shared.carrier.ours(),
+        shared_number: shared.network.ours(),
         next: at.plus(LOOK_EVERY),
         later: at.plus(LATER),
     };

@@ -216,7 +216,7 @@ impl Calls {
             check_hours(config, at)?;
         }
         let from = self.calling_number(number)?;
-        if self.0.carrier.is_down() {
+        if self.0.network.is_down() {
             return Err(PlaceCallError::UpstreamUnreachable);
         }
         if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
@@ -334,7 +334,7 @@ impl Calls {
     /// The agent's number, else the account's oldest, else the simulated network's (decisions 6.4 and 6.6).
     fn calling_number(&self, number: Option<E164>) -> Result<E164, PlaceCallError> {
         number
-            .or_else(|| self.0.carrier.ours())
+            .or_else(|| self.0.network.ours())
             .ok_or_else(|| PlaceCallError::Conflict {
                 message: "the account has no phone number to call from: import one first"
                     .to_owned(),

@@ -20,11 +20,11 @@ use super::closing::{MediaEnd, close, settle, summary};
 use super::legacy;
 use super::record::{Record, insist};
 use super::watched::Watched;
-use crate::Shared;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
 use crate::clock::CallClock;
 use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::tools::Toolbox;
+use crate::{Network, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
 const DIAL_WITHIN: Duration = Duration::from_secs(10);
@@ -69,9 +69,13 @@ async fn hold_fallibly(
     let Some((from, to)) = numbers(call) else {
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
     };
+    let Network::Text(carrier) = &shared.network else {
+        tracing::error!("a call has no ear and no voice yet");
+        return refuse(shared, call, claim, FailureReason::AgentError).await;
+    };
     let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
     let session = Session {
-        carrier: watched(shared, call),
+        carrier: watched(shared, call, carrier.clone()),
         dial: DialRequest {
             handle: CallHandle(call.id),
             from,
@@ -130,10 +134,14 @@ async fn hold_fallibly(
 }
 
 /// The carrier, with a claim that is renewed from the moment at which the dial has failed.
-fn watched(shared: &Arc<Shared>, call: &Conversation) -> Arc<dyn Carrier> {
+fn watched(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    carrier: Arc<dyn Carrier>,
+) -> Arc<dyn Carrier> {
     let (registry, id) = (shared.clone(), call.id);
     Arc::new(Watched {
-        carrier: shared.carrier.clone(),
+        carrier,
         on_failure: move || registry.registry.mark_alive(id),
     })
 }

@@ -129,7 +129,7 @@ async fn report(
 
 async fn hang_up(shared: &Shared, call: &Conversation) {
     for attempt in 1..=HANG_UP_TRIES {
-        match shared.carrier.hang_up_orphan(CallHandle(call.id)).await {
+        match shared.network.hang_up_orphan(CallHandle(call.id)).await {
             Ok(()) => return,
             Err(error) => {
                 tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the carrier");

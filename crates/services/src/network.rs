@@ -1,0 +1,70 @@
+//! The phone network that calls go through.
+
+use std::sync::Arc;
+
+use offhook_domain::{CallHandle, E164, FailureReason};
+use offhook_engine::ports::audio::AudioCarrier;
+use offhook_engine::ports::{Carrier, DialError};
+
+/// The phone network of a process.
+#[derive(Clone)]
+pub enum Network {
+    /// Its people read and write: the simulated one.
+    Text(Arc<dyn Carrier>),
+    /// Its people hear and speak. Each call gets an ear and a voice of its own, as its agent says.
+    Spoken(Arc<dyn AudioCarrier>),
+}
+
+impl Network {
+    /// Whether the network is known to be out of reach now (decision §2, `upstream_unreachable`).
+    pub(crate) fn is_down(&self) -> bool {
+        match self {
+            Self::Text(carrier) => carrier.is_down(),
+            Self::Spoken(carrier) => carrier.is_down(),
+        }
+    }
+
+    /// A number that every account may call from.
+    pub(crate) fn ours(&self) -> Option<E164> {
+        match self {
+            Self::Text(carrier) => carrier.ours(),
+            Self::Spoken(carrier) => carrier.ours(),
+        }
+    }
+
+    /// Whether it can say which numbers an account's own credential opens. A trunk is the deployment's, and its numbers
+    /// are the operator's to give.
+    pub(crate) const fn lists_numbers(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+
+    /// The numbers that an account's own credential opens.
+    ///
+    /// # Errors
+    /// As [`Carrier::numbers`].
+    pub(crate) async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
+        match self {
+            Self::Text(carrier) => carrier.numbers(credential).await,
+            Self::Spoken(_) => Err(DialError::Refused(FailureReason::CarrierError)),
+        }
+    }
+
+    /// Whether an account may take this number without a credential of its own.
+    pub(crate) fn gives(&self, number: &E164) -> bool {
+        match self {
+            Self::Text(carrier) => carrier.gives(number),
+            Self::Spoken(_) => false,
+        }
+    }
+
+    /// Ends a call whose owner died, if it still goes on.
+    ///
+    /// # Errors
+    /// [`DialError`] if the network did not confirm; it may be asked again.
+    pub(crate) async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
+        match self {
+            Self::Text(carrier) => carrier.hang_up_orphan(handle).await,
+            Self::Spoken(carrier) => carrier.hang_up_orphan(handle).await,
+        }
+    }
+}
