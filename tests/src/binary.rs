@@ -1,16 +1,17 @@
 //! The binary under test.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
-use crate::wait::must;
+use crate::wait::{must, within};
 
 /// Names a binary that was built with the feature `failpoints`.
 const VARIABLE: &str = "OFFHOOK_BIN";
 
 /// The binary: the one that [`VARIABLE`] names, else a fresh build with failpoints.
-pub(crate) fn offhook() -> &'static Path {
+fn path() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os(VARIABLE) {
         Some(path) => path.into(),
@@ -43,9 +44,24 @@ fn build() -> PathBuf {
     }
 }
 
+/// What a command says that needs no server; `variables` are added to its environment. It is killed after `limit`.
+pub async fn offhook(arguments: &[&str], variables: &[(&str, &str)], limit: Duration) -> Output {
+    let mut command = tokio::process::Command::from(command());
+    let ended = command
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    must(
+        "a command",
+        within("the end of a command", limit, ended).await,
+    )
+}
+
 /// A command of the binary that sees nothing of this process's settings.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(offhook());
+    let mut command = Command::new(path());
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         if name_text.starts_with("OFFHOOK_")

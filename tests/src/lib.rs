@@ -3,6 +3,7 @@
 //!
 //! The tests know the service by its contract alone: its command line, its HTTP interface and its files.
 
+mod baresip;
 mod binary;
 mod client;
 mod database;
@@ -10,20 +11,30 @@ mod embeddings;
 mod exposition;
 mod model;
 mod objects;
+mod phone;
 mod receiver;
 mod server;
 mod simulator;
+mod sipp;
+mod speech;
 mod stream;
 mod wait;
 
+pub use baresip::Baresip;
+pub use binary::offhook;
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
 pub use embeddings::EmbeddingsServer;
 pub use exposition::{Exposition, Sample};
 pub use model::model_server;
 pub use objects::ObjectServer;
+pub use phone::{Phone, PhoneCall, Utterance, Weather};
 pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};
 pub use simulator::SimulatorProcess;
+pub use sipp::{Sipp, free_port};
+pub use speech::{
+    Listener, can_speak, has_program, read_channels, read_wav, silence, speech, wav, write_grammar,
+};
 pub use stream::{Stream, StreamEvent};
 pub use wait::{eventually, millis_of, must, text, unix_millis, unix_seconds, within};

@@ -35,6 +35,7 @@ mod nodes;
 mod objects;
 mod outages;
 mod outcomes;
+mod phones;
 mod plan_changes;
 mod privacy;
 mod raw;

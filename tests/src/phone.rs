@@ -1,0 +1,389 @@
+//! A telephone: a SIP user agent over datagrams with sound of its own, on loopback. It shares nothing with the service's
+//! signalling, so that each proves the other; what it does wrong it does because a test wants it.
+
+mod dialog;
+mod message;
+mod sound;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use self::dialog::Dialog;
+use self::message::Message;
+pub use self::sound::{Utterance, Weather};
+use crate::wait::{eventually, must, within};
+
+/// How long the other side may take for anything, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A telephone; it is unplugged with the value.
+pub struct Phone {
+    exchange: Arc<Exchange>,
+    ringing: tokio::sync::Mutex<mpsc::UnboundedReceiver<Arc<Dialog>>>,
+    task: JoinHandle<()>,
+}
+
+/// What all calls of a phone share.
+struct Exchange {
+    socket: UdpSocket,
+    address: SocketAddr,
+    calls: Mutex<HashMap<String, Arc<Dialog>>>,
+    ringing: mpsc::UnboundedSender<Arc<Dialog>>,
+    is_deaf: AtomicBool,
+    numbers: AtomicU32,
+}
+
+impl Phone {
+    /// A phone on a port of its own.
+    pub async fn start() -> Self {
+        let socket = must("a phone's socket", UdpSocket::bind("127.0.0.1:0").await);
+        let (ringing, calls) = mpsc::unbounded_channel();
+        let exchange = Arc::new(Exchange {
+            address: must("a phone's address", socket.local_addr()),
+            socket,
+            calls: Mutex::default(),
+            ringing,
+            is_deaf: AtomicBool::new(false),
+            numbers: AtomicU32::new(1),
+        });
+        let task = tokio::spawn(Arc::clone(&exchange).listen());
+        Self {
+            exchange,
+            ringing: tokio::sync::Mutex::new(calls),
+            task,
+        }
+    }
+
+    /// Where it is: what a trunk's `server` says.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.exchange.address
+    }
+
+    /// Answers nothing and nobody, or does again.
+    pub fn set_deaf(&self, deaf: bool) {
+        self.exchange.is_deaf.store(deaf, Ordering::Relaxed);
+    }
+
+    /// The next call that comes in. It does not ring yet.
+    ///
+    /// # Panics
+    /// If none comes.
+    pub async fn is_called(&self) -> PhoneCall {
+        let mut ringing = self.ringing.lock().await;
+        match within("a call to the phone", PATIENCE, ringing.recv()).await {
+            Some(dialog) => PhoneCall(dialog),
+            None => panic!("the phone is unplugged"),
+        }
+    }
+
+    /// The next call that comes in, answered after a ring, and confirmed.
+    pub async fn answers(&self) -> PhoneCall {
+        let call = self.is_called().await;
+        call.ring().await;
+        call.answer().await;
+        call.is_confirmed().await;
+        call
+    }
+
+    /// How many calls have come in so far.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        lock(&self.exchange.calls).len()
+    }
+
+    /// Calls `to` at a server, as `from`.
+    pub async fn call(&self, server: SocketAddr, from: &str, to: &str) -> PhoneCall {
+        let number = self.exchange.number();
+        let id = format!("{number}-{}@phone", self.exchange.address.port());
+        let us = self.exchange.address;
+        let dialog = Dialog::calling(
+            &self.exchange,
+            server,
+            &id,
+            format!("<sip:{from}@{us}>;tag=phone{number}"),
+            format!("<sip:{to}@{server}>"),
+            format!("sip:{to}@{server}"),
+        )
+        .await;
+        lock(&self.exchange.calls).insert(id, Arc::clone(&dialog));
+        dialog.invite().await;
+        PhoneCall(dialog)
+    }
+}
+
+impl Drop for Phone {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Exchange {
+    async fn listen(self: Arc<Self>) {
+        let mut datagram = vec![0; 65_536];
+        loop {
+            // Errors tell of ports that are closed; that concerns what was sent there.
+            let Ok((length, from)) = self.socket.recv_from(&mut datagram).await else {
+                continue;
+            };
+            if self.is_deaf.load(Ordering::Relaxed) {
+                continue;
+            }
+            if let Some(message) = Message::read(datagram.get(..length).unwrap_or_default()) {
+                self.take(message, from).await;
+            }
+        }
+    }
+
+    async fn take(self: &Arc<Self>, message: Message, from: SocketAddr) {
+        let known = lock(&self.calls).get(message.call_id()).cloned();
+        match (known, message.method()) {
+            (Some(dialog), _) => dialog.take(message, from).await,
+            (None, Some("INVITE")) => {
+                let dialog = Dialog::called(self, from, message).await;
+                lock(&self.calls).insert(dialog.id().to_owned(), Arc::clone(&dialog));
+                let _ = self.ringing.send(dialog);
+            }
+            (None, Some("OPTIONS")) => {
+                let answer = message.answer("200 OK", "phone", &self.contact(), "");
+                self.send(from, &answer).await;
+            }
+            (None, Some(method)) if method != "ACK" => {
+                let status = "481 Call/Transaction Does Not Exist";
+                let answer = message.answer(status, "phone", &self.contact(), "");
+                self.send(from, &answer).await;
+            }
+            _ => {}
+        }
+    }
+
+    async fn send(&self, to: SocketAddr, message: &str) {
+        // Whoever is gone hears nothing.
+        let _ = self.socket.send_to(message.as_bytes(), to).await;
+    }
+
+    fn contact(&self) -> String {
+        format!("sip:phone@{}", self.address)
+    }
+
+    fn number(&self) -> u32 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A call of a phone.
+pub struct PhoneCall(Arc<Dialog>);
+
+impl PhoneCall {
+    /// The number that was called.
+    #[must_use]
+    pub fn to(&self) -> String {
+        user_of(self.0.invitation().address("To")).to_owned()
+    }
+
+    /// The number that calls.
+    #[must_use]
+    pub fn from(&self) -> String {
+        user_of(self.0.invitation().address("From")).to_owned()
+    }
+
+    /// The Call-ID up to its `@`.
+    #[must_use]
+    pub fn handle(&self) -> String {
+        self.0.id().split('@').next().unwrap_or_default().to_owned()
+    }
+
+    /// Rings.
+    pub async fn ring(&self) {
+        self.0.reply("180 Ringing", "").await;
+    }
+
+    /// Answers, and says so again until it is confirmed.
+    pub async fn answer(&self) {
+        self.0.answer().await;
+    }
+
+    /// As if so many confirmations of the answer were lost on their way.
+    pub fn lose_confirmations(&self, count: u32) {
+        self.0.state().ignored_acks = count;
+    }
+
+    /// Does not confirm the answer of whom it calls.
+    pub fn never_confirm(&self) {
+        self.0.state().ignored_acks = u32::MAX;
+    }
+
+    /// How many confirmations of our answer have come, the lost ones among them.
+    #[must_use]
+    pub fn confirmations(&self) -> u32 {
+        self.0.state().acks
+    }
+
+    /// Waits for the confirmation of our answer.
+    pub async fn is_confirmed(&self) {
+        self.until("the confirmation of an answer", |dialog| {
+            dialog.state().is_confirmed
+        })
+        .await;
+    }
+
+    /// Refuses the call, such as with `486 Busy Here`.
+    pub async fn refuse(&self, status: &str) {
+        self.0.refuse(status).await;
+    }
+
+    /// Waits for the answer to our call; its status if it was refused.
+    ///
+    /// # Errors
+    /// The status.
+    pub async fn is_answered(&self) -> Result<(), u16> {
+        let status = eventually("the answer to a call", PATIENCE, || async {
+            self.0.answer_to(self.0.invite_number())
+        })
+        .await;
+        if status == 200 { Ok(()) } else { Err(status) }
+    }
+
+    /// Gives up a call that is not answered yet.
+    pub async fn cancel(&self) {
+        self.0.cancel().await;
+    }
+
+    /// Hangs up, and waits for the other side's confirmation.
+    pub async fn hang_up(&self) {
+        self.0.request("BYE", "", "").await;
+        self.0.state().has_ended = true;
+        self.0.sound.end();
+    }
+
+    /// Puts the other side on hold.
+    pub async fn hold(&self) {
+        self.0.describe_anew("sendonly").await;
+    }
+
+    /// Takes the other side off hold.
+    pub async fn resume(&self) {
+        self.0.describe_anew("sendrecv").await;
+    }
+
+    /// Tells of later transfers that they ended with this status; `200 OK`, if nothing else was said.
+    pub fn transfers_end(&self, status: &str) {
+        self.0.state().transfer = status.to_owned();
+    }
+
+    /// To where a transfer was asked for, as the request wrote it.
+    #[must_use]
+    pub fn transferred_to(&self) -> Option<String> {
+        let state = self.0.state();
+        let mut requests = state.requests.iter();
+        let refer = requests.find(|request| request.method() == Some("REFER"))?;
+        Some(user_of(refer.address("Refer-To")).to_owned())
+    }
+
+    /// Whether the caller gave up before an answer.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.state().is_cancelled
+    }
+
+    /// Waits until the caller gives up.
+    pub async fn gives_up(&self) {
+        self.until("the caller's giving up", |dialog| {
+            dialog.state().is_cancelled
+        })
+        .await;
+    }
+
+    /// Whether the call is over, from whichever side.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.0.state().has_ended
+    }
+
+    /// Waits for the other side to hang up.
+    pub async fn ends(&self) {
+        self.until("the end of a call", |dialog| dialog.state().has_ended)
+            .await;
+    }
+
+    /// What the network does to our packets from now on.
+    pub fn weather(&self, weather: Weather) {
+        self.0.sound.set_weather(weather);
+    }
+
+    /// Sends no packets from now on, or sends again.
+    pub fn mute(&self, mute: bool) {
+        self.0.sound.set_mute(mute);
+    }
+
+    /// Begins to say something, behind what is being said already.
+    pub fn say(&self, samples: &[i16]) {
+        self.0.sound.say(samples);
+    }
+
+    /// Says something to its end.
+    pub async fn says(&self, samples: &[i16]) {
+        self.0.sound.say(samples);
+        self.0.sound.is_said().await;
+    }
+
+    /// Presses keys, one after the other; `w` is a pause of half a second.
+    pub async fn press(&self, keys: &str) {
+        self.0.sound.press(keys);
+        self.0.sound.is_said().await;
+    }
+
+    /// Breaks off what is being said.
+    pub fn hush(&self) {
+        self.0.sound.hush();
+    }
+
+    /// The keys that were heard, as telephone-events.
+    #[must_use]
+    pub fn keys(&self) -> String {
+        self.0.sound.keys()
+    }
+
+    /// What the other side says next, to its end.
+    pub async fn hears(&self) -> Utterance {
+        self.0.sound.utterance().await
+    }
+
+    /// Waits until that many 20 ms of something new were heard; returns when it began. [`hears`](Self::hears) still
+    /// tells it whole.
+    pub async fn hears_beginning(&self, packets: usize) -> Instant {
+        self.0.sound.begins(packets).await
+    }
+
+    /// Everything that was heard since the answer, at 8 kHz.
+    #[must_use]
+    pub fn heard(&self) -> Vec<i16> {
+        self.0.sound.heard()
+    }
+
+    /// Somebody at another address sends sound to where we send ours.
+    pub async fn is_disturbed(&self, from: &str, samples: &[i16]) {
+        self.0.sound.intrude(from, samples).await;
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn(&Dialog) -> bool) {
+        eventually(what, PATIENCE, || async { holds(&self.0).then_some(()) }).await;
+    }
+}
+
+/// What stands before the `@` of an address.
+fn user_of(address: &str) -> &str {
+    let rest = address.strip_prefix("sip:").unwrap_or(address);
+    rest.split('@').next().unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
