@@ -17,7 +17,7 @@ use crate::database::Database;
 use crate::wait::{eventually, must, text, within};
 
 /// How long a start may take.
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(60);
 
 /// How long a stop may take, beyond the drain that a test asks for.
 const STOP: Duration = Duration::from_secs(40);

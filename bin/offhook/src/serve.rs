@@ -9,9 +9,10 @@ use anyhow::Context as _;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_ratelimit::RedisStore;
 use offhook_services::Services;
+use offhook_storage::StoreError;
 use rustls::ServerConfig;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, DataDirLock};
@@ -31,13 +32,24 @@ const STREAMS_LIMIT: Duration = Duration::from_millis(500);
 /// How long deliveries under way may take once all calls are reported: one attempt's deadline and its record.
 const DELIVERIES_LIMIT: Duration = Duration::from_secs(15);
 
+/// How long the database may be out of reach at the start before that is an error.
+const DATABASE_LIMIT: Duration = Duration::from_secs(30);
+
+/// The pause before it is tried again.
+const DATABASE_AGAIN: Duration = Duration::from_secs(1);
+
 /// Serves until a signal, then ends gracefully (decision 8.8).
 ///
 /// # Errors
 /// The service cannot start, or was ended before it was done.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
-    let mut running = start(settings).await?;
+    let mut running = tokio::select! {
+        biased;
+        running = start(settings) => running?,
+        // It may be waiting for its database.
+        () = signals.next() => return Ok(()),
+    };
     let failed = tokio::select! {
         () = signals.next() => None,
         failed = running.failed() => Some(failed),
@@ -82,6 +94,28 @@ struct Workers {
     stop_logs: CancellationToken,
 }
 
+/// Does what needs the database. One that starts together with this process, or is busy for a moment, is waited for.
+async fn patiently<T>(
+    limit: Duration,
+    work: impl AsyncFn() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let began = Instant::now();
+    loop {
+        let error = match work().await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let passes = error
+            .downcast_ref::<StoreError>()
+            .is_some_and(StoreError::may_pass);
+        if !passes || began.elapsed() >= limit {
+            return Err(error);
+        }
+        tracing::warn!(%error, "waiting for the database");
+        sleep(DATABASE_AGAIN).await;
+    }
+}
+
 /// Starts the service; when this returns, it answers.
 ///
 /// # Errors
@@ -92,12 +126,20 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     let tls = tls.map(tls::server_config).transpose()?;
     data_dir::create(&settings.data_dir)?;
     let lock = data_dir::lock(&settings.data_dir)?;
-    let store = parts::open_store(&settings).await?;
+    let limit = match settings.is_shared() {
+        true => DATABASE_LIMIT,
+        // A file is there or not.
+        false => Duration::ZERO,
+    };
+    let store = patiently(limit, async || parts::open_store(&settings).await).await?;
     let node = parts::new_node();
     if let Some(gone) = data_dir::succeed(&settings.data_dir, node)? {
-        store.leave_node(gone).await?;
+        patiently(limit, async || Ok(store.leave_node(gone).await?)).await?;
     }
-    let services = parts::services(&settings, store, node).await?;
+    let services = patiently(limit, async || {
+        parts::services(&settings, store.clone(), node).await
+    });
+    let services = services.await?;
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;

@@ -33,11 +33,10 @@ impl Door {
     /// or `verify-full`, which also checks the server's certificate and name: against the PEM file that `sslrootcert`
     /// names, else against the system's roots. With `sslrootcert`, `require` checks as well.
     pub(crate) fn of(url: &str, session: &str) -> Result<Self, StoreError> {
-        let wrong = |what: String| StoreError::Unavailable(format!("the database URL: {what}"));
-        let (url, trust) = read_trust(url).map_err(wrong)?;
+        let (url, trust) = read_trust(url).map_err(StoreError::Url)?;
         let mut config: tokio_postgres::Config = url
             .parse()
-            .map_err(|error: tokio_postgres::Error| wrong(describe(&error)))?;
+            .map_err(|error: tokio_postgres::Error| StoreError::Url(describe(&error)))?;
         let options = config
             .get_options()
             .map_or_else(|| session.to_owned(), |o| format!("{o} {session}"));
@@ -47,7 +46,7 @@ impl Door {
             .connect_timeout(CONNECT_WITHIN)
             .tcp_user_timeout(Duration::from_secs(5))
             .keepalives_idle(Duration::from_secs(5));
-        let tls = MakeRustlsConnect::new(client_config(&trust).map_err(wrong)?);
+        let tls = MakeRustlsConnect::new(client_config(&trust).map_err(StoreError::Url)?);
         Ok(Self { config, tls })
     }
 

@@ -3,11 +3,14 @@
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
 /// Why the store did not do what it was asked. Absence is no error: finders return `Option`.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The database is out of reach or overloaded; nothing was written.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// The database's URL names what cannot be used.
+    #[error("the database URL: {0}")]
+    Url(String),
     /// The connection broke during COMMIT: the transaction may have been written or not.
     #[error("the outcome of a commit is unknown: {0}")]
     UnknownCommit(String),
@@ -72,10 +75,20 @@ fn is_outage(message: &str) -> bool {
 }
 
 impl StoreError {
+    /// Whether the same may succeed in a moment.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::UnknownCommit(_) | Self::Locked
+        )
+    }
+
     /// The stable word for it in the figures of the process.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::Url(_) => "url",
             Self::UnknownCommit(_) => "unknown_commit",
             Self::Locked => "locked",
             Self::Conflict(_) => "conflict",

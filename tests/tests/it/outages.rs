@@ -12,6 +12,9 @@ mod on_postgres {
     /// How long the database is away: more than a statement's timeout, less than a lease.
     const OUTAGE: Duration = Duration::from_secs(12);
 
+    /// How much later than a server its database is there: more than one attempt.
+    const LATE: Duration = Duration::from_secs(3);
+
     /// Keeps everybody out of a database.
     struct Outage {
         admin: tokio_postgres::Client,
@@ -56,6 +59,20 @@ mod on_postgres {
         async fn end(&self) {
             self.run("ALTER DATABASE {} ALLOW_CONNECTIONS true").await;
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn a_server_that_starts_before_its_database_waits_for_it() {
+        let database = Database::postgres().await;
+        let outage = Outage::of(&database).await;
+        let starting = tokio::spawn(Server::start(Options::on(database)));
+        tokio::time::sleep(LATE).await;
+        assert!(!starting.is_finished());
+        outage.end().await;
+        let server = must("a server", starting.await);
+        server.account("free").await.read("/v1/me").await;
+        assert!(server.log().contains("waiting for the database"));
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -26,9 +26,10 @@ impl From<StoreError> for ApiError {
             )
             .retry_after(STORE_RETRY_AFTER_S)
             .because(error),
-            StoreError::Conflict(_) | StoreError::Corrupt(_) | StoreError::Internal(_) => {
-                Self::internal(error)
-            }
+            StoreError::Url(_)
+            | StoreError::Conflict(_)
+            | StoreError::Corrupt(_)
+            | StoreError::Internal(_) => Self::internal(error),
         }
     }
 }
