@@ -17,7 +17,7 @@ use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{Account, StoreError};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
@@ -36,6 +36,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How often leases are renewed (decision 8.7).
 const RENEW_EVERY: Duration = Duration::from_secs(10);
+
+/// Leases that are renewed by one statement.
+const RENEWED_TOGETHER: usize = 64;
+
+/// How long renewing may take its time.
+const RENEWED_CALMLY: Duration = Duration::from_secs(3);
 
 /// An owner not renewed for this long ends its calls.
 const RENEWED_WITHIN: Duration = Duration::from_secs(40);
@@ -246,12 +252,19 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
     if held.is_empty() {
         return Ok(());
     }
-    let kept = shared.store.renew_claims(&held).await?;
-    let kept: std::collections::HashSet<_> = kept.into_iter().collect();
-    for (id, claim) in held {
-        // A call that has just been settled is not in the table's claims any more, nor in a moment here.
-        if !kept.contains(&claim) && shared.registry.end(id, EndRequest::ClaimLost) {
-            metrics().calls.lease_lost();
+    let began = Instant::now();
+    for some in held.chunks(RENEWED_TOGETHER) {
+        let renewing = Instant::now();
+        let kept = shared.store.renew_claims(some).await?;
+        for (id, claim) in some {
+            // A call that has just been settled is not in the table's claims any more, nor in a moment here.
+            if !kept.contains(claim) && shared.registry.end(*id, EndRequest::ClaimLost) {
+                metrics().calls.lease_lost();
+            }
+        }
+        // Thousands of leases in one go would keep requests and turns waiting.
+        if began.elapsed() < RENEWED_CALMLY {
+            sleep(renewing.elapsed() * 3).await;
         }
     }
     Ok(())

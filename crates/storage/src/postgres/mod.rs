@@ -23,12 +23,14 @@ use crate::{StoreError, Verdict};
 use pulse::Pulse;
 
 pub use listener::Listener;
+pub(crate) use steps::{CallStep, CallWriter, Step};
 
 pub(crate) mod dialect;
 mod listener;
 mod pulse;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
+mod steps;
 
 pub(crate) type Conn = AsyncPgConnection;
 pub(crate) type Db = diesel::pg::Pg;

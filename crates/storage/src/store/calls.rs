@@ -8,14 +8,12 @@ use offhook_domain::{
 };
 use offhook_failpoints as failpoints;
 
-use super::{Inner, LEASE, read, write};
+use super::{LEASE, read, write};
+use crate::postgres::Step;
 use crate::{
     Account, CallEnd, Conversation, ConversationFilter, ConversationView, Fenced, Moment, NewCall,
     NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
 };
-
-/// Claims that are renewed in one transaction.
-const RENEWED_TOGETHER: usize = 250;
 
 impl Store {
     /// What a live Idempotency-Key replays.
@@ -120,28 +118,22 @@ impl Store {
         })
     }
 
-    /// Renews the leases of these claims; returns those that were still in force. A few hundred at a time are renewed
-    /// together, so that what the calls themselves write waits shortly.
+    /// Renews the leases of these claims; returns those that were still in force.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach; some may have been renewed then.
+    /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn renew_claims(
         &self,
         claims: &[(ConversationId, ClaimId)],
     ) -> Result<Vec<ClaimId>, StoreError> {
         let offset = self.offset();
-        let mut kept = Vec::with_capacity(claims.len());
-        for some in claims.chunks(RENEWED_TOGETHER) {
-            let some = some.to_vec();
-            let renewed = write!(self, |conn| {
-                let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-                Ok(Verdict::Commit(
-                    queries::claims::renew(conn, &some, lease).await?,
-                ))
-            });
-            kept.extend(renewed?);
-        }
-        Ok(kept)
+        let claims = claims.to_vec();
+        write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            Ok(Verdict::Commit(
+                queries::claims::renew(conn, &claims, lease).await?,
+            ))
+        })
     }
 
     /// Takes over calls whose owner is gone: lease run out or, with `all`, every call of another process.
@@ -211,11 +203,14 @@ impl Store {
         claim: ClaimId,
         at: Timestamp,
     ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::calls::answered(conn, id, claim, at).await?,
-            ))
-        })
+        match &self.steps {
+            Some(steps) => steps.take(id, claim, Step::Answered(at)).await,
+            None => write!(self, |conn| {
+                Ok(Verdict::Commit(
+                    queries::calls::answered(conn, id, claim, at).await?,
+                ))
+            }),
+        }
     }
 
     /// Stores a turn of a live call.
@@ -228,20 +223,13 @@ impl Store {
         claim: ClaimId,
         turn: NewTurn,
     ) -> Result<Fenced, StoreError> {
-        match &self.inner {
-            Inner::Sqlite(_) => write!(self, |conn| {
+        match &self.steps {
+            Some(steps) => steps.take(id, claim, Step::Turn(turn)).await,
+            None => write!(self, |conn| {
                 Ok(Verdict::Commit(
                     dialect::append_turn(conn, id, claim, turn).await?,
                 ))
             }),
-            // One statement is a transaction of its own, and a quarter of the round trips.
-            Inner::Postgres(db) => {
-                use crate::postgres::dialect;
-                db.write_at_once(move |conn| {
-                    Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
-                })
-                .await
-            }
         }
     }
 

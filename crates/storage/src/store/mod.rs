@@ -44,6 +44,7 @@ use offhook_domain::{
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::sqlite::Sqlite;
 use crate::{MasterKey, StoreError, migrate};
@@ -138,6 +139,8 @@ pub struct Store {
     pub(crate) inner: Inner,
     pub(crate) master_key: MasterKey,
     clock_offset: Arc<AtomicI64>,
+    /// On PostgreSQL.
+    steps: Option<CallWriter>,
 }
 
 /// Runs a unit of reading on whichever database this is. `queries`, `dialect` are that database's.
@@ -188,10 +191,15 @@ impl Store {
                 Inner::Postgres(Postgres::open(url, *connections)?)
             }
         };
+        let steps = match &inner {
+            Inner::Sqlite(_) => None,
+            Inner::Postgres(db) => Some(CallWriter::of(db.clone())),
+        };
         let store = Self {
             inner,
             master_key,
             clock_offset,
+            steps,
         };
         store.check_master_key().await?;
         if let Some(sentence) = store.outgrown().await? {

@@ -200,6 +200,45 @@ contract! {
         assert_eq!(shop.conversation(id).await.state, CallState::Closing);
     }
 
+    async fn turns_of_many_calls_at_once_are_written_in_each_calls_order_and_under_its_claim(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut calls = Vec::new();
+        for _ in 0..40 {
+            calls.push(shop.dialing(node()).await);
+        }
+        let store = &store;
+        let answers = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(1)));
+        assert!(join_all(answers).await.into_iter().all(|done| done.unwrap() == Fenced::Done));
+        let again = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(2)));
+        assert!(join_all(again).await.into_iter().all(|done| done.unwrap() == Fenced::Lost));
+        let lost = calls[7].0;
+        let rounds = ["user", "tool", "agent"];
+        for (n, role) in rounds.into_iter().enumerate() {
+            let writing = calls.iter().map(|(id, claim)| {
+                let claim = if *id == lost { offhook_storage::mint(T0) } else { *claim };
+                let text = format!("{id} {n}");
+                async move { (*id, store.append_turn(*id, claim, turn(role, &text)).await.unwrap()) }
+            });
+            for (id, written) in join_all(writing).await {
+                assert_eq!(written, if id == lost { Fenced::Lost } else { Fenced::Done });
+            }
+        }
+        for (id, _) in &calls {
+            let (_, moments) = store.moments(shop.account, *id, 2, 10).await.unwrap().unwrap();
+            let said: Vec<_> = moments.iter().map(|one| (one.seq, one.role.clone(), one.content.clone())).collect();
+            let expected = rounds.into_iter().enumerate().map(|(n, role)| {
+                (i32::try_from(n).unwrap() + 3, Some(role.to_owned()), Some(format!("{id} {n}")))
+            });
+            let expected: Vec<_> = if *id == lost { vec![] } else { expected.collect() };
+            assert_eq!(said, expected);
+            let (_, moments) = store.moments(shop.account, *id, 1, 1).await.unwrap().unwrap();
+            assert_eq!((moments[0].seq, moments[0].state, moments[0].at), (2, Some(CallState::Live), after(1)));
+            let call = shop.conversation(*id).await;
+            assert_eq!((call.state, call.answered_at), (CallState::Live, Some(after(1))));
+            assert_eq!(call.messages_count, if *id == lost { 0 } else { 2 });
+        }
+    }
+
     async fn with_the_claim_but_in_another_state_no_step_is_taken(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.dialing(node()).await;

@@ -1,13 +1,15 @@
 //! The statements on calls that differ, for PostgreSQL.
 
+use std::collections::HashSet;
+
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Bool, Integer, Text};
+use diesel::sql_types::{Array, Bool, Integer, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ClaimId, ConversationId, Timestamp};
 
-use super::super::Conn;
+use super::super::{CallStep, Conn, Step};
 use crate::schema::conversations;
 use crate::sql::{self, V};
 use crate::{Fenced, NewTurn, StoreError};
@@ -46,6 +48,63 @@ pub(crate) async fn append_turn(
         0 => Fenced::Lost,
         _ => Fenced::Done,
     })
+}
+
+/// Takes steps of calls, each of another one; returns the calls that took theirs. What another transaction holds is not
+/// waited for: whoever waits for one row while holding others may wait for ever.
+pub(crate) async fn take_steps(
+    conn: &mut Conn,
+    steps: &[CallStep],
+) -> Result<HashSet<ConversationId>, StoreError> {
+    let turn = |step: &CallStep| match &step.step {
+        Step::Answered(_) => None,
+        Step::Turn(turn) => Some(turn.clone()),
+    };
+    let at = |step: &CallStep| match &step.step {
+        Step::Answered(at) => V(*at),
+        Step::Turn(turn) => V(turn.started_at),
+    };
+    let taken = diesel::sql_query(
+        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7) \
+             AS s(id, claim_id, at, role, content, duration_ms, interrupted)), \
+         free AS MATERIALIZED (SELECT c.id FROM step JOIN conversations c ON c.id = step.id \
+             WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $8 ELSE $9 END \
+             FOR NO KEY UPDATE OF c SKIP LOCKED), \
+         call AS (UPDATE conversations c SET state = $9, \
+             answered_at = CASE WHEN step.role IS NULL THEN step.at ELSE c.answered_at END, \
+             last_seq = c.last_seq + 1, \
+             messages_count = c.messages_count + CASE WHEN step.role IN ('agent', 'user') THEN 1 ELSE 0 END \
+             FROM free JOIN step ON step.id = free.id WHERE c.id = free.id \
+             RETURNING c.id, c.last_seq) \
+         INSERT INTO conversation_moments \
+             (conversation_id, seq, at, state, role, content, duration_ms, interrupted) \
+         SELECT call.id, call.last_seq, step.at, CASE WHEN step.role IS NULL THEN $9 END, \
+             step.role, step.content, step.duration_ms, step.interrupted \
+         FROM call JOIN step ON step.id = call.id \
+         RETURNING conversation_id",
+    )
+    .bind::<Array<sql::Uuid>, _>(super::column(steps, |one| V(one.id)))
+    .bind::<Array<sql::Uuid>, _>(super::column(steps, |one| V(one.claim)))
+    .bind::<Array<sql::Instant>, _>(super::column(steps, at))
+    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| turn(one).map(|turn| turn.role)))
+    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| turn(one).map(|turn| turn.text)))
+    .bind::<Array<Nullable<Integer>>, _>(super::column(steps, |one| {
+        turn(one).map(|turn| turn.duration_ms)
+    }))
+    .bind::<Array<Nullable<Bool>>, _>(super::column(steps, |one| {
+        turn(one).map(|turn| turn.interrupted)
+    }))
+    .bind::<sql::Word, _>(V(CallState::Dialing))
+    .bind::<sql::Word, _>(V(CallState::Live))
+    .load::<Taken>(conn)
+    .await?;
+    Ok(taken.into_iter().map(|row| row.conversation_id).collect())
+}
+
+#[derive(QueryableByName)]
+struct Taken {
+    #[diesel(sql_type = sql::Uuid)]
+    conversation_id: ConversationId,
 }
 
 struct AppendTurn {

@@ -1,0 +1,150 @@
+//! What calls tell of themselves, written down together.
+//!
+//! With thousands of calls their answers and turns are most of what a process writes. One by one each would be a
+//! transaction of its own, and requests would stand behind them; so what comes within a moment of others is one
+//! statement.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use offhook_domain::{ClaimId, ConversationId, Timestamp};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Postgres, dialect, queries};
+use crate::{Fenced, NewTurn, StoreError, Verdict};
+
+/// The least time between two statements. A step that comes alone is written at once.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Steps of one statement.
+const AT_ONCE: usize = 256;
+
+/// What is said when the writer is gone, which it is with the runtime alone.
+const GONE: &str = "the writer of calls has ended";
+
+/// Writes steps down; it ends with its last clone.
+#[derive(Clone)]
+pub(crate) struct CallWriter(mpsc::UnboundedSender<Waiting>);
+
+/// A step of a call.
+#[derive(Clone)]
+pub(crate) struct CallStep {
+    pub(crate) id: ConversationId,
+    pub(crate) claim: ClaimId,
+    pub(crate) step: Step,
+}
+
+/// What a call tells.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// It was answered: `dialing` becomes `live`.
+    Answered(Timestamp),
+    /// A turn of a live call is over.
+    Turn(NewTurn),
+}
+
+/// A step, and who waits for it: a call takes one at a time, so there are never more than calls.
+struct Waiting {
+    step: CallStep,
+    done: oneshot::Sender<Result<Fenced, StoreError>>,
+}
+
+impl CallWriter {
+    /// Begins to wait for steps.
+    pub(crate) fn of(db: Postgres) -> Self {
+        let (queue, waiting) = mpsc::unbounded_channel();
+        db.runtime.clone().spawn(write(db, waiting));
+        Self(queue)
+    }
+
+    /// Takes a step of a call.
+    pub(crate) async fn take(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        step: Step,
+    ) -> Result<Fenced, StoreError> {
+        let gone = || StoreError::Unavailable(GONE.to_owned());
+        let (done, written) = oneshot::channel();
+        let step = CallStep { id, claim, step };
+        let waiting = Waiting { step, done };
+        self.0.send(waiting).map_err(|_| gone())?;
+        written.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+async fn write(db: Postgres, mut waiting: mpsc::UnboundedReceiver<Waiting>) {
+    let mut together = Vec::new();
+    while waiting.recv_many(&mut together, AT_ONCE).await > 0 {
+        let next = Instant::now() + EVERY;
+        write_together(&db, std::mem::take(&mut together)).await;
+        sleep_until(next).await;
+    }
+}
+
+async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
+    if waiting.len() == 1 {
+        return waiting.into_iter().for_each(|one| write_alone(db, one));
+    }
+    // One statement changes a row once.
+    let mut calls = HashSet::new();
+    let (together, again): (Vec<_>, Vec<_>) = waiting
+        .into_iter()
+        .partition(|one| calls.insert(one.step.id));
+    again.into_iter().for_each(|one| write_alone(db, one));
+    let steps: Vec<_> = together.iter().map(|one| one.step.clone()).collect();
+    let done = db.write_at_once(move |conn| {
+        Box::pin(async move { dialect::take_steps(conn, &steps).await })
+    });
+    match done.await {
+        Ok(done) => {
+            for one in together {
+                match done.contains(&one.step.id) {
+                    true => tell(one.done, Ok(Fenced::Done)),
+                    // It is another's, or somebody is changing the call at this moment.
+                    false => write_alone(db, one),
+                }
+            }
+        }
+        Err(error) if error.may_pass() => {
+            for one in together {
+                tell(one.done, Err(error.clone()));
+            }
+        }
+        // One of them is at fault.
+        Err(_) => together.into_iter().for_each(|one| write_alone(db, one)),
+    }
+}
+
+/// Takes one step, without keeping the others waiting.
+fn write_alone(db: &Postgres, waiting: Waiting) {
+    let db = db.clone();
+    db.runtime.clone().spawn(async move {
+        let Waiting { step, done } = waiting;
+        let CallStep { id, claim, step } = step;
+        let written = match step {
+            Step::Answered(at) => {
+                db.write(move |conn| {
+                    Box::pin(async move {
+                        let answered = queries::calls::answered(conn, id, claim, at).await?;
+                        Ok(Verdict::Commit(answered))
+                    })
+                })
+                .await
+            }
+            Step::Turn(turn) => {
+                db.write_at_once(move |conn| {
+                    Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
+                })
+                .await
+            }
+        };
+        tell(done, written);
+    });
+}
+
+/// A session that is gone needs to know nothing.
+fn tell(done: oneshot::Sender<Result<Fenced, StoreError>>, written: Result<Fenced, StoreError>) {
+    let _ = done.send(written);
+}
