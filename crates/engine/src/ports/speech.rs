@@ -9,23 +9,34 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
+use offhook_domain::FieldError;
 use tokio::sync::mpsc;
 
 use super::audio::Frame;
 
-/// Finds recognisers and voices by the names that agents give them.
+/// Finds recognisers and voices by the names that agents give them. Finding one asks no network: it is what saving and
+/// publishing an agent do, too.
 pub trait Speech: Send + Sync {
-    /// The recogniser of this provider.
+    /// The recogniser of this provider, once it has said that it can listen so.
     ///
     /// # Errors
-    /// [`SpeechError::NotConfigured`] if there is no such provider here.
-    fn recogniser(&self, provider: &str) -> Result<Arc<dyn SpeechToText>, SpeechError>;
+    /// [`SpeechError::NotConfigured`] if no such provider listens here, [`SpeechError::Unable`] with the field of the
+    /// agent's configuration that it cannot follow.
+    fn recogniser(
+        &self,
+        provider: &str,
+        settings: &RecogniserSettings,
+    ) -> Result<Arc<dyn SpeechToText>, SpeechError>;
 
-    /// The synthesiser of this provider.
+    /// The synthesiser of this provider, once it has said that it can speak so.
     ///
     /// # Errors
-    /// [`SpeechError::NotConfigured`] if there is no such provider here.
-    fn synthesiser(&self, provider: &str) -> Result<Arc<dyn TextToSpeech>, SpeechError>;
+    /// As [`Self::recogniser`].
+    fn synthesiser(
+        &self,
+        provider: &str,
+        settings: &VoiceSettings,
+    ) -> Result<Arc<dyn TextToSpeech>, SpeechError>;
 }
 
 /// A service or a program that turns speech into text.
@@ -223,9 +234,9 @@ pub enum SpeechError {
     /// No such provider here.
     #[error("the speech provider is not configured")]
     NotConfigured,
-    /// It cannot do what the agent asks of it; what it is, and the remedy.
+    /// It cannot do what the agent asks of it: the field of the agent's configuration, and the remedy.
     #[error("the speech provider cannot do this: {0}")]
-    Unable(String),
+    Unable(FieldError),
     /// No connection, or it broke.
     #[error("the speech provider could not be reached")]
     Unreachable,

@@ -59,8 +59,8 @@ fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>, SpeechError> {
     if speed != 1.0 {
         manner.insert("speed".to_owned(), json!(speed));
     }
-    let model = match settings.model.as_str() {
-        name if name == STANDARD.0 => STANDARD.1,
+    let model = match settings::spoken_by(settings)? {
+        name if name == STANDARD.0 => STANDARD.1.to_owned(),
         name => name,
     };
     let mut asked = Map::new();

@@ -119,11 +119,9 @@ fn sound() -> [(&'static str, String); 2] {
 
 /// The query of `v1/listen`.
 fn streaming(settings: &RecogniserSettings) -> Result<Query, SpeechError> {
+    let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
-        let mut query = vec![
-            ("model", settings.model.clone()),
-            ("language", settings.language.clone()),
-        ];
+        let mut query = vec![("model", model), ("language", settings.language.clone())];
         query.extend(sound());
         query.push(("channels", "1".to_owned()));
         query.push(("interim_results", "true".to_owned()));

@@ -57,9 +57,9 @@ impl Voice {
     fn read(settings: &VoiceSettings) -> Result<Self, SpeechError> {
         let voice_id = settings::voice_id(settings)?.to_owned();
         let speed = settings::speed(settings, SLOWEST, FASTEST)?;
-        let model = match settings.model.as_str() {
+        let model = match settings::spoken_by(settings)? {
             name if name == FLASH.0 => FLASH.1.to_owned(),
-            name => name.to_owned(),
+            name => name,
         };
         // Older models refuse to be told their language.
         let takes_language = model.contains("v2_5") || model.contains("v3");

@@ -62,9 +62,10 @@ impl OpenAi {
 type Wanted = Vec<(&'static str, String)>;
 
 fn wanted(settings: &RecogniserSettings) -> Result<Wanted, SpeechError> {
+    let model = settings::heard_by(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut wanted = vec![
-            ("model", settings.model.clone()),
+            ("model", model),
             ("language", settings::primary(&settings.language)),
             ("response_format", "json".to_owned()),
         ];
@@ -137,7 +138,8 @@ fn voice(settings: &VoiceSettings) -> Result<Value, SpeechError> {
         let instructions = fields.optional_string("instructions", 1..=MAX_HINT_CHARS)?;
         Ok(instructions.map(str::to_owned))
     })?;
-    let mut body = json!({"model": settings.model, "voice": voice_id, "response_format": "pcm"});
+    let model = settings::spoken_by(settings)?;
+    let mut body = json!({"model": model, "voice": voice_id, "response_format": "pcm"});
     if speed != 1.0 {
         body["speed"] = json!(speed);
     }

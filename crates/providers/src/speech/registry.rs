@@ -181,13 +181,10 @@ impl SpeechRegistry {
         self.ears.insert(name.clone(), both.clone());
         self.voices.insert(name, both);
     }
+}
 
-    /// The ear of this provider, once it has said that it can listen so: what publishing an agent asks.
-    ///
-    /// # Errors
-    /// [`SpeechError::NotConfigured`] if there is no such provider here, [`SpeechError::Unable`] with the field that it
-    /// cannot follow.
-    pub fn find_stt(
+impl Speech for SpeechRegistry {
+    fn recogniser(
         &self,
         provider: &str,
         settings: &RecogniserSettings,
@@ -198,11 +195,7 @@ impl SpeechRegistry {
         Ok(special.unwrap_or_else(|| ear.clone()))
     }
 
-    /// The voice of this provider, once it has said that it can speak so.
-    ///
-    /// # Errors
-    /// As [`Self::find_stt`].
-    pub fn find_tts(
+    fn synthesiser(
         &self,
         provider: &str,
         settings: &VoiceSettings,
@@ -211,18 +204,6 @@ impl SpeechRegistry {
         let voice = voice.ok_or(SpeechError::NotConfigured)?;
         voice.check(settings)?;
         Ok(voice.clone())
-    }
-}
-
-impl Speech for SpeechRegistry {
-    fn recogniser(&self, provider: &str) -> Result<Arc<dyn SpeechToText>, SpeechError> {
-        let ear = self.ears.get(provider).ok_or(SpeechError::NotConfigured)?;
-        Ok(ear.clone())
-    }
-
-    fn synthesiser(&self, provider: &str) -> Result<Arc<dyn TextToSpeech>, SpeechError> {
-        let voice = self.voices.get(provider);
-        Ok(voice.ok_or(SpeechError::NotConfigured)?.clone())
     }
 }
 

@@ -27,7 +27,7 @@ impl ElevenLabs {
     fn listening_url(&self, settings: &RecogniserSettings) -> Result<Url, SpeechError> {
         settings::none(&settings.settings, STT)?;
         let query = [
-            ("model_id", settings.model.clone()),
+            ("model_id", settings::heard_by(settings)?),
             ("audio_format", "ulaw_8000".to_owned()),
             ("commit_strategy", "manual".to_owned()),
             ("language_code", settings::primary(&settings.language)),

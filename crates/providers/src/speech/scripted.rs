@@ -151,6 +151,8 @@ impl Synthesiser for Hum {
 
 #[cfg(test)]
 mod tests {
+    use offhook_domain::FieldError;
+
     use super::*;
 
     fn ear(settings: &str) -> RecogniserSettings {
@@ -219,16 +221,13 @@ mod tests {
     fn a_script_is_a_list_of_texts() {
         let check = |settings| ScriptedEar.check(&ear(settings)).err();
         assert_eq!(check("{}"), None);
-        let fault = "`config.stt.settings.lines`: must hold strings of at most 2000 characters";
-        assert_eq!(
-            check(r#"{"lines":[1]}"#),
-            Some(SpeechError::Unable(fault.to_owned()))
+        let fault = FieldError::new(
+            "config.stt.settings.lines",
+            "must hold strings of at most 2000 characters",
         );
-        let fault = "`config.stt.settings.line`: unknown field";
-        assert_eq!(
-            check(r#"{"line":[]}"#),
-            Some(SpeechError::Unable(fault.to_owned()))
-        );
+        assert_eq!(check(r#"{"lines":[1]}"#), Some(SpeechError::Unable(fault)));
+        let fault = FieldError::new("config.stt.settings.line", "unknown field");
+        assert_eq!(check(r#"{"line":[]}"#), Some(SpeechError::Unable(fault)));
     }
 
     #[tokio::test]

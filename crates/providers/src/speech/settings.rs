@@ -2,7 +2,7 @@
 //! are checked by the adapter).
 
 use offhook_domain::{FieldError, Fields, Json};
-use offhook_engine::ports::speech::{SpeechError, VoiceSettings};
+use offhook_engine::ports::speech::{RecogniserSettings, SpeechError, VoiceSettings};
 
 /// Where a recogniser's settings stand in an agent's configuration.
 pub(super) const STT: &str = "config.stt.settings";
@@ -89,11 +89,35 @@ pub(super) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
         return Ok(settings.speed);
     }
     Err(unable(FieldError::new(
-        "config.audio.speed",
+        "config.conversation.audio.speed",
         format!(
             "this voice's provider speaks at {low} to {high} times its own speed: choose one of these"
         ),
     )))
+}
+
+/// The recogniser's model. A service of one's own has no model that goes without saying.
+///
+/// # Errors
+/// [`SpeechError::Unable`] if none is named.
+pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String, SpeechError> {
+    named(&settings.model, "config.stt.model")
+}
+
+/// The voice's model.
+///
+/// # Errors
+/// As [`heard_by`].
+pub(super) fn spoken_by(settings: &VoiceSettings) -> Result<String, SpeechError> {
+    named(&settings.model, "config.voice.model")
+}
+
+fn named(model: &str, field: &str) -> Result<String, SpeechError> {
+    if model.is_empty() {
+        let message = "is required with this provider: name the model that it is to use";
+        return Err(unable(FieldError::new(field, message)));
+    }
+    Ok(model.to_owned())
 }
 
 /// The language of `es`, `es-MX` or `es_MX`.
@@ -104,7 +128,7 @@ pub(super) fn primary(language: &str) -> String {
 
 /// A fault of one field, with its name.
 pub(super) fn unable(fault: FieldError) -> SpeechError {
-    SpeechError::Unable(fault.to_string())
+    SpeechError::Unable(fault)
 }
 
 #[cfg(test)]
@@ -123,7 +147,7 @@ mod tests {
 
     fn unable_of<T>(result: Result<T, SpeechError>) -> String {
         match result {
-            Err(SpeechError::Unable(text)) => text,
+            Err(SpeechError::Unable(fault)) => fault.to_string(),
             _ => panic!("it is refused"),
         }
     }
@@ -157,11 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_is_not_named_is_asked_for() {
+        let nameless = VoiceSettings {
+            model: String::new(),
+            ..voice("v", 1.0)
+        };
+        assert_eq!(spoken_by(&voice("v", 1.0)), Ok("m".to_owned()));
+        assert_eq!(
+            unable_of(spoken_by(&nameless)),
+            "`config.voice.model`: is required with this provider: name the model that it is to use"
+        );
+    }
+
+    #[test]
     fn a_speed_beyond_the_provider_is_refused() {
         assert_eq!(speed(&voice("v", 0.7), 0.7, 1.2), Ok(0.7));
         assert_eq!(
             unable_of(speed(&voice("v", 1.5), 0.7, 1.2)),
-            "`config.audio.speed`: this voice's provider speaks at 0.7 to 1.2 times its own speed: choose one of these"
+            "`config.conversation.audio.speed`: this voice's provider speaks at 0.7 to 1.2 times its own speed: choose one of these"
         );
     }
 }

@@ -18,7 +18,9 @@ use crate::server::{Act, Server};
 
 fn voice(base_url: &str, transport: SpeechTransport) -> Arc<dyn TextToSpeech> {
     let provider = SpeechProvider::Cartesia(endpoint(base_url), transport);
-    registry(provider).synthesiser("mine").unwrap()
+    registry(provider)
+        .synthesiser("mine", &sounding("standard", "{}"))
+        .unwrap()
 }
 
 async fn opened(service: &Service) -> (Box<dyn Synthesiser>, Peer) {

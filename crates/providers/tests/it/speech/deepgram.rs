@@ -12,7 +12,9 @@ use super::{KEY, endpoint, frame, give, listening, refused, registry, rest};
 
 fn ear(service: &Service) -> Arc<dyn SpeechToText> {
     let provider = SpeechProvider::Deepgram(endpoint(&service.base_url));
-    registry(provider).recogniser("mine").unwrap()
+    registry(provider)
+        .recogniser("mine", &listening("nova-3", "{}"))
+        .unwrap()
 }
 
 fn results(start: f64, words: &str, is_final: bool, from_finalize: bool) -> Value {
@@ -146,10 +148,10 @@ async fn a_service_that_finds_turns_is_asked_to() {
     let registry = registry(SpeechProvider::Deepgram(endpoint(&service.base_url)));
     let settings = r#"{"eot_threshold": 0.8, "eager_eot_threshold": 0.5, "eot_timeout_ms": 4000}"#;
     let settings = listening("flux-general-multi", settings);
-    let ear = registry.find_stt("mine", &settings).unwrap();
+    let ear = registry.recogniser("mine", &settings).unwrap();
     assert!(ear.abilities().turns);
     let other = registry
-        .find_stt("mine", &listening("nova-3", "{}"))
+        .recogniser("mine", &listening("nova-3", "{}"))
         .unwrap();
     assert!(!other.abilities().turns);
     let opening = ear.open(settings);
@@ -251,6 +253,11 @@ async fn a_setting_that_the_service_does_not_have_opens_nothing() {
     let registry = registry(provider);
     for (model, settings, fault) in [
         (
+            "",
+            "{}",
+            "`config.stt.model`: is required with this provider: name the model that it is to use",
+        ),
+        (
             "nova-3",
             r#"{"endpointing_ms": 5}"#,
             "`config.stt.settings.endpointing_ms`: must be an integer from 10 to 5000, or false",
@@ -272,17 +279,20 @@ async fn a_setting_that_the_service_does_not_have_opens_nothing() {
         ),
     ] {
         let settings = listening(model, settings);
-        let expected = SpeechError::Unable(fault.to_owned());
-        assert_eq!(refused(registry.find_stt("mine", &settings)), expected);
-        let ear = registry.recogniser("mine").unwrap();
-        assert_eq!(refused(ear.open(settings).await), expected);
+        let refusal = refused(registry.recogniser("mine", &settings));
+        let said = format!("the speech provider cannot do this: {fault}");
+        assert_eq!(refusal.to_string(), said);
+        let ear = registry
+            .recogniser("mine", &listening("nova-3", "{}"))
+            .unwrap();
+        assert_eq!(refused(ear.open(settings).await), refusal);
     }
     assert!(
         registry
-            .find_stt("mine", &listening("nova-3", "{}"))
+            .recogniser("mine", &listening("nova-3", "{}"))
             .is_ok()
     );
-    let other = registry.find_stt("yours", &listening("nova-3", "{}"));
+    let other = registry.recogniser("yours", &listening("nova-3", "{}"));
     assert_eq!(refused(other), SpeechError::NotConfigured);
     assert!(service.left_alone());
 }

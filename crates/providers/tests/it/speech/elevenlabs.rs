@@ -22,7 +22,9 @@ const SETTINGS: &str = r#"{"stability": 0.4, "use_speaker_boost": false, "seed":
 
 fn voice(base_url: &str, transport: SpeechTransport) -> Arc<dyn TextToSpeech> {
     let provider = SpeechProvider::ElevenLabs(endpoint(base_url), transport);
-    registry(provider).synthesiser("mine").unwrap()
+    registry(provider)
+        .synthesiser("mine", &sounding("flash", "{}"))
+        .unwrap()
 }
 
 async fn opened(service: &Service) -> (Box<dyn Synthesiser>, Peer) {
@@ -288,15 +290,12 @@ async fn what_the_service_cannot_do_opens_nothing() {
     let outside = sounding("flash", r#"{"stability": 2}"#);
     let unknown = sounding("flash", r#"{"apply_text_normalization": "perhaps"}"#);
     for (settings, field) in [
-        (slow, "`config.audio.speed`: "),
-        (outside, "`config.voice.settings.stability`: "),
-        (
-            unknown,
-            "`config.voice.settings.apply_text_normalization`: ",
-        ),
+        (slow, "config.conversation.audio.speed"),
+        (outside, "config.voice.settings.stability"),
+        (unknown, "config.voice.settings.apply_text_normalization"),
     ] {
         match refused(voice.open(settings).await.map(|_| ())) {
-            SpeechError::Unable(text) => assert!(text.starts_with(field), "{text}"),
+            SpeechError::Unable(fault) => assert_eq!(fault.path, field),
             other => panic!("{other}"),
         }
     }

@@ -68,7 +68,9 @@ async fn utter(recogniser: &Recogniser) {
 }
 
 async fn heard(registry: &SpeechRegistry) -> Vec<RecogniserEvent> {
-    let ear = registry.recogniser("mine").unwrap();
+    let ear = registry
+        .recogniser("mine", &listening("base.en", "{}"))
+        .unwrap();
     let mut recogniser = ear.open(listening("base.en", "{}")).await.unwrap();
     utter(&recogniser).await;
     let mut events = Vec::new();
@@ -180,7 +182,9 @@ async fn a_program_that_takes_too_long_is_killed_with_its_children() {
         limit: Duration::from_millis(300),
         ..script.program(&[])
     };
-    let ear = listens(program).recogniser("mine").unwrap();
+    let ear = listens(program)
+        .recogniser("mine", &listening("m", "{}"))
+        .unwrap();
     let mut recogniser = ear.open(listening("m", "{}")).await.unwrap();
     utter(&recogniser).await;
     let told = timeout(PATIENCE, rest(&mut recogniser)).await.unwrap();
@@ -191,7 +195,9 @@ async fn a_program_that_takes_too_long_is_killed_with_its_children() {
 #[tokio::test]
 async fn a_call_that_ends_kills_what_listens_and_what_speaks() {
     let script = Script::new("sleep 1000 &\necho $! > \"$0.child\"\nwait");
-    let ear = listens(script.program(&[])).recogniser("mine").unwrap();
+    let ear = listens(script.program(&[]))
+        .recogniser("mine", &listening("m", "{}"))
+        .unwrap();
     let recogniser = ear.open(listening("m", "{}")).await.unwrap();
     utter(&recogniser).await;
     let child = appears(&script.file("program.child")).await;
@@ -202,7 +208,9 @@ async fn a_call_that_ends_kills_what_listens_and_what_speaks() {
         "{}\nsleep 1000 &\necho $! > \"$0.child\"\nwait",
         wav_lines(8_000, 160)
     ));
-    let voice = speaks(script.program(&[])).synthesiser("mine").unwrap();
+    let voice = speaks(script.program(&[]))
+        .synthesiser("mine", &sounding("m", "{}"))
+        .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let mut spoken = mouth.speak(words("A long story."));
     assert!(matches!(
@@ -256,7 +264,7 @@ async fn a_text_goes_in_and_sound_comes_out() {
         wav_lines(16_000, 3_200)
     ));
     let voice = speaks(script.program(&arguments))
-        .synthesiser("mine")
+        .synthesiser("mine", &sounding("m", "{}"))
         .unwrap();
     let settings = VoiceSettings {
         voice_id: "es-mx+f2".to_owned(),
@@ -283,7 +291,9 @@ async fn a_program_may_read_and_write_files() {
         wav_lines(8_000, 320).replace('\n', "; ")
     ));
     let program = script.program(&["{text_file}", "{wav_file}"]);
-    let voice = speaks(program).synthesiser("mine").unwrap();
+    let voice = speaks(program)
+        .synthesiser("mine", &sounding("m", "{}"))
+        .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (samples, _, error) = gather(mouth.speak(words("Hola."))).await;
     assert_eq!((samples.len(), error), (320, None));
@@ -302,7 +312,9 @@ async fn a_voice_that_fails_or_makes_no_sound_is_told() {
         ),
     ] {
         let script = Script::new(&lines);
-        let voice = speaks(script.program(&[])).synthesiser("mine").unwrap();
+        let voice = speaks(script.program(&[]))
+            .synthesiser("mine", &sounding("m", "{}"))
+            .unwrap();
         let mouth = voice.open(sounding("m", "{}")).await.unwrap();
         let (_, _, error) = gather(mouth.speak(words("Hola."))).await;
         assert_eq!(error, Some(SpeechError::Protocol(fault)), "{lines}");
@@ -312,7 +324,9 @@ async fn a_voice_that_fails_or_makes_no_sound_is_told() {
         limit: Duration::from_millis(200),
         ..script.program(&[])
     };
-    let voice = speaks(program).synthesiser("mine").unwrap();
+    let voice = speaks(program)
+        .synthesiser("mine", &sounding("m", "{}"))
+        .unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (_, _, error) = gather(mouth.speak(words("Hola."))).await;
     assert_eq!(error, Some(SpeechError::Timeout));
@@ -323,14 +337,14 @@ async fn an_agent_chooses_words_and_never_options_or_paths() {
     let script = Script::new("");
     let ear = listens(script.program(&["-m", "{model}", "-l", "{language}"]));
     for model in ["--help", "../../etc/passwd", "a b", ""] {
-        let refused = refused(ear.find_stt("mine", &listening(model, "{}")));
+        let refused = refused(ear.recogniser("mine", &listening(model, "{}")));
         assert!(matches!(refused, SpeechError::Unable(_)), "{model}");
     }
     assert!(
-        ear.find_stt("mine", &listening("ggml-base.en", "{}"))
+        ear.recogniser("mine", &listening("ggml-base.en", "{}"))
             .is_ok()
     );
-    let unspeakable = ear.find_tts("mine", &sounding("m", "{}"));
+    let unspeakable = ear.synthesiser("mine", &sounding("m", "{}"));
     assert_eq!(refused(unspeakable), SpeechError::NotConfigured);
 
     let voice = speaks(script.program(&["-v", "{voice}"]));
@@ -340,7 +354,7 @@ async fn an_agent_chooses_words_and_never_options_or_paths() {
             speed,
             ..sounding("m", "{}")
         };
-        let refused = refused(voice.find_tts("mine", &settings));
+        let refused = refused(voice.synthesiser("mine", &settings));
         assert!(matches!(refused, SpeechError::Unable(_)), "{voice_id}");
     }
 }
@@ -406,7 +420,9 @@ async fn real(name: &str, arguments: &[&str], voice_id: &str) -> Option<f64> {
         limit: PATIENCE,
         at_once: 1,
     };
-    let voice = speaks(program).synthesiser("mine").unwrap();
+    let voice = speaks(program)
+        .synthesiser("mine", &sounding("m", "{}"))
+        .unwrap();
     let settings = VoiceSettings {
         voice_id: voice_id.to_owned(),
         ..sounding("m", "{}")

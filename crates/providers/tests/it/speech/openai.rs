@@ -1,9 +1,11 @@
 //! OpenAI's shape.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt as _;
 use offhook_engine::ports::speech::{
     Recogniser, RecogniserEvent, RecogniserInput, Speech as _, SpeechError, SpeechPiece,
-    VoiceSettings,
+    SpeechToText, TextToSpeech, VoiceSettings,
 };
 use offhook_providers::{SpeechProvider, SpeechRegistry};
 use serde_json::{Value, json};
@@ -14,6 +16,16 @@ use crate::server::{Act, Server};
 
 fn registered(base_url: &str) -> SpeechRegistry {
     registry(SpeechProvider::OpenAi(endpoint(base_url)))
+}
+
+fn ear(base_url: &str) -> Arc<dyn SpeechToText> {
+    let settings = listening("whisper-1", "{}");
+    registered(base_url).recogniser("mine", &settings).unwrap()
+}
+
+fn voice(base_url: &str) -> Arc<dyn TextToSpeech> {
+    let settings = sounding("m", "{}");
+    registered(base_url).synthesiser("mine", &settings).unwrap()
 }
 
 fn answer(status: u16, body: &str) -> Act {
@@ -31,7 +43,7 @@ async fn utter(recogniser: &Recogniser) {
 async fn an_utterance_is_sent_as_a_file_and_comes_back_as_words() {
     let service = Service::start().await;
     let settings = r#"{"prompt": "Offhook", "temperature": 0.2}"#;
-    let ear = registered(&service.base_url).recogniser("mine").unwrap();
+    let ear = ear(&service.base_url);
     let mut recogniser = ear
         .open(listening("gpt-transcribe", settings))
         .await
@@ -105,7 +117,7 @@ async fn an_utterance_that_is_not_understood_ends_the_ear() {
         ),
     ] {
         let service = Server::start(acts).await.unwrap();
-        let ear = registered(&service.base_url).recogniser("mine").unwrap();
+        let ear = ear(&service.base_url);
         let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
         utter(&recogniser).await;
         assert_eq!(
@@ -118,7 +130,7 @@ async fn an_utterance_that_is_not_understood_ends_the_ear() {
 #[tokio::test]
 async fn a_slow_answer_is_waited_for_ten_seconds_and_a_call_that_ends_waits_no_longer() {
     let service = Service::start().await;
-    let ear = registered(&service.base_url).recogniser("mine").unwrap();
+    let ear = ear(&service.base_url);
     let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
     utter(&recogniser).await;
     let connection = service.connection().await;
@@ -146,7 +158,7 @@ async fn speech_of_24_khz_becomes_8_khz() {
     let mut act = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", tone.len()).into_bytes();
     act.extend(&tone);
     let server = Server::start(vec![Act::Send(act)]).await.unwrap();
-    let voice = registered(&server.base_url).synthesiser("mine").unwrap();
+    let voice = voice(&server.base_url);
     let settings = VoiceSettings {
         speed: 1.5,
         ..sounding("gpt-speech", r#"{"instructions": "Softly."}"#)
@@ -188,7 +200,7 @@ async fn a_voice_that_is_refused_or_cut_is_told() {
         ),
     ] {
         let server = Server::start(acts).await.unwrap();
-        let voice = registered(&server.base_url).synthesiser("mine").unwrap();
+        let voice = voice(&server.base_url);
         let mouth = voice.open(sounding("m", "{}")).await.unwrap();
         let (_, _, error) = gather(mouth.speak(words("Hola."))).await;
         assert_eq!(error, Some(expected));
@@ -202,7 +214,7 @@ async fn a_text_that_is_cancelled_closes_its_connection() {
     let server = Server::start(vec![Act::Send(begun), Act::Pause])
         .await
         .unwrap();
-    let voice = registered(&server.base_url).synthesiser("mine").unwrap();
+    let voice = voice(&server.base_url);
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let mut spoken = mouth.speak(words("A long story."));
     assert!(matches!(
@@ -217,13 +229,13 @@ async fn a_text_that_is_cancelled_closes_its_connection() {
 async fn what_the_service_does_not_have_opens_nothing() {
     let registry = registered("http://127.0.0.1:1");
     for settings in [r#"{"temperature": 2}"#, r#"{"prompt": 1}"#, r#"{"x": 1}"#] {
-        let refused = refused(registry.find_stt("mine", &listening("m", settings)));
+        let refused = refused(registry.recogniser("mine", &listening("m", settings)));
         assert!(matches!(refused, SpeechError::Unable(_)), "{settings}");
     }
     let settings = sounding("m", r#"{"instructions": ""}"#);
-    let refused = refused(registry.find_tts("mine", &settings));
+    let refused = refused(registry.synthesiser("mine", &settings));
     assert!(matches!(refused, SpeechError::Unable(_)));
-    let voice = registry.synthesiser("mine").unwrap();
+    let voice = registry.synthesiser("mine", &sounding("m", "{}")).unwrap();
     let mouth = voice.open(sounding("m", "{}")).await.unwrap();
     let (_, _, error) = gather(mouth.speak(words(&"a".repeat(4_097)))).await;
     assert!(matches!(error, Some(SpeechError::Protocol(_))));

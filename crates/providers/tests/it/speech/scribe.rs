@@ -16,7 +16,9 @@ use super::{endpoint, frame, give, listening, refused, registry, rest};
 fn ear(service: &Service) -> Arc<dyn SpeechToText> {
     let endpoint = endpoint(&service.base_url);
     let provider = SpeechProvider::ElevenLabs(endpoint, SpeechTransport::WebSocket);
-    registry(provider).recogniser("mine").unwrap()
+    registry(provider)
+        .recogniser("mine", &listening("scribe_v2_realtime", "{}"))
+        .unwrap()
 }
 
 async fn opened(service: &Service) -> (Recogniser, Peer) {
