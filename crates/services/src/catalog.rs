@@ -157,6 +157,18 @@ impl Catalog {
         })
     }
 
+    /// The model that an agent uses which names none: the provider's first. Empty where the operator's own server or
+    /// program has the models, and of a provider that has none of this kind.
+    #[must_use]
+    pub fn usual(&self, kind: ModelKind, provider: &str) -> &str {
+        let mut models = self.0.iter();
+        models
+            .find(|m| m.kind == kind && m.provider == provider)
+            .map(|m| m.model.as_str())
+            .filter(|model| *model != ANY_MODEL)
+            .unwrap_or_default()
+    }
+
     /// The price of the dearest language model that may answer for an agent, fallbacks included.
     pub(crate) fn dearest(&self, plan: Plan, config: &AgentConfig) -> Price {
         let llm = &config.llm;
@@ -250,6 +262,34 @@ mod tests {
             .find(ModelKind::Llm, "scripted", "scripted")
             .unwrap();
         assert_eq!(scripted.price(Plan::Starter), Price::default());
+    }
+
+    #[test]
+    fn who_names_no_model_has_the_first_of_the_provider() {
+        let catalog = Catalog::load(&Plans::default()).unwrap();
+        for (kind, provider, model) in [
+            (ModelKind::Stt, "deepgram", "nova-3"),
+            (ModelKind::Tts, "provider_a", "flash"),
+            (ModelKind::Stt, "provider_a", ""),
+            (ModelKind::Tts, "local", ""),
+        ] {
+            assert_eq!(catalog.usual(kind, provider), model);
+        }
+    }
+
+    #[test]
+    fn ears_and_voices_have_the_names_that_agents_write() {
+        let catalog = Catalog::load(&Plans::default()).unwrap();
+        let ears = ["deepgram", "elevenlabs", "openai", "local", "scripted"];
+        assert_eq!(catalog.providers(ModelKind::Stt), ears);
+        let voices = [
+            "provider_a",
+            "provider_b",
+            "provider_c",
+            "local",
+            "scripted",
+        ];
+        assert_eq!(catalog.providers(ModelKind::Tts), voices);
     }
 
     #[test]
