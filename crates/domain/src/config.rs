@@ -1,6 +1,7 @@
 //! Agent configuration (interface "Agent config object", decision 6.2).
 
 mod language;
+mod pronunciation;
 mod read;
 mod sections;
 mod template;
@@ -23,6 +24,9 @@ pub use template::{Rendered, render};
 
 /// The provider that stands for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";
+
+/// Samples per second of a call's sound, in Hz: what a telephone carries.
+const CALL_RATE: i64 = 8_000;
 
 /// What an agent says and how it behaves: every field of the interface's table but `version`, defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,20 +124,25 @@ impl AgentConfig {
         read::config(&old.merge_patch(patch), path, &head.language)
     }
 
-    /// The first setting that differs from its default though nothing reads it yet (decision 6.2: refused at save).
+    /// The first setting that nothing follows yet (decision 6.2: refused at save): one that differs from its default
+    /// though nothing reads it, or a rate that calls do not have.
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
-        const UNREAD: [&[&str]; 9] = [
-            &["stt"],
-            &["voice", "model"],
-            &["voice", "language"],
-            &["voice", "fallback_voices"],
-            &["voice", "settings"],
-            &["voice", "sample_rate"],
+        const UNREAD: [&[&str]; 2] = [
             &["conversation", "recording"],
-            &["conversation", "audio"],
-            &["conversation", "pronunciation"],
+            &["conversation", "audio", "ambient"],
         ];
+        let rates = [
+            ("config.stt.sample_rate", self.stt.sample_rate),
+            ("config.voice.sample_rate", self.voice.sample_rate),
+        ];
+        let other = |(_, rate): &(&str, Option<i64>)| rate.is_some_and(|rate| rate != CALL_RATE);
+        if let Some((path, _)) = rates.into_iter().find(other) {
+            let message = format!(
+                "not available yet: calls carry {CALL_RATE} Hz; write {CALL_RATE} or leave it out"
+            );
+            return Some(FieldError::new(path, message));
+        }
         let (set, default) = (self.to_json(), Self::new(&self.language).to_json());
         let path = UNREAD.iter().find_map(|names| {
             let mut path = "config".to_owned();

@@ -3,6 +3,7 @@
 mod check;
 mod judge;
 mod patch;
+mod speech;
 mod versions;
 
 use std::sync::Arc;
@@ -295,12 +296,16 @@ impl Agents {
             }
             config = write.config;
         }
-        self.0.check_config(&config)?;
         if config.language != agent.language {
             language = Some(config.language.clone());
         }
         let after = config.to_stored();
-        Ok(((before.as_ref() != Some(&after)).then_some(after), language))
+        if before.as_ref() == Some(&after) {
+            // What is saved already may be what this service can follow no more: a new name is in nobody's way.
+            return Ok((None, language));
+        }
+        self.0.check_config(&config)?;
+        Ok((Some(after), language))
     }
 
     /// Makes a version serve calls: `{version?, note?}`; an older version is the rollback.
@@ -340,7 +345,7 @@ impl Agents {
                 Some(_) => Vec::new(),
             };
             // Behind all that may refuse: it can change the workspace at the provider.
-            self.ready_voice(account, &config).await?;
+            self.ready_voices(account, &config).await?;
             let publication = Publication {
                 version: wanted,
                 statuses,

@@ -27,11 +27,13 @@ mod network;
 mod numbers;
 mod page;
 mod plan_changes;
+mod price;
 mod recordings;
 mod request_logs;
 mod restored;
 mod retention;
 mod signals;
+mod speech;
 mod team;
 mod toolkits;
 mod tools;
@@ -155,7 +157,6 @@ pub(crate) struct Shared {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) network: Network,
-    #[expect(dead_code, reason = "agents cannot name ears and voices yet")]
     pub(crate) speech: Arc<dyn Speech>,
     pub(crate) legacy: Arc<dyn LegacyProvider>,
     pub(crate) legacy_price: Price,

@@ -16,6 +16,11 @@ pub enum Network {
 }
 
 impl Network {
+    /// Whether its people hear and speak, so that agents need an ear and a voice.
+    pub(crate) const fn is_spoken(&self) -> bool {
+        matches!(self, Self::Spoken(_))
+    }
+
     /// Whether the network is known to be out of reach now (decision §2, `upstream_unreachable`).
     pub(crate) fn is_down(&self) -> bool {
         match self {

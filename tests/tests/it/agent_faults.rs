@@ -115,17 +115,12 @@ both! {
         let agent = draft(&account).await;
         for (config, path) in [
             (
-                json!({"stt": {"provider": "deepgram"}}),
-                "config.stt.provider",
-            ),
-            (json!({"voice": {"language": "es"}}), "config.voice.language"),
-            (
                 json!({"conversation": {"recording": {"enabled": true}}}),
                 "config.conversation.recording.enabled",
             ),
             (
-                json!({"conversation": {"audio": {"speed": 1.5}}}),
-                "config.conversation.audio.speed",
+                json!({"conversation": {"audio": {"ambient": "office"}}}),
+                "config.conversation.audio.ambient",
             ),
         ] {
             let answer = account

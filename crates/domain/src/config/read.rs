@@ -5,16 +5,17 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
+use super::pronunciation::pronunciation;
 use super::template::is_variable_name;
 use super::{
     AgentConfig, Audio, CallingHours, ConfigWrite, Conversation, DynamicVariable, KnowledgeBase,
-    KnowledgeMode, Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice,
-    Voicemail, is_bcp47_shape,
+    KnowledgeMode, Llm, ModelRef, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
+    is_bcp47_shape,
 };
 use crate::json::{FieldError, Fields, Json, check_string, item_path, member_path};
 use crate::metadata::check_scalar;
 
-const NAME: RangeInclusive<usize> = 1..=200;
+pub(super) const NAME: RangeInclusive<usize> = 1..=200;
 const TEXT_CHARS: usize = 2_000;
 const PROMPT_CHARS: usize = 100_000;
 /// Each may put in 2000 characters, so this bounds what a prompt grows to.
@@ -23,7 +24,6 @@ const URL: RangeInclusive<usize> = 1..=2_048;
 const MAX_FALLBACKS: usize = 5;
 const MAX_FALLBACK_VOICES: usize = 10;
 const MAX_VARIABLES: usize = 100;
-const MAX_PRONUNCIATIONS: usize = 200;
 const MAX_DOCUMENTS: usize = 1_000;
 const MAX_TOOLS: usize = 64;
 /// Bytes of compact JSON of a provider's `settings`.
@@ -180,12 +180,7 @@ fn conversation(mut fields: Fields<'_>) -> Result<Conversation, FieldError> {
         recording: section(&mut fields, "recording", recording)?,
         turns: section(&mut fields, "turns", turns)?,
         audio: section(&mut fields, "audio", audio)?,
-        pronunciation: list(
-            &mut fields,
-            "pronunciation",
-            MAX_PRONUNCIATIONS,
-            pronunciation,
-        )?,
+        pronunciation: pronunciation(&mut fields)?,
         calling_hours: fields
             .optional_object("calling_hours")?
             .map(calling_hours)
@@ -234,16 +229,6 @@ fn audio(mut fields: Fields<'_>) -> Result<Audio, FieldError> {
     };
     fields.finish()?;
     Ok(audio)
-}
-
-fn pronunciation(mut fields: Fields<'_>) -> Result<Pronunciation, FieldError> {
-    let pronunciation = Pronunciation {
-        term: fields.required_string("term", NAME)?.to_owned(),
-        say: fields.required_string("say", NAME)?.to_owned(),
-        match_case: fields.optional_bool("match_case")?.unwrap_or_default(),
-    };
-    fields.finish()?;
-    Ok(pronunciation)
 }
 
 fn calling_hours(mut fields: Fields<'_>) -> Result<CallingHours, FieldError> {
@@ -337,7 +322,7 @@ fn settings(fields: &mut Fields<'_>) -> Result<Json, FieldError> {
 }
 
 /// An array of objects; empty by default.
-fn list<T>(
+pub(super) fn list<T>(
     fields: &mut Fields<'_>,
     name: &str,
     most: usize,

@@ -38,24 +38,24 @@ pub struct ModelRef {
 /// `stt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stt {
-    /// A provider of the models catalog.
+    /// A provider of the models catalog; null: the only one of the deployment.
     pub provider: Option<String>,
-    /// The provider's model.
+    /// The provider's model; null: its first in the catalog.
     pub model: Option<String>,
     /// The language heard; null: the agent's.
     pub language: Option<String>,
     /// An object that the provider's adapter checks.
     pub settings: Json,
-    /// 8000, 16000 or 24000 Hz; null: the provider's choice.
+    /// The rate of the call's sound: 8000, 16000 or 24000 Hz; null: whatever the call has.
     pub sample_rate: Option<i64>,
 }
 
 /// `voice`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voice {
-    /// The voice's provider.
+    /// The voice's provider; null: the deployment's own, if it has no other.
     pub provider: Option<String>,
-    /// The provider's model.
+    /// The provider's model; null: its first in the catalog.
     pub model: Option<String>,
     /// The provider's id of the voice.
     pub voice_id: Option<String>,
@@ -65,7 +65,7 @@ pub struct Voice {
     pub fallback_voices: Vec<(String, String)>,
     /// An object that the provider's adapter checks.
     pub settings: Json,
-    /// 8000, 16000 or 24000 Hz; null: the provider's choice.
+    /// The rate of the call's sound: 8000, 16000 or 24000 Hz; null: whatever the call has.
     pub sample_rate: Option<i64>,
 }
 

@@ -174,30 +174,36 @@ fn a_patch_with_a_fault_is_refused() {
 #[test]
 fn what_nothing_reads_yet_is_not_available() {
     let cases = [
-        (r#"{"stt":{"provider":"p"}}"#, "config.stt.provider"),
-        (r#"{"stt":{"settings":{"a":1}}}"#, "config.stt.settings.a"),
-        (r#"{"voice":{"model":"v"}}"#, "config.voice.model"),
         (
             r#"{"conversation":{"recording":{"enabled":true}}}"#,
             "config.conversation.recording.enabled",
         ),
         (
-            r#"{"conversation":{"audio":{"speed":1.5}}}"#,
-            "config.conversation.audio.speed",
-        ),
-        (
-            r#"{"conversation":{"pronunciation":[{"term":"a","say":"b"}]}}"#,
-            "config.conversation.pronunciation",
+            r#"{"conversation":{"audio":{"ambient":"office"}}}"#,
+            "config.conversation.audio.ambient",
         ),
     ];
     for (text, path) in cases {
         let error = config(text).first_unavailable().unwrap();
         assert_eq!(error.to_string(), format!("`{path}`: not available yet"));
     }
+    for name in ["stt", "voice"] {
+        let text = format!(r#"{{"{name}":{{"sample_rate":16000}}}}"#);
+        let error = config(&text).first_unavailable().unwrap();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "`config.{name}.sample_rate`: not available yet: calls carry 8000 Hz; write 8000 or leave it out"
+            )
+        );
+    }
     let read_by_the_dialogue = r#"{"system_prompt":"p","first_message":"f","language":"en",
         "llm":{"provider":"custom","model":"m","temperature":0,"routing":"fastest","endpoint":"https://example.com"},
-        "dynamic_variables":{"a":{"default":"x"}},"stt":{"settings":{}},"voice":{"provider":"provider_a","voice_id":"v"},
-        "conversation":{"max_duration_s":60,"turns":{"interruptions":false},"audio":{"speed":1.0},
+        "dynamic_variables":{"a":{"default":"x"}},"stt":{"provider":"p","model":"m","language":"en","settings":{"a":1},"sample_rate":8000},
+        "voice":{"provider":"provider_a","voice_id":"v","model":"m","language":"en","fallback_voices":{"p":"w"},
+        "settings":{"a":1},"sample_rate":8000},
+        "conversation":{"max_duration_s":60,"turns":{"interruptions":false},"audio":{"speed":1.5},
+        "pronunciation":[{"term":"a","say":"b"}],
         "calling_hours":{"timezone":"UTC","days":[1],"start":"09:00","end":"18:00"}}}"#;
     assert_eq!(config(read_by_the_dialogue).first_unavailable(), None);
 }
@@ -358,8 +364,10 @@ fn conversations() -> impl Strategy<Value = Conversation> {
                 },
                 pronunciation: words
                     .into_iter()
-                    .map(|(term, say, match_case)| Pronunciation {
-                        term,
+                    .enumerate()
+                    // No term is another's.
+                    .map(|(at, (term, say, match_case))| Pronunciation {
+                        term: format!("{at}{term}"),
                         say,
                         match_case,
                     })

@@ -6,12 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use async_trait::async_trait;
 use offhook_carriers::Simulator;
-use offhook_domain::{AccountId, Clock, Plan, Plans, Scopes, Timestamp};
+use offhook_domain::{AccountId, CallHandle, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::VoiceLibrary;
+use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
+use offhook_engine::ports::{DialError, DialRequest};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
-use offhook_providers::{ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechRegistry};
+use offhook_providers::{
+    ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechProvider, SpeechRegistry,
+};
 use offhook_ratelimit::RedisStore;
 use offhook_services::documents::InProcess;
 use offhook_services::objects::Objects;
@@ -62,6 +67,10 @@ pub(crate) struct Setup {
     pub(crate) files: Option<Objects>,
     /// The models' providers, besides `scripted`.
     pub(crate) models: Vec<(String, ProviderSettings)>,
+    /// The providers of ears and voices, besides `scripted`.
+    pub(crate) speech: Vec<(String, SpeechProvider)>,
+    /// Whether calls are spoken: over a trunk that is out of order.
+    pub(crate) spoken: bool,
     /// The voices' providers.
     pub(crate) voice_libraries: Vec<Arc<dyn VoiceLibrary>>,
     /// A database of the test's own; without one, a new SQLite file.
@@ -89,6 +98,8 @@ impl Default for Setup {
             speed: SPEED,
             files: None,
             models: Vec::new(),
+            speech: Vec::new(),
+            spoken: false,
             voice_libraries: Vec::new(),
             database: None,
             calls: CallSettings::default(),
@@ -124,8 +135,8 @@ impl TestApp {
             clock: Arc::new(clock.clone()),
             plans: plans(),
             models: Arc::new(models),
-            network: Network::Text(carrier.clone()),
-            speech: Arc::new(must(SpeechRegistry::new([]))),
+            network: network(&carrier, setup.spoken),
+            speech: Arc::new(must(SpeechRegistry::new(setup.speech))),
             legacy: legacy.clone(),
             objects: files.clone(),
             node,
@@ -250,13 +261,20 @@ impl TestApp {
     /// Begins to dial what is queued, as another process on the same database that has just started: it takes over what
     /// this one has claimed. The phone network and the legacy provider are the same.
     pub(crate) fn dial_elsewhere(&self) {
-        let another = must(Services::new(ServicesConfig {
+        let another = self.beside(Vec::new(), false);
+        let dialer = another.dialer();
+        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Another process on the same database, with these providers of ears and voices.
+    pub(crate) fn beside(&self, speech: Vec<(String, SpeechProvider)>, spoken: bool) -> Services {
+        must(Services::new(ServicesConfig {
             store: self.services.store().clone(),
             clock: Arc::new(self.clock.clone()),
             plans: plans(),
             models: Arc::new(must(ModelRegistry::new([]))),
-            network: Network::Text(self.carrier.clone()),
-            speech: Arc::new(must(SpeechRegistry::new([]))),
+            network: network(&self.carrier, spoken),
+            speech: Arc::new(must(SpeechRegistry::new(speech))),
             legacy: self.legacy.clone(),
             objects: self.files.clone(),
             node: mint(self.clock.now()),
@@ -264,9 +282,7 @@ impl TestApp {
             webhook_policy: Policy::default(),
             tool_client: must(GuardedClient::new(Policy::default())),
             calls: CallSettings::default(),
-        }));
-        let dialer = another.dialer();
-        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+        }))
     }
 
     /// Where recordings are kept.
@@ -315,6 +331,27 @@ impl TestApp {
         self.stop.cancel();
         self.state.end_streams();
         self.server.stop(false).await;
+    }
+}
+
+fn network(simulator: &Arc<Simulator>, spoken: bool) -> Network {
+    if spoken {
+        return Network::Spoken(Arc::new(OutOfOrder));
+    }
+    Network::Text(simulator.clone())
+}
+
+/// A trunk that takes no call.
+struct OutOfOrder;
+
+#[async_trait]
+impl AudioCarrier for OutOfOrder {
+    async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
+        Err(DialError::NotConnected)
+    }
+
+    async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
+        Ok(())
     }
 }
 

@@ -237,25 +237,12 @@ fn cases(names: &Names) -> Vec<(&'static str, Value, &'static str, Effect)> {
 
 /// A field that nothing reads yet, and something to set it to.
 fn unread() -> Vec<(&'static str, Value)> {
-    let speech =
-        json!({"provider": "deepgram", "model": "m", "language": "es", "sample_rate": 8000});
-    let word = json!([{"term": "SQL", "say": "sequel"}]);
     vec![
-        ("stt.provider", speech["provider"].clone()),
-        ("stt.model", speech["model"].clone()),
-        ("stt.language", speech["language"].clone()),
-        ("stt.settings", json!({"punctuate": true})),
-        ("stt.sample_rate", speech["sample_rate"].clone()),
-        ("voice.model", speech["model"].clone()),
-        ("voice.language", speech["language"].clone()),
-        ("voice.fallback_voices", json!({"provider_b": "v2"})),
-        ("voice.settings", json!({"stability": 0.5})),
-        ("voice.sample_rate", speech["sample_rate"].clone()),
+        ("stt.sample_rate", json!(16_000)),
+        ("voice.sample_rate", json!(24_000)),
         ("conversation.recording.enabled", json!(true)),
         ("conversation.recording.consent_text", json!("We record.")),
         ("conversation.audio.ambient", json!("office")),
-        ("conversation.audio.speed", json!(1.5)),
-        ("conversation.pronunciation", word),
     ]
 }
 
@@ -469,7 +456,8 @@ async fn what_nothing_reads_yet_is_refused_by_its_name() {
         for answer in [changed, new] {
             let message = answer.assert_error(400, "invalid_body");
             let named = message.starts_with(&format!("`config.{field}"));
-            assert!(named && message.ends_with("not available yet"), "{message}");
+            let refused = message.contains("`: not available yet");
+            assert!(named && refused, "{message}");
         }
     }
     assert_eq!(app.get(&target).send().await.assert(200), made);
@@ -498,11 +486,22 @@ async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
     let hours = closing.into_iter();
     let hours = hours.map(|(field, _)| format!("conversation.calling_hours.{field}"));
     // The agents' own tests show that a stale `version` is refused, and that a voice is looked up when it is published;
-    // a call's longest time has a test above.
+    // a call's longest time has a test above. What ears and voices are given is the services' own test, and what becomes
+    // of it is asked of real calls: the people of this network do not hear.
     let others = [
         "version",
+        "stt.provider",
+        "stt.model",
+        "stt.language",
+        "stt.settings",
         "voice.provider",
+        "voice.model",
         "voice.voice_id",
+        "voice.language",
+        "voice.fallback_voices",
+        "voice.settings",
+        "conversation.audio.speed",
+        "conversation.pronunciation",
         "conversation.max_duration_s",
     ];
     let others = others.map(str::to_owned);

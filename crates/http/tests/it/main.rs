@@ -37,6 +37,7 @@ mod raw;
 mod retention;
 mod shared_voices;
 mod signals;
+mod speech;
 mod statements;
 mod stream;
 mod team;

@@ -1,42 +1,46 @@
 //! What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
 
 use offhook_domain::config::CUSTOM_PROVIDER;
-use offhook_domain::json::FieldError;
-use offhook_domain::{AccountId, AgentConfig, VoiceProvider};
+use offhook_domain::json::{FieldError, member_path};
+use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
 
+use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{AgentError, Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
+use crate::speech::lists_voices;
 use crate::voices::UnreadyVoice;
 
 impl Agents {
-    /// Makes sure that the agent can speak with the voice that is chosen, if there is one.
-    pub(super) async fn ready_voice(
+    /// Makes sure that the agent can speak with the voice that is chosen, if there is one, and with those that step in.
+    pub(super) async fn ready_voices(
         &self,
         account: AccountId,
         config: &AgentConfig,
     ) -> Result<(), AgentError> {
         let voice = &config.voice;
-        let fault = match (&voice.provider, &voice.voice_id) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => FieldError::new(
-                "config.voice.voice_id",
-                "is required beside `provider`; GET /v1/voices lists them",
-            ),
-            (None, Some(_)) => {
-                FieldError::new("config.voice.provider", "is required beside `voice_id`")
+        let chosen = voice.provider.as_deref().zip(voice.voice_id.as_deref());
+        let chosen = chosen.map(|(provider, id)| (VOICE_ID.to_owned(), provider, id));
+        let others = voice.fallback_voices.iter().map(|(provider, id)| {
+            let path = member_path(FALLBACK_VOICES, provider);
+            (path, provider.as_str(), id.as_str())
+        });
+        for (path, provider, id) in chosen.into_iter().chain(others) {
+            // Nobody lists the voices of a program or a server of one's own.
+            if !lists_voices(provider) {
+                continue;
             }
-            (Some(provider), Some(id)) => match self.1.make_ready(account, provider, id).await {
-                Ok(()) => return Ok(()),
+            match self.1.make_ready(account, provider, id).await {
+                Ok(()) => {}
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {
                     return Err(AgentError::VoiceProvider(error.to_string()));
                 }
-                Err(unready) => FieldError::new("config.voice.voice_id", unready.to_string()),
-            },
-        };
-        Err(refused(fault))
+                Err(unready) => return Err(refused(FieldError::new(path, unready.to_string()))),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -60,20 +64,13 @@ impl Shared {
             TargetUrl::parse(endpoint, Policy::default())
                 .map_err(|error| FieldError::new("config.llm.endpoint", error.to_string()))?;
         }
+        self.check_speech(config)?;
         if let Some(hours) = &config.conversation.calling_hours
             && jiff::tz::TimeZone::get(&hours.timezone).is_err()
         {
             return Err(FieldError::new(
                 "config.conversation.calling_hours.timezone",
                 "must be an IANA time zone, such as America/Mexico_City",
-            ));
-        }
-        if let Some(provider) = &config.voice.provider
-            && provider.parse::<VoiceProvider>().is_err()
-        {
-            return Err(FieldError::new(
-                "config.voice.provider",
-                "must be one of `provider_a`, `provider_b` or `provider_c`",
             ));
         }
         config.first_unavailable().map_or(Ok(()), Err)
@@ -116,6 +113,6 @@ impl Shared {
                 format!("`{provider}` is not set up on this service (models.{provider}.base_url)"),
             )));
         }
-        Ok(())
+        self.check_speech_publishable(config).map_err(refused)
     }
 }

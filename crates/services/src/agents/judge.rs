@@ -73,12 +73,12 @@ impl Agents {
 }
 
 impl Shared {
-    /// Whether one of the version's models can be asked.
+    /// Whether one of the version's models can be asked and, where calls are spoken, one of its ears and of its voices.
     fn can_hold_a_call(&self, agent: &ServingAgent) -> bool {
         let Ok(config) = AgentConfig::from_stored(&agent.config) else {
             return false;
         };
-        if config.publishable().is_err() {
+        if config.publishable().is_err() || !self.can_be_spoken_with(&config) {
             return false;
         }
         let llm = &config.llm;

@@ -307,9 +307,9 @@ impl Calls {
     }
 
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
-    /// fixed now, before anybody knows which model will answer: it is that of the dearest that may.
+    /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
     fn price(&self, caller: &Caller, config: &AgentConfig) -> (Price, Credits) {
-        let price = self.0.catalog.dearest(caller.account.plan, config);
+        let price = self.0.price_of_a_minute(caller.account.plan, config);
         let seconds = config
             .conversation
             .max_duration_s

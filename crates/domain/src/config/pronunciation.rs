@@ -1,0 +1,83 @@
+//! Reading `conversation.pronunciation`: each term is one that a text may hold, and none is in the shadow of another.
+
+use super::Pronunciation;
+use super::read::{NAME, list};
+use crate::json::{FieldError, Fields, item_path, member_path};
+
+const MOST: usize = 200;
+
+pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation>, FieldError> {
+    let name = "pronunciation";
+    let rules = list(fields, name, MOST, rule)?;
+    for (at, rule) in rules.iter().enumerate() {
+        let path = member_path(&item_path(&fields.path_of(name), at), "term");
+        if rule.term.trim().is_empty() {
+            return Err(FieldError::new(path, "must not be blank"));
+        }
+        if rules[..at].iter().any(|earlier| shadows(earlier, rule)) {
+            let message = "appears more than once: the first one would always count";
+            return Err(FieldError::new(path, message));
+        }
+    }
+    Ok(rules)
+}
+
+fn rule(mut fields: Fields<'_>) -> Result<Pronunciation, FieldError> {
+    let rule = Pronunciation {
+        term: fields.required_string("term", NAME)?.to_owned(),
+        say: fields.required_string("say", NAME)?.to_owned(),
+        match_case: fields.optional_bool("match_case")?.unwrap_or_default(),
+    };
+    fields.finish()?;
+    Ok(rule)
+}
+
+/// Whether wherever `later` would apply, `earlier` has.
+fn shadows(earlier: &Pronunciation, later: &Pronunciation) -> bool {
+    let (first, second) = (earlier.term.trim(), later.term.trim());
+    if earlier.match_case {
+        return later.match_case && first == second;
+    }
+    first.to_lowercase() == second.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Json;
+
+    fn read(text: &str) -> Result<usize, String> {
+        let json = Json::parse(text.as_bytes()).unwrap();
+        let mut fields = Fields::of(&json, "c").unwrap();
+        let rules = pronunciation(&mut fields);
+        rules
+            .map(|rules| rules.len())
+            .map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn a_term_that_no_text_holds_or_that_has_been_is_refused() {
+        let blank = r#"{"pronunciation":[{"term":" ","say":"x"}]}"#;
+        let refused = "`c.pronunciation[0].term`: must not be blank";
+        assert_eq!(read(blank), Err(refused.to_owned()));
+        let again =
+            "`c.pronunciation[1].term`: appears more than once: the first one would always count";
+        for (first, second) in [
+            (r#""SQL""#, r#""sql ""#),
+            (r#""SQL""#, r#""SQL","match_case":true"#),
+            (r#""SQL","match_case":true"#, r#""SQL","match_case":true"#),
+        ] {
+            let text = format!(
+                r#"{{"pronunciation":[{{"say":"a","term":{first}}},{{"say":"b","term":{second}}}]}}"#
+            );
+            assert_eq!(read(&text), Err(again.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_term_may_be_said_otherwise_in_capitals() {
+        let text = r#"{"pronunciation":[{"term":"US","say":"the States","match_case":true},{"term":"us","say":"uss"}]}"#;
+        assert_eq!(read(text), Ok(2));
+        assert_eq!(read("{}"), Ok(0));
+    }
+}

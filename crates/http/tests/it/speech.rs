@@ -1,0 +1,361 @@
+//! What an agent's configuration says of its ear and its voices: what is saved, and what is published (decision 6.2).
+
+use std::time::Duration;
+
+use offhook_domain::NumberProvider;
+use offhook_domain::json::Json;
+use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::client::Answer;
+
+/// A voice of the shipped list.
+const LISTED: &str = "f4d6bb07-f876-4464-ba70-cd48d8701890";
+
+/// Providers by the names that agents write, none of which is ever asked for a sound here.
+fn speech(names: &[&str]) -> Vec<(String, SpeechProvider)> {
+    let endpoint = || SpeechEndpoint {
+        base_url: "http://127.0.0.1:1".to_owned(),
+        api_key: Some("key".to_owned()),
+    };
+    let program = |arguments: &[&str]| {
+        let mut command = vec!["/bin/false".to_owned()];
+        command.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        Some(SpeechProgram {
+            command,
+            sample_rate: 16_000,
+            limit: Duration::from_secs(1),
+            at_once: 1,
+        })
+    };
+    let of = |name: &&str| {
+        let provider = match *name {
+            "provider_a" | "elevenlabs" => {
+                SpeechProvider::ElevenLabs(endpoint(), SpeechTransport::WebSocket)
+            }
+            "provider_b" => SpeechProvider::Cartesia(endpoint(), SpeechTransport::WebSocket),
+            "openai" => SpeechProvider::OpenAi(endpoint()),
+            "local" => SpeechProvider::Exec {
+                listen: program(&[]),
+                speak: program(&[]),
+            },
+            // Whoever else is named speaks and listens as Deepgram does.
+            _ => SpeechProvider::Deepgram(endpoint()),
+        };
+        ((*name).to_owned(), provider)
+    };
+    names.iter().map(of).collect()
+}
+
+async fn start(spoken: bool, names: &[&str]) -> TestApp {
+    TestApp::with(Setup {
+        spoken,
+        speech: speech(names),
+        ..Setup::default()
+    })
+    .await
+}
+
+/// Drafts an agent with the usual configuration and this besides.
+async fn save(app: &TestApp, change: &Value) -> Answer {
+    let mut config = json!({
+        "system_prompt": "You are brief.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+    });
+    for (name, value) in change.as_object().into_iter().flatten() {
+        config[name] = value.clone();
+    }
+    let body = json!({"name": "Eva", "language": "es-MX", "config": config});
+    app.post("/v1/agents", body).send().await
+}
+
+/// Drafts and publishes one; returns its address and the answer.
+async fn publish(app: &TestApp, change: &Value) -> (String, Answer) {
+    let saved = save(app, change).await.assert(201);
+    let target = format!("/v1/agents/{}", text(&saved["id"]));
+    let answer = app.post(&format!("{target}/publish"), "{}").send().await;
+    (target, answer)
+}
+
+async fn refused(app: &TestApp, change: &Value) -> String {
+    let (target, answer) = publish(app, change).await;
+    let message = answer.assert_error(409, "conflict");
+    let shown = app.get(&target).send().await.assert(200);
+    assert_eq!(shown["status"], "draft", "{message}");
+    message
+}
+
+fn voice(provider: &str, voice_id: &str) -> Value {
+    json!({"provider": provider, "voice_id": voice_id})
+}
+
+/// The same with one more member.
+fn with(mut object: Value, name: &str, value: Value) -> Value {
+    object[name] = value;
+    object
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
+    let app = start(false, &["deepgram", "provider_a", "provider_b", "local"]).await;
+    let b = || voice("provider_b", LISTED);
+    for (change, message) in [
+        (
+            json!({"stt": {"provider": "provider_a"}}),
+            "`config.stt.provider`: must be one of `deepgram`, `elevenlabs`, `openai`, `local`, `scripted`",
+        ),
+        (
+            json!({"stt": {"provider": "deepgram", "model": "ada"}}),
+            "`config.stt.model`: `deepgram` has no such model; GET /v1/models?kind=stt lists them",
+        ),
+        (
+            json!({"stt": {"provider": "deepgram", "settings": {"tempo": 1}}}),
+            "`config.stt.settings.tempo`: unknown field",
+        ),
+        (
+            json!({"stt": {"provider": "local", "settings": {"x": 1}}}),
+            "`config.stt.settings.x`: unknown field",
+        ),
+        (
+            json!({"voice": {"provider": "deepgram"}}),
+            "`config.voice.provider`: must be one of `provider_a`, `provider_b`, `provider_c`, `local`, `scripted`",
+        ),
+        (
+            json!({"voice": with(b(), "model", json!("flash"))}),
+            "`config.voice.model`: `provider_b` has no such model; GET /v1/models?kind=tts lists them",
+        ),
+        (
+            json!({"voice": with(b(), "settings", json!({"volume": 9}))}),
+            "`config.voice.settings.volume`: must be a number from 0.5 to 2",
+        ),
+        (
+            json!({"voice": b(), "conversation": {"audio": {"speed": 2}}}),
+            "`config.conversation.audio.speed`: this voice's provider speaks at 0.6 to 1.5 times its own speed: choose \
+             one of these",
+        ),
+        (
+            json!({"voice": with(b(), "fallback_voices", json!({"openai": "alloy"}))}),
+            "`config.voice.fallback_voices.openai`: must be one of `provider_a`, `provider_b`, `provider_c`, `local`, \
+             `scripted`",
+        ),
+        (
+            json!({"voice": with(b(), "fallback_voices", json!({"provider_a": "a/b"}))}),
+            "`config.voice.fallback_voices.provider_a`: must be a voice id of letters, digits, `-`, `_`, `.` and `+`; \
+             GET /v1/voices lists them",
+        ),
+        (
+            json!({
+                "voice": with(b(), "fallback_voices", json!({"provider_a": "x"})),
+                "conversation": {"audio": {"speed": 1.4}},
+            }),
+            "`config.voice.fallback_voices.provider_a`: cannot follow `config.conversation.audio.speed`: this voice's \
+             provider speaks at 0.7 to 1.2 times its own speed: choose one of these",
+        ),
+        (
+            json!({"conversation": {"pronunciation": [{"term": " ", "say": "x"}]}}),
+            "`config.conversation.pronunciation[0].term`: must not be blank",
+        ),
+    ] {
+        let saved = save(&app, &change).await;
+        assert_eq!(saved.assert_error(400, "invalid_body"), message, "{change}");
+    }
+    // Half of a pair, what nobody here can judge, and what fits.
+    for change in [
+        json!({"voice": {"provider": "provider_b", "settings": {"volume": 2}}}),
+        json!({"stt": {"provider": "openai", "settings": {"tempo": 1}}}),
+        json!({"voice": with(voice("provider_c", "x"), "settings", json!({"tempo": 1}))}),
+        json!({"stt": {"provider": "local", "model": "any"}, "voice": with(b(), "model", json!("standard"))}),
+    ] {
+        save(&app, &change).await.assert(201);
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_is_in_the_way_of_no_other_change() {
+    let app = start(false, &["deepgram"]).await;
+    let change = json!({"stt": {"provider": "openai", "settings": {"tempo": 1}}});
+    let saved = save(&app, &change).await.assert(201);
+    let target = format!("/v1/agents/{}", text(&saved["id"]));
+    // The same service, once it has that provider, which cannot follow.
+    let other = app.beside(speech(&["openai"]), false);
+    let renamed = json!({"name": "Ana"}).to_string();
+    let renamed = Json::parse(renamed.as_bytes()).unwrap_or_else(|_| panic!());
+    let id = text(&saved["id"]).parse().unwrap_or_else(|_| panic!());
+    let changed = other.agents().update(app.account, id, &renamed).await;
+    assert_eq!(changed.unwrap_or_else(|e| panic!("{e}")).agent.name, "Ana");
+    // With another ear the settings of the one before stay, unless they go too.
+    let patch = |stt: Value| {
+        let patch = app.request("PATCH", &target);
+        patch.json(json!({"config": {"stt": stt}})).send()
+    };
+    let message = patch(json!({"provider": "deepgram"})).await;
+    assert_eq!(
+        message.assert_error(400, "invalid_body"),
+        "`config.stt.settings.tempo`: unknown field"
+    );
+    let changed = patch(json!({"provider": "deepgram", "settings": null})).await;
+    assert_eq!(changed.assert(200)["config"]["stt"]["settings"], json!({}));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_calls_are_simulated_ear_and_voice_wait() {
+    let app = start(false, &["deepgram", "provider_a", "local"]).await;
+    let b = || voice("provider_b", LISTED);
+    for (change, message) in [
+        (
+            json!({"stt": {"provider": "openai"}}),
+            "`config.stt.provider`: `openai` is not set up on this service to listen (section `speech.openai`)",
+        ),
+        (
+            json!({"stt": {"language": "en"}}),
+            "`config.stt.provider`: is required where there are several: `deepgram`, `local`; GET \
+             /v1/models?kind=stt lists the providers",
+        ),
+        (
+            json!({"voice": with(b(), "language", json!("en"))}),
+            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
+             `speech.provider_b`)",
+        ),
+        (
+            json!({"voice": b(), "conversation": {"audio": {"speed": 1.1}}}),
+            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
+             `speech.provider_b`)",
+        ),
+        (
+            json!({"conversation": {"audio": {"speed": 1.1}}}),
+            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
+        ),
+        (
+            json!({"conversation": {"pronunciation": [{"term": "a", "say": "b"}]}}),
+            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
+        ),
+        (
+            json!({"voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_c": "x"}))}),
+            "`config.voice.fallback_voices.provider_c`: `provider_c` is not set up on this service to speak (section \
+             `speech.provider_c`)",
+        ),
+        (
+            json!({"voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_a": "gone"}))}),
+            "`config.voice.fallback_voices.provider_a`: `provider_a` has no such voice; GET /v1/voices lists them",
+        ),
+    ] {
+        assert_eq!(refused(&app, &change).await, message, "{change}");
+    }
+    for change in [
+        json!({}),
+        json!({"voice": b()}),
+        json!({"stt": {"provider": "deepgram", "sample_rate": 8000, "settings": {"keyterms": ["Offhook"]}}}),
+        json!({"stt": {"provider": "scripted", "settings": {"lines": ["Hi."]}}}),
+        json!({
+            "voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_a": "21m00Tcm4TlvDq8ikWAM"})),
+            "conversation": {"pronunciation": [{"term": "a", "say": "b"}]},
+        }),
+        json!({"voice": {"provider": "scripted"}, "conversation": {"audio": {"speed": 2}}}),
+    ] {
+        publish(&app, &change).await.1.assert(200);
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
+    let nobody = start(true, &[]).await;
+    assert_eq!(
+        refused(&nobody, &json!({})).await,
+        "`config.stt.provider`: is required, and no provider that listens is set up on this service (section \
+         `speech.<name>`)"
+    );
+    let scripted = json!({"provider": "scripted"});
+    assert_eq!(
+        refused(&nobody, &json!({"stt": scripted})).await,
+        "`config.voice.provider`: is required, and no provider that speaks is set up on this service (section \
+         `speech.<name>`)"
+    );
+    let both = json!({"stt": scripted, "voice": scripted});
+    publish(&nobody, &both).await.1.assert(200);
+    nobody.close().await;
+
+    let app = start(true, &["deepgram", "provider_a"]).await;
+    let rachel = voice("provider_a", "21m00Tcm4TlvDq8ikWAM");
+    for (change, message) in [
+        (
+            json!({}),
+            "`config.voice.provider`: is required beside `voice_id`; GET /v1/voices lists voices",
+        ),
+        (
+            json!({"voice": voice("provider_b", LISTED)}),
+            "`config.voice.provider`: `provider_b` is not set up on this service to speak (section \
+             `speech.provider_b`)",
+        ),
+        (
+            json!({"voice": rachel, "stt": {"model": "whisper-1"}}),
+            "`config.stt.model`: `deepgram` has no such model; GET /v1/models?kind=stt lists them",
+        ),
+        (
+            json!({"voice": rachel, "stt": {"settings": {"tempo": 1}}}),
+            "`config.stt.settings.tempo`: unknown field",
+        ),
+    ] {
+        assert_eq!(refused(&app, &change).await, message, "{change}");
+    }
+    // The only ear is everybody's.
+    publish(&app, &json!({"voice": rachel})).await.1.assert(200);
+    app.close().await;
+
+    let own = start(true, &["local"]).await;
+    publish(&own, &json!({})).await.1.assert(200);
+    own.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_can_hear_or_speak_no_more_is_in_error_until_it_can() {
+    let app = start(true, &["deepgram", "provider_a", "provider_b"]).await;
+    let change = json!({
+        "stt": {"provider": "deepgram"},
+        "voice": with(voice("provider_b", LISTED), "fallback_voices", json!({"provider_a": "21m00Tcm4TlvDq8ikWAM"})),
+    });
+    let (target, published) = publish(&app, &change).await;
+    assert_eq!(published.assert(200)["status"], "active");
+    let judged_by = async |names: &[&str], spoken: bool| {
+        let service = app.beside(speech(names), spoken);
+        let turned = service.agents().judge().await;
+        turned.unwrap_or_else(|error| panic!("{error}"));
+        text(&app.get(&target).send().await.assert(200)["status"])
+    };
+    // One voice of the two is enough.
+    assert_eq!(judged_by(&["deepgram", "provider_a"], true).await, "active");
+    assert_eq!(judged_by(&["deepgram"], true).await, "error");
+    assert_eq!(judged_by(&["deepgram", "provider_b"], true).await, "active");
+    assert_eq!(judged_by(&["openai", "provider_a"], true).await, "error");
+    // Where nobody hears, nothing is missing.
+    assert_eq!(judged_by(&[], false).await, "active");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spoken_minute_costs_its_ear_and_its_dearest_voice_besides() {
+    let change = json!({
+        "stt": {"provider": "deepgram"},
+        "voice": with(voice("provider_b", LISTED), "fallback_voices", json!({"provider_a": "21m00Tcm4TlvDq8ikWAM"})),
+    });
+    for (spoken, held) in [(false, 0), (true, 6)] {
+        let app = start(spoken, &["deepgram", "provider_a", "provider_b"]).await;
+        let number = "+525512340000".parse().unwrap_or_else(|_| panic!());
+        let numbers = app.services.numbers();
+        let added = numbers
+            .add(app.account, number, "", NumberProvider::Sip)
+            .await;
+        added.unwrap_or_else(|error| panic!("{error}"));
+        let (target, published) = publish(&app, &change).await;
+        published.assert(200);
+        let agent = target.rsplit('/').next().unwrap_or_default();
+        app.call(agent, CUSTOMER).await;
+        // Ten minutes at 0.1 for the ear, and 0.5 for the dearer voice.
+        let credits = app.get("/v1/billing/credits").send().await.assert(200);
+        assert_eq!(credits["reserved_credits"], held);
+        app.close().await;
+    }
+}

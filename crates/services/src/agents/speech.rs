@@ -1,0 +1,248 @@
+//! Ear and voices of a configuration: what saving asks of them, and what publishing does (decision 6.2).
+//!
+//! Where calls are simulated, nobody hears or speaks. An ear may be published there, and waits; so may a voice that is
+//! listed, even before its provider is set up, but for what only the provider's adapter can check.
+
+use offhook_domain::AgentConfig;
+use offhook_domain::config::{Stt, Voice};
+use offhook_domain::json::{FieldError, member_path};
+use offhook_engine::ports::speech::SpeechError;
+
+use crate::Shared;
+use crate::catalog::ModelKind;
+use crate::speech::{Ear, Mouth, chosen_voice, fallback_voices, listening, lists_voices, speaking};
+
+const STT_PROVIDER: &str = "config.stt.provider";
+const VOICE_PROVIDER: &str = "config.voice.provider";
+pub(super) const VOICE_ID: &str = "config.voice.voice_id";
+pub(super) const FALLBACK_VOICES: &str = "config.voice.fallback_voices";
+
+/// What stands in the way of an ear or a voice.
+enum Obstacle {
+    /// Its provider is not set up here.
+    NotSetUp,
+    /// It cannot do what the agent asks.
+    Unable(FieldError),
+}
+
+impl Shared {
+    /// What a configuration may say of ear and voices: names of the catalog, and what the adapters that are set up here
+    /// can follow.
+    pub(super) fn check_speech(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let (stt, voice) = (&config.stt, &config.voice);
+        if let Some(provider) = &stt.provider {
+            self.check_speaker(ModelKind::Stt, STT_PROVIDER, provider)?;
+            self.check_speech_model(
+                ModelKind::Stt,
+                "config.stt.model",
+                provider,
+                stt.model.as_deref(),
+            )?;
+            for ear in self.ears(config) {
+                if let Err(Obstacle::Unable(fault)) = self.try_ear(&ear) {
+                    return Err(fault);
+                }
+            }
+        }
+        if let Some(provider) = &voice.provider {
+            self.check_speaker(ModelKind::Tts, VOICE_PROVIDER, provider)?;
+            let model = voice.model.as_deref();
+            self.check_speech_model(ModelKind::Tts, "config.voice.model", provider, model)?;
+        }
+        for (provider, _) in &voice.fallback_voices {
+            let path = member_path(FALLBACK_VOICES, provider);
+            self.check_speaker(ModelKind::Tts, &path, provider)?;
+        }
+        if voice.provider.is_some()
+            && let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config)
+            && let Err(Obstacle::Unable(fault)) = self.try_voice(&chosen)
+            // Half of a pair may be saved.
+            && (fault.path != VOICE_ID || voice.voice_id.is_some())
+        {
+            return Err(fault);
+        }
+        for other in fallback_voices(&self.catalog, config) {
+            if let Err(Obstacle::Unable(fault)) = self.try_voice(&other) {
+                return Err(of_fallback(&other.0, &fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether ear and voices can be used on this service, as far as its calls have any.
+    pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        self.check_ear_publishable(config)?;
+        self.check_voices_publishable(config)
+    }
+
+    fn check_ear_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let stt = &config.stt;
+        if !self.network.is_spoken() && *stt == Stt::default() {
+            return Ok(());
+        }
+        let Some(ear) = self.ears(config).pop() else {
+            let known = listening(&self.catalog, &*self.speech);
+            let lists = "GET /v1/models?kind=stt lists the providers";
+            return Err(match known.as_slice() {
+                [] => none_set_up(STT_PROVIDER, "listens"),
+                several => {
+                    let several = several.join("`, `");
+                    let message =
+                        format!("is required where there are several: `{several}`; {lists}");
+                    FieldError::new(STT_PROVIDER, message)
+                }
+            });
+        };
+        let model = stt.model.as_deref();
+        self.check_speech_model(ModelKind::Stt, "config.stt.model", &ear.0, model)?;
+        self.try_ear(&ear).map_err(|obstacle| match obstacle {
+            Obstacle::NotSetUp => not_set_up(STT_PROVIDER.to_owned(), &ear.0, "listen"),
+            Obstacle::Unable(fault) => fault,
+        })
+    }
+
+    fn check_voices_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let (voice, conversation) = (&config.voice, &config.conversation);
+        let is_normal = (conversation.audio.speed - 1.0).abs() < f64::EPSILON;
+        let spoken = self.network.is_spoken();
+        let asks_nothing = *voice == Voice::default() && is_normal;
+        if !spoken && asks_nothing && conversation.pronunciation.is_empty() {
+            return Ok(());
+        }
+        check_pair(voice)?;
+        let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config) else {
+            if speaking(&self.catalog, &*self.speech).is_empty() {
+                return Err(none_set_up(VOICE_PROVIDER, "speaks"));
+            }
+            let message = "is required beside `voice_id`; GET /v1/voices lists voices";
+            return Err(FieldError::new(VOICE_PROVIDER, message));
+        };
+        let model = voice.model.as_deref();
+        self.check_speech_model(ModelKind::Tts, "config.voice.model", &chosen.0, model)?;
+        match self.try_voice(&chosen) {
+            Ok(()) => {}
+            Err(Obstacle::NotSetUp) if !spoken && is_normal && is_plain(voice) => {}
+            Err(Obstacle::NotSetUp) => {
+                return Err(not_set_up(VOICE_PROVIDER.to_owned(), &chosen.0, "speak"));
+            }
+            Err(Obstacle::Unable(fault)) => return Err(fault),
+        }
+        for other in fallback_voices(&self.catalog, config) {
+            self.try_voice(&other).map_err(|obstacle| match obstacle {
+                Obstacle::NotSetUp => {
+                    let path = member_path(FALLBACK_VOICES, &other.0);
+                    not_set_up(path, &other.0, "speak")
+                }
+                Obstacle::Unable(fault) => of_fallback(&other.0, &fault),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether calls with this configuration can be held at all: where they are spoken, one of its ears and one of its
+    /// voices must be of use.
+    pub(super) fn can_be_spoken_with(&self, config: &AgentConfig) -> bool {
+        let hears = || {
+            self.ears(config)
+                .iter()
+                .any(|ear| self.try_ear(ear).is_ok())
+        };
+        let speaks = || {
+            let voices = self.voices(config);
+            voices.iter().any(|voice| self.try_voice(voice).is_ok())
+        };
+        !self.network.is_spoken() || (hears() && speaks())
+    }
+
+    fn try_ear(&self, (provider, settings): &Ear) -> Result<(), Obstacle> {
+        obstacle(self.speech.recogniser(provider, settings))
+    }
+
+    fn try_voice(&self, (provider, settings): &Mouth) -> Result<(), Obstacle> {
+        obstacle(self.speech.synthesiser(provider, settings))
+    }
+
+    fn check_speaker(&self, kind: ModelKind, path: &str, provider: &str) -> Result<(), FieldError> {
+        if self.catalog.has_provider(kind, provider) {
+            return Ok(());
+        }
+        let known = self.catalog.providers(kind).join("`, `");
+        Err(FieldError::new(path, format!("must be one of `{known}`")))
+    }
+
+    fn check_speech_model(
+        &self,
+        kind: ModelKind,
+        path: &str,
+        provider: &str,
+        model: Option<&str>,
+    ) -> Result<(), FieldError> {
+        let Some(model) = model else {
+            return Ok(());
+        };
+        if self.catalog.find(kind, provider, model).is_some() {
+            return Ok(());
+        }
+        Err(FieldError::new(
+            path,
+            format!("`{provider}` has no such model; GET /v1/models?kind={kind} lists them"),
+        ))
+    }
+}
+
+fn obstacle<T>(found: Result<T, SpeechError>) -> Result<(), Obstacle> {
+    match found {
+        Ok(_) => Ok(()),
+        Err(SpeechError::Unable(fault)) => Err(Obstacle::Unable(fault)),
+        Err(_) => Err(Obstacle::NotSetUp),
+    }
+}
+
+/// A voice is a provider and an id. Programs and servers of one's own, and the scripted voice, may have one voice alone.
+fn check_pair(voice: &Voice) -> Result<(), FieldError> {
+    match (&voice.provider, &voice.voice_id) {
+        (None, Some(_)) => Err(FieldError::new(
+            VOICE_PROVIDER,
+            "is required beside `voice_id`",
+        )),
+        (Some(provider), None) if lists_voices(provider) => Err(FieldError::new(
+            VOICE_ID,
+            "is required beside `provider`; GET /v1/voices lists them",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the list of voices knows all that is said of this one.
+fn is_plain(voice: &Voice) -> bool {
+    let plain = Voice {
+        provider: voice.provider.clone(),
+        voice_id: voice.voice_id.clone(),
+        ..Voice::default()
+    };
+    *voice == plain
+}
+
+fn none_set_up(path: &str, does: &str) -> FieldError {
+    let message = format!(
+        "is required, and no provider that {does} is set up on this service (section `speech.<name>`)"
+    );
+    FieldError::new(path, message)
+}
+
+fn not_set_up(path: String, provider: &str, to: &str) -> FieldError {
+    FieldError::new(
+        path,
+        format!("`{provider}` is not set up on this service to {to} (section `speech.{provider}`)"),
+    )
+}
+
+/// A fault of a voice that steps in: an agent says nothing of it but its id.
+fn of_fallback(provider: &str, fault: &FieldError) -> FieldError {
+    let path = member_path(FALLBACK_VOICES, provider);
+    if fault.path == VOICE_ID {
+        return FieldError::new(path, fault.message.clone());
+    }
+    let message = format!("cannot follow `{}`: {}", fault.path, fault.message);
+    FieldError::new(path, message)
+}

@@ -1,0 +1,88 @@
+//! What a minute of a call costs (decisions 6.1 and 6.9): every model of the catalog that is at work in it.
+
+use offhook_domain::{AgentConfig, Plan, Price};
+
+use crate::Shared;
+use crate::catalog::{Catalog, ModelKind};
+use crate::speech::{Ear, Mouth};
+
+impl Shared {
+    /// The price of a minute of a call: the dearest language model that may answer and, where calls are spoken, the ear
+    /// and the dearest voice that may speak.
+    pub(crate) fn price_of_a_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
+        let answers = self.catalog.dearest(plan, config);
+        if !self.network.is_spoken() {
+            return answers;
+        }
+        let (ears, voices) = (self.ears(config), self.voices(config));
+        answers.plus(of_speech(&self.catalog, plan, &ears, &voices))
+    }
+}
+
+/// What listening and speaking cost. A model that the catalog does not have is the operator's own, and free.
+fn of_speech(catalog: &Catalog, plan: Plan, ears: &[Ear], voices: &[Mouth]) -> Price {
+    let of = |kind, provider: &str, model: &str| {
+        let model = catalog.find(kind, provider, model);
+        model.map_or_else(Price::default, |model| model.price(plan))
+    };
+    let ears = ears
+        .iter()
+        .map(|(provider, settings)| of(ModelKind::Stt, provider, &settings.model));
+    let voices = voices
+        .iter()
+        .map(|(provider, settings)| of(ModelKind::Tts, provider, &settings.model));
+    dearest(ears).plus(dearest(voices))
+}
+
+fn dearest(prices: impl Iterator<Item = Price>) -> Price {
+    prices.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::Plans;
+    use offhook_engine::ports::speech::{RecogniserSettings, VoiceSettings};
+
+    use super::*;
+
+    fn ear(provider: &str, model: &str) -> Ear {
+        let settings = RecogniserSettings {
+            model: model.to_owned(),
+            language: "en".to_owned(),
+            settings: "{}".into(),
+        };
+        (provider.to_owned(), settings)
+    }
+
+    fn mouth(provider: &str, model: &str) -> Mouth {
+        let settings = VoiceSettings {
+            voice_id: "v".to_owned(),
+            model: model.to_owned(),
+            language: "en".to_owned(),
+            speed: 1.0,
+            settings: "{}".into(),
+        };
+        (provider.to_owned(), settings)
+    }
+
+    #[test]
+    fn listening_and_speaking_cost_what_the_dearest_costs_that_may_do_it() {
+        let catalog = Catalog::load(&Plans::default()).unwrap();
+        let price = |ears: &[Ear], voices: &[Mouth]| {
+            of_speech(&catalog, Plan::Pro, ears, voices).millicredits_per_minute()
+        };
+        let nova = [ear("deepgram", "nova-3")];
+        let voices = [
+            mouth("provider_b", "standard"),
+            mouth("provider_a", "flash"),
+            mouth("local", "any"),
+        ];
+        assert_eq!(price(&nova, &voices), 100 + 500);
+        assert_eq!(price(&nova, &voices[..1]), 100 + 300);
+        assert_eq!(
+            price(&[ear("local", "")], &[mouth("scripted", "scripted")]),
+            0
+        );
+        assert_eq!(price(&[], &[]), 0);
+    }
+}

@@ -1,0 +1,155 @@
+//! How an agent listens and speaks, as its configuration says (decision 6.2, `stt` and `voice`), with what this service
+//! fills in.
+//!
+//! Who names no provider gets the only one that is set up here, for a voice only where it has no list to choose from.
+//! `scripted` is always there and is nobody's by default: it understands and says no word.
+
+use offhook_domain::{AgentConfig, VoiceProvider};
+use offhook_engine::ports::speech::{RecogniserSettings, Speech, SpeechError, VoiceSettings};
+
+use crate::Shared;
+use crate::catalog::{Catalog, ModelKind};
+
+/// The provider that needs nothing.
+const SCRIPTED: &str = "scripted";
+
+/// Settings of a provider that the agent says nothing to.
+const NO_SETTINGS: &str = "{}";
+
+/// A provider's name, and how the agent listens by it.
+pub(crate) type Ear = (String, RecogniserSettings);
+
+/// A provider's name, and how the agent speaks by it.
+pub(crate) type Mouth = (String, VoiceSettings);
+
+impl Shared {
+    /// How the agent listens: at most one way. None if it names no provider, and not exactly one is set up here.
+    pub(crate) fn ears(&self, config: &AgentConfig) -> Vec<Ear> {
+        ears(&self.catalog, &*self.speech, config)
+    }
+
+    /// How the agent speaks: its voice, then its fallback voices in the catalog's order.
+    pub(crate) fn voices(&self, config: &AgentConfig) -> Vec<Mouth> {
+        let voice = chosen_voice(&self.catalog, &*self.speech, config);
+        let others = fallback_voices(&self.catalog, config);
+        voice.into_iter().chain(others).collect()
+    }
+}
+
+pub(crate) fn ears(catalog: &Catalog, speech: &dyn Speech, config: &AgentConfig) -> Vec<Ear> {
+    let stt = &config.stt;
+    let provider = match &stt.provider {
+        Some(named) => Some(named.as_str()),
+        None => only(&listening(catalog, speech)),
+    };
+    let ear = provider.map(|provider| {
+        let model = stt.model.as_deref();
+        let model = model.unwrap_or_else(|| catalog.usual(ModelKind::Stt, provider));
+        let language = stt.language.as_ref().unwrap_or(&config.language);
+        let settings = RecogniserSettings {
+            model: model.to_owned(),
+            language: language.clone(),
+            settings: stt.settings.to_compact().into(),
+        };
+        (provider.to_owned(), settings)
+    });
+    ear.into_iter().collect()
+}
+
+/// The voice that speaks as long as it can. Its id is empty where the agent names none: there are programs and servers
+/// that have one voice alone.
+pub(crate) fn chosen_voice(
+    catalog: &Catalog,
+    speech: &dyn Speech,
+    config: &AgentConfig,
+) -> Option<Mouth> {
+    let voice = &config.voice;
+    let provider = match &voice.provider {
+        Some(named) => named.as_str(),
+        None => only(&speaking(catalog, speech)).filter(|only| !lists_voices(only))?,
+    };
+    let id = voice.voice_id.as_deref().unwrap_or_default();
+    let mut settings = usual_voice(catalog, config, provider, id);
+    if let Some(model) = &voice.model {
+        settings.model.clone_from(model);
+    }
+    settings.settings = voice.settings.to_compact().into();
+    Some((provider.to_owned(), settings))
+}
+
+/// The voices that step in, in the catalog's order.
+pub(crate) fn fallback_voices(catalog: &Catalog, config: &AgentConfig) -> Vec<Mouth> {
+    let others = &config.voice.fallback_voices;
+    let of = |provider: &&str| others.iter().find(|(name, _)| name == provider);
+    let providers = catalog.providers(ModelKind::Tts);
+    let found = providers.iter().filter_map(of);
+    found
+        .map(|(provider, id)| (provider.clone(), usual_voice(catalog, config, provider, id)))
+        .collect()
+}
+
+/// A provider's voice with its usual model and no settings: those that an agent names are words of one provider alone.
+fn usual_voice(
+    catalog: &Catalog,
+    config: &AgentConfig,
+    provider: &str,
+    voice_id: &str,
+) -> VoiceSettings {
+    let language = config.voice.language.as_ref();
+    VoiceSettings {
+        voice_id: voice_id.to_owned(),
+        model: catalog.usual(ModelKind::Tts, provider).to_owned(),
+        language: language.unwrap_or(&config.language).clone(),
+        speed: config.conversation.audio.speed,
+        settings: NO_SETTINGS.into(),
+    }
+}
+
+/// The providers that are set up here to listen, but for `scripted`.
+pub(crate) fn listening<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a str> {
+    let set_up = |provider: &&str| {
+        let settings = RecogniserSettings {
+            model: catalog.usual(ModelKind::Stt, provider).to_owned(),
+            language: "en".to_owned(),
+            settings: NO_SETTINGS.into(),
+        };
+        is_set_up(provider, speech.recogniser(provider, &settings))
+    };
+    let providers = catalog.providers(ModelKind::Stt).into_iter();
+    providers.filter(set_up).collect()
+}
+
+/// The providers that are set up here to speak, but for `scripted`.
+pub(crate) fn speaking<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a str> {
+    let set_up = |provider: &&str| {
+        let settings = VoiceSettings {
+            voice_id: String::new(),
+            model: catalog.usual(ModelKind::Tts, provider).to_owned(),
+            language: "en".to_owned(),
+            speed: 1.0,
+            settings: NO_SETTINGS.into(),
+        };
+        is_set_up(provider, speech.synthesiser(provider, &settings))
+    };
+    let providers = catalog.providers(ModelKind::Tts).into_iter();
+    providers.filter(set_up).collect()
+}
+
+/// Whether the voices of a provider are listed (GET /v1/voices).
+pub(crate) fn lists_voices(provider: &str) -> bool {
+    provider.parse::<VoiceProvider>().is_ok()
+}
+
+fn is_set_up<T>(provider: &str, found: Result<T, SpeechError>) -> bool {
+    provider != SCRIPTED && !matches!(found, Err(SpeechError::NotConfigured))
+}
+
+fn only<'a>(providers: &[&'a str]) -> Option<&'a str> {
+    match providers {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use std::sync::Arc;
+
+use offhook_domain::json::Json;
+use offhook_domain::{FieldError, Plans};
+use offhook_engine::ports::speech::{SpeechToText, TextToSpeech};
+
+use super::*;
+
+/// A deployment that has these names. What they would be asked, nobody asks here.
+struct Here(&'static [&'static str], &'static [&'static str]);
+
+impl Speech for Here {
+    fn recogniser(
+        &self,
+        provider: &str,
+        _: &RecogniserSettings,
+    ) -> Result<Arc<dyn SpeechToText>, SpeechError> {
+        Err(answer(self.0, provider))
+    }
+
+    fn synthesiser(
+        &self,
+        provider: &str,
+        _: &VoiceSettings,
+    ) -> Result<Arc<dyn TextToSpeech>, SpeechError> {
+        Err(answer(self.1, provider))
+    }
+}
+
+fn answer(known: &[&str], provider: &str) -> SpeechError {
+    if known.contains(&provider) || provider == SCRIPTED {
+        return SpeechError::Unable(FieldError::new("config", "is not what this is about"));
+    }
+    SpeechError::NotConfigured
+}
+
+const NOTHING: Here = Here(&[], &[]);
+
+fn catalog() -> Catalog {
+    Catalog::load(&Plans::default()).unwrap()
+}
+
+fn config(text: &str) -> AgentConfig {
+    AgentConfig::from_json(&Json::parse(text.as_bytes()).unwrap(), "config", "es-MX").unwrap()
+}
+
+fn all_voices(speech: &dyn Speech, config: &AgentConfig) -> Vec<Mouth> {
+    let catalog = catalog();
+    let voice = chosen_voice(&catalog, speech, config);
+    let others = fallback_voices(&catalog, config);
+    voice.into_iter().chain(others).collect()
+}
+
+fn heard(model: &str, language: &str, settings: &str) -> RecogniserSettings {
+    RecogniserSettings {
+        model: model.to_owned(),
+        language: language.to_owned(),
+        settings: settings.into(),
+    }
+}
+
+fn spoken(voice_id: &str, model: &str, settings: &str) -> VoiceSettings {
+    VoiceSettings {
+        voice_id: voice_id.to_owned(),
+        model: model.to_owned(),
+        language: "es-MX".to_owned(),
+        speed: 1.0,
+        settings: settings.into(),
+    }
+}
+
+#[test]
+fn an_agent_listens_as_it_says() {
+    let whole = config(
+        r#"{"stt":{"provider":"deepgram","model":"flux-general-en","language":"en","settings":{"eot_threshold":0.8}}}"#,
+    );
+    let ear = heard("flux-general-en", "en", r#"{"eot_threshold":0.8}"#);
+    let expected = [("deepgram".to_owned(), ear)];
+    assert_eq!(ears(&catalog(), &NOTHING, &whole), expected);
+
+    let short = config(r#"{"stt":{"provider":"deepgram"}}"#);
+    let expected = [("deepgram".to_owned(), heard("nova-3", "es-MX", "{}"))];
+    assert_eq!(ears(&catalog(), &NOTHING, &short), expected);
+}
+
+#[test]
+fn who_names_no_ear_has_the_only_one() {
+    let unsaid = config(r#"{"stt":{"settings":{"punctuate":true}}}"#);
+    assert_eq!(ears(&catalog(), &NOTHING, &unsaid), []);
+    let one = Here(&["openai"], &[]);
+    let ear = heard("gpt-transcribe", "es-MX", r#"{"punctuate":true}"#);
+    assert_eq!(
+        ears(&catalog(), &one, &unsaid),
+        [("openai".to_owned(), ear)]
+    );
+    let own = Here(&["local"], &[]);
+    let ear = heard("", "es-MX", "{}");
+    assert_eq!(
+        ears(&catalog(), &own, &config("{}")),
+        [("local".to_owned(), ear)]
+    );
+    let two = Here(&["openai", "deepgram"], &[]);
+    assert_eq!(ears(&catalog(), &two, &unsaid), []);
+    assert_eq!(listening(&catalog(), &two), ["deepgram", "openai"]);
+}
+
+#[test]
+fn an_agent_speaks_by_its_voice_and_then_by_the_others_in_the_catalogs_order() {
+    let all = config(
+        r#"{"voice":{"provider":"provider_b","voice_id":"v","model":"m","language":"es","settings":{"volume":1.5},
+        "fallback_voices":{"scripted":"hum","provider_c":"aura-2-celeste-es","provider_a":"x"}},
+        "conversation":{"audio":{"speed":1.1}}}"#,
+    );
+    let fast = |settings: VoiceSettings| VoiceSettings {
+        language: "es".to_owned(),
+        speed: 1.1,
+        ..settings
+    };
+    let expected = [
+        ("provider_b", spoken("v", "m", r#"{"volume":1.5}"#)),
+        ("provider_a", spoken("x", "flash", "{}")),
+        ("provider_c", spoken("aura-2-celeste-es", "aura-2", "{}")),
+        ("scripted", spoken("hum", "scripted", "{}")),
+    ];
+    let expected = expected.map(|(provider, settings)| (provider.to_owned(), fast(settings)));
+    assert_eq!(all_voices(&NOTHING, &all), expected);
+}
+
+#[test]
+fn who_names_no_voice_has_the_only_one_where_there_is_no_list() {
+    let unsaid = config("{}");
+    assert_eq!(all_voices(&NOTHING, &unsaid), []);
+    let own = Here(&[], &["local"]);
+    let expected = [("local".to_owned(), spoken("", "", "{}"))];
+    assert_eq!(all_voices(&own, &unsaid), expected);
+    assert_eq!(all_voices(&Here(&[], &["provider_c"]), &unsaid), []);
+    let two = Here(&[], &["provider_c", "local"]);
+    assert_eq!(all_voices(&two, &unsaid), []);
+    assert_eq!(speaking(&catalog(), &two), ["provider_c", "local"]);
+}
