@@ -223,11 +223,12 @@ impl<'a> Live<'a> {
         self.machine &= persona.voicemail == Voicemail::LeaveMessage;
         if self.machine {
             self.reply_at = Some(self.after(GREETING_LIMIT));
-        } else if persona.first_message.trim().is_empty() {
-            self.listen();
         } else {
-            let text = persona.first_message.clone();
-            self.begin(AgentTurn::new(None, Some(&text), None));
+            let opening = AgentTurn::opening(&persona.notice, &persona.first_message);
+            match opening {
+                Some(turn) => self.begin(turn),
+                None => self.listen(),
+            }
         }
         Ok(())
     }

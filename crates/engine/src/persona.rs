@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct Persona {
     /// The prompt, variables already filled in (see [`fill`](crate::fill)).
     pub system_prompt: String,
+    /// What is said before anything else, to its end whatever the customer says: that the call is recorded. Empty:
+    /// nothing. A machine is not told.
+    pub notice: String,
     /// What the agent says first; empty means that it waits for the customer.
     pub first_message: String,
     /// BCP 47.

@@ -281,9 +281,14 @@ async fn ring(
             Some(LegEvent::Answered { machine }) => {
                 let (at, since) = (session.clock.now(), Instant::now());
                 // It becomes sound while the answer is written down, and while it is found out who answered.
-                let greeting = session.persona.first_message.trim();
-                if !greeting.is_empty() {
-                    leg.line.prepare(&session.persona.first_message);
+                let Persona {
+                    notice,
+                    first_message,
+                    ..
+                } = &*session.persona;
+                let texts = [notice, first_message].map(|text| text.trim());
+                if let Some(first) = texts.into_iter().find(|text| !text.is_empty()) {
+                    leg.line.prepare(first);
                 }
                 if let Err(lost) = unless_lost(requests, sink.answered(at)).await {
                     hang_up(&leg).await;

@@ -287,6 +287,7 @@ fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
     };
     Persona {
         system_prompt: filled(&agent.system_prompt),
+        notice: String::new(),
         first_message: filled(&agent.first_message),
         language: agent.language.clone().unwrap_or_else(|| "en".to_owned()),
         llm: ModelChoice {

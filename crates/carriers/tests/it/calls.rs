@@ -56,6 +56,7 @@ pub(crate) fn persona() -> Persona {
             say: You are welcome.\n\
             say: Goodbye!"
             .to_owned(),
+        notice: String::new(),
         first_message: "Hello, this is Eva. Do you have a moment?".to_owned(),
         language: "en".to_owned(),
         llm: ModelChoice {

@@ -31,6 +31,10 @@ pub(super) struct AgentTurn<'a> {
     pub(super) interrupted: bool,
     /// The tools that it uses, once the reply is written.
     pub(super) step: Option<ToolStep<'a>>,
+    /// Its first text is a notice that is not being said yet.
+    has_notice: bool,
+    /// The notice is being said, which nothing interrupts.
+    gives_notice: bool,
     /// With these words the call ends.
     pub(super) farewell: Option<CallOutcome>,
     /// How its first sentence came about, until it is known when it was heard.
@@ -54,10 +58,22 @@ impl AgentTurn<'_> {
             duration_ms: 0,
             interrupted: false,
             step: None,
+            has_notice: false,
+            gives_notice: false,
             farewell,
             way: None,
             span: tracing::info_span!("turn", latency_ms = field::Empty),
         }
+    }
+
+    /// The first turn of a call: a notice, then a greeting. `None` if both are empty.
+    pub(super) fn opening(notice: &str, greeting: &str) -> Option<Self> {
+        let texts = [notice, greeting].map(str::trim);
+        let mut texts = texts.into_iter().filter(|text| !text.is_empty());
+        let mut turn = Self::new(None, Some(texts.next()?), None);
+        turn.queue.extend(texts.map(str::to_owned));
+        turn.has_notice = !notice.trim().is_empty();
+        Some(turn)
     }
 
     /// Whether its tools are at work.
@@ -94,7 +110,8 @@ impl<'a> Live<'a> {
     pub(super) fn yields(&self) -> bool {
         self.agent.as_ref().is_some_and(|turn| {
             let interrupts = self.dialogue.persona().interruptions;
-            turn.farewell.is_none() && (interrupts || turn.started_at.is_none())
+            let may = turn.farewell.is_none() && !turn.gives_notice;
+            may && (interrupts || turn.started_at.is_none())
         })
     }
 
@@ -151,7 +168,8 @@ impl<'a> Live<'a> {
             }
         }
         let line = self.line;
-        line.set_interruptible(interrupts && turn.farewell.is_none());
+        turn.gives_notice = std::mem::take(&mut turn.has_notice);
+        line.set_interruptible(interrupts && turn.farewell.is_none() && !turn.gives_notice);
         let next = turn.queue.front().cloned();
         let speaking = async move {
             let prepare = async {

@@ -55,6 +55,27 @@ async fn a_call_is_greeted_answered_and_ended_by_the_customer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_notice_comes_first_and_nobody_interrupts_it() {
+    let mut stage = stage();
+    stage.persona.notice = "This call is recorded from now on.".to_owned();
+    let call = stage.begin();
+    call.answer().await;
+    sleep(SECOND).await;
+    call.customer_says("Wait.").await;
+    sleep(10 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(
+        end.script(),
+        [
+            "U: Wait.",
+            "A: This call is recorded from now on. Hello, Eva here.",
+            "A: I see. Go on."
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_first_sentence_is_spoken_while_the_model_still_writes() {
     let model = FakeModel::new(&[
         Does::Write("One moment. And"),

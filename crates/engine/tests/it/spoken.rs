@@ -168,6 +168,67 @@ async fn an_agent_that_may_not_be_interrupted_speaks_on_and_answers_then() {
     );
 }
 
+const NOTICE: &str = "This call is recorded, so that we can see later how well we have served you.";
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_comes_first_and_is_heard_to_its_end() {
+    let mut stage = stage();
+    stage.persona.notice = NOTICE.to_owned();
+    let phone = stage.dial();
+    phone.answer().await;
+    sleep(SECOND).await;
+    phone.says("Stop, who is this?").await;
+    sleep(8 * SECOND).await;
+    let greeting = "Hello, Eva here.";
+    let first = [whole(NOTICE), whole(greeting)].concat();
+    assert_eq!(phone.sent()[..first.len()], first);
+    let end = phone.hangs_up().await;
+    assert_eq!(
+        end.script,
+        [
+            "U: Stop, who is this?".to_owned(),
+            format!("A: {NOTICE} {greeting}"),
+            "A: I see. Go on.".to_owned()
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_greeting_behind_a_notice_may_be_interrupted() {
+    let mut stage = stage();
+    stage.persona.notice = NOTICE.to_owned();
+    stage.persona.first_message = "Hello, this is Eva, and I call about your order.".to_owned();
+    let phone = stage.dial();
+    phone.answer().await;
+    let notice = u32::try_from(NOTICE.len()).unwrap() * 60 * MILLI;
+    sleep(notice + 1_500 * MILLI).await;
+    phone.says("Excuse me, who are you?").await;
+    sleep(4 * SECOND).await;
+    let end = phone.hangs_up().await;
+    assert!(
+        end.script[0].starts_with(&format!("A: {NOTICE} Hello, ")) && end.script[0].ends_with("--"),
+        "{:?}",
+        end.script
+    );
+    assert_eq!(end.script[1], "U: Excuse me, who are you?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_given_the_message_and_no_notice() {
+    let mut stage = stage();
+    stage.screens = true;
+    stage.persona.notice = NOTICE.to_owned();
+    stage.persona.voicemail = Voicemail::LeaveMessage;
+    let phone = stage.dial();
+    phone.answer().await;
+    sleep(SECOND).await;
+    phone
+        .says("This is the voicemail of Ana, please speak after the tone")
+        .await;
+    let end = phone.end().await;
+    assert_eq!(end.script[1..], ["A: Hello, Eva here."]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_person_is_greeted_once_they_have_said_hello() {
     let mut stage = stage();

@@ -252,6 +252,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
     let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     Some(Persona {
         system_prompt: rendered.system_prompt,
+        notice: String::new(),
         first_message: rendered.first_message,
         language: config.language.clone(),
         llm: ModelChoice {
