@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::SipCall;
 use crate::challenge::Challenges;
 use crate::gate::{Door, Gate};
-use crate::health::{Health, watch};
+use crate::health::{Health, NoAnswer, asked, watch};
 use crate::inbound::{Incoming, accept};
 use crate::listen::{StartError, check, listen, opened};
 use crate::outbound;
@@ -189,6 +189,16 @@ impl SipTrunks {
     pub fn is_down(&self, trunk: &str) -> Result<bool, CallError> {
         let index = self.shared.trunk(trunk)?;
         Ok(self.shared.trunks[index].health.is_down())
+    }
+
+    /// Asks a trunk's carrier for a sign of life, an OPTIONS, and returns the status of its answer, whatever it is.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] if there is none.
+    pub async fn ask(&self, trunk: &str) -> Result<u16, NoAnswer> {
+        let index = self.shared.trunk(trunk);
+        let index = index.map_err(|_| NoAnswer::UnknownTrunk(trunk.to_owned()))?;
+        asked(&self.shared, index).await
     }
 
     /// The addresses that are listened to, as others see them.

@@ -7,11 +7,12 @@ use std::time::Duration;
 use rsipstack::sip::{self, Method, SipMessage, StatusCodeKind, typed};
 use rsipstack::transaction::key::{TransactionKey, TransactionRole};
 use rsipstack::transaction::{Transaction, make_tag};
+use rsipstack::transport::SipAddr;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::endpoint::Shared;
-use crate::reach::reach;
+use crate::reach::{Unreachable, reach};
 
 /// How soon a carrier that does not answer is asked again.
 const DOWN_RETRY: Duration = Duration::from_secs(10);
@@ -26,6 +27,20 @@ impl Health {
     pub(crate) fn is_down(&self) -> bool {
         self.down.load(Ordering::Relaxed)
     }
+}
+
+/// Why there is no answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// No trunk has this name.
+    #[error("there is no trunk `{0}`")]
+    UnknownTrunk(String),
+    /// There is no way to the carrier; what is in it.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Nothing came back in time.
+    #[error("the carrier does not answer")]
+    Silence,
 }
 
 /// Looks after one trunk till the endpoint stops.
@@ -63,13 +78,24 @@ pub(crate) async fn watch(shared: Arc<Shared>, trunk: usize) {
 
 /// Whether the carrier answers an OPTIONS. What it answers does not matter, as long as it is itself that does.
 async fn answers(shared: &Arc<Shared>, trunk: usize) -> bool {
-    timeout(shared.timers.keep_alive, ask(shared, trunk))
-        .await
-        .is_ok_and(|answered| answered == Some(true))
+    asked(shared, trunk).await.is_ok()
 }
 
-async fn ask(shared: &Arc<Shared>, trunk: usize) -> Option<bool> {
-    let destination = reach(shared, trunk).await.ok()?;
+/// What the carrier answers to an OPTIONS: any status that is its own.
+pub(crate) async fn asked(shared: &Arc<Shared>, trunk: usize) -> Result<u16, NoAnswer> {
+    match timeout(shared.timers.keep_alive, ask(shared, trunk)).await {
+        Ok(Ok(Some(status))) => Ok(status),
+        Ok(Err(error)) => Err(NoAnswer::Unreachable(error.to_string())),
+        Ok(Ok(None)) | Err(_) => Err(NoAnswer::Silence),
+    }
+}
+
+async fn ask(shared: &Arc<Shared>, trunk: usize) -> Result<Option<u16>, Unreachable> {
+    let destination = reach(shared, trunk).await?;
+    Ok(question(shared, trunk, destination).await)
+}
+
+async fn question(shared: &Arc<Shared>, trunk: usize, destination: SipAddr) -> Option<u16> {
     let state = &shared.trunks[trunk];
     let transport = sip::Transport::from(state.trunk.transport);
     let via = shared
@@ -98,7 +124,8 @@ async fn ask(shared: &Arc<Shared>, trunk: usize) -> Option<bool> {
         };
         if response.status_code.kind() != StatusCodeKind::Provisional {
             // The stack writes these two itself when nobody answers.
-            return Some(!matches!(response.status_code.code(), 408 | 503));
+            let status = response.status_code.code();
+            return (!matches!(status, 408 | 503)).then_some(status);
         }
     }
     None

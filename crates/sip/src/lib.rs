@@ -24,6 +24,7 @@ mod trunk;
 pub use call::{CallControl, Reply, SipCall, SipEvent, TransferError};
 pub use carrier::{AnswerError, SipCarrier, SoundSettings};
 pub use endpoint::{CallError, Invite, SipTrunks};
+pub use health::NoAnswer;
 pub use inbound::{Incoming, Refusal};
 pub use listen::StartError;
 pub use outcome::{Failure, failure_reason};

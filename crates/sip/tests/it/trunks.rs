@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_sip::{Listen, SipSettings, SipTrunks, Timers, Transport, TrunkSettings};
+use offhook_sip::{Listen, NoAnswer, SipSettings, SipTrunks, Timers, Transport, TrunkSettings};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{sleep, timeout};
 
@@ -43,6 +43,27 @@ async fn a_carrier_that_does_not_answer_is_down_till_it_does() {
         .send(from, carrier.answer(&asked, "404 Not Found", "", ""))
         .await;
     becomes(&stage, false).await;
+}
+
+#[tokio::test]
+async fn a_carrier_is_asked_for_a_sign_of_life_by_name() {
+    let carrier = Peer::on("127.0.0.1").await;
+    let timers = Timers {
+        keep_alive: Duration::from_millis(300),
+        ..Timers::default()
+    };
+    let stage = Stage::set(trunk(carrier.address), timers).await;
+    let asking = stage.trunks.ask("carrier");
+    let answering = async {
+        let (asked, from) = carrier.receive("OPTIONS").await;
+        let answer = carrier.answer(&asked, "405 Method Not Allowed", "", "");
+        carrier.send(from, answer).await;
+    };
+    let (status, ()) = tokio::join!(asking, answering);
+    assert_eq!(status, Ok(405));
+    assert_eq!(stage.trunks.ask("carrier").await, Err(NoAnswer::Silence));
+    let other = stage.trunks.ask("other").await.unwrap_err();
+    assert_eq!(other.to_string(), "there is no trunk `other`");
 }
 
 /// An authority, a certificate of it for 127.0.0.1, and its key, all PEM.
