@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use clap::Args;
 use offhook_domain::Clock as _;
-use offhook_services::SystemClock;
+use offhook_services::{Services, SystemClock};
+use offhook_storage::Store;
 use serde_json::{Value, json};
 pub(crate) use service::{ask, here};
 
 use crate::settings::{Flags, Settings};
-use crate::{output, parts};
+use crate::{output, parts, telephone};
 
 const CONFIGURATION: &str = "configuration";
 
@@ -130,6 +131,12 @@ pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
     }
 }
 
+/// The use cases, with nobody to call.
+async fn services(settings: &Settings, store: Store) -> anyhow::Result<Services> {
+    let network = telephone::unplugged(settings)?;
+    parts::services(settings, store, parts::new_node(), network).await
+}
+
 async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     let mut configuration = match settings.check_serving() {
         Ok(()) => Finding::good(CONFIGURATION, "every setting is known and may be so"),
@@ -144,7 +151,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
             // What cannot be read is said of the database already.
             let names = store.redis_of_living_nodes(SystemClock.now()).await;
             counting = names.unwrap_or_default();
-            match parts::services(&settings, store, parts::new_node()).await {
+            match services(&settings, store).await {
                 Ok(services) => findings.extend(books::look(&services).await),
                 Err(error) => {
                     // The store of files is a part of the service, and has been told of.

@@ -14,6 +14,7 @@ mod serve;
 mod settings;
 mod signals;
 mod telemetry;
+mod telephone;
 mod tls;
 
 use std::process::ExitCode;

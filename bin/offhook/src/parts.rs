@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use offhook_carriers::{RemoteSimulator, Simulator};
 use offhook_dispatch::sender::Sender;
 use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_documents::ChildExtractor;
 use offhook_domain::{Clock as _, NodeId};
 use offhook_egress::{GuardedClient, Policy};
-use offhook_engine::ports::Carrier;
 use offhook_objects::Objects;
 use offhook_providers::{
     ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
@@ -23,6 +21,7 @@ use offhook_storage::{Store, StoreConfig, mint};
 
 use crate::data_dir;
 use crate::settings::{ObjectsSettings, Settings};
+use crate::telephone;
 
 /// How long a request of a command to a service on this machine may take, streams aside.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -61,6 +60,20 @@ fn check_providers(settings: &Settings) -> anyhow::Result<()> {
              a server of your own is `models.local`"
         );
     }
+    let listed = [ModelKind::Stt, ModelKind::Tts].map(|kind| catalog.providers(kind));
+    let mut known = listed.concat();
+    known.retain(|name| *name != "scripted");
+    if let Some(name) = settings
+        .speech
+        .keys()
+        .find(|name| !known.contains(&name.as_str()))
+    {
+        let known = known.join("`, `");
+        bail!(
+            "section `speech.{name}`: no agent can name this provider (but `{known}`); a server or program of your own is \
+             `speech.local`"
+        );
+    }
     Ok(())
 }
 
@@ -80,7 +93,7 @@ pub(crate) fn objects(settings: &Settings) -> anyhow::Result<Objects> {
     })
 }
 
-/// The use cases over `store`, for the process `node`.
+/// The use cases over `store`, for the process `node`, whose calls go by `network`.
 ///
 /// # Errors
 /// The carrier, a model's provider or the catalog cannot be set up, or the database does not say what time it is.
@@ -88,21 +101,26 @@ pub(crate) async fn services(
     settings: &Settings,
     store: Store,
     node: NodeId,
+    network: Network,
 ) -> anyhow::Result<Services> {
     check_providers(settings)?;
     let clock = SharedClock::of(&store).await?;
     // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
-    let carrier = carrier(settings)?;
+    let speech = SpeechRegistry::new(settings.speech.clone()).context("section `speech`")?;
+    let provider = match &network {
+        Network::Text(carrier) => carrier.clone(),
+        Network::Spoken(_) => telephone::simulated(settings)?,
+    };
     let config = ServicesConfig {
         store,
         clock: clock.clone(),
         plans: settings.plans.clone(),
         models: Arc::new(models),
-        legacy: Arc::new(SimulatedLegacy::new(carrier.clone(), clock, node)),
-        network: Network::Text(carrier),
-        speech: Arc::new(SpeechRegistry::new([])?),
+        legacy: Arc::new(SimulatedLegacy::new(provider, clock, node)),
+        network,
+        speech: Arc::new(speech),
         objects: objects(settings)?,
         node,
         has_redis: settings.redis_url.is_some(),
@@ -134,7 +152,8 @@ pub(crate) async fn services(
 /// As [`open_store`] and [`services`].
 pub(crate) async fn administration(settings: &Settings) -> anyhow::Result<Services> {
     let store = open_store(settings).await?;
-    services(settings, store, new_node()).await
+    let network = telephone::unplugged(settings)?;
+    services(settings, store, new_node(), network).await
 }
 
 /// What webhook URLs may point to.
@@ -147,18 +166,6 @@ pub(crate) fn webhook_policy(settings: &Settings) -> Policy {
 /// A name for this process among those that share a database.
 pub(crate) fn new_node() -> NodeId {
     mint(SystemClock.now())
-}
-
-fn carrier(settings: &Settings) -> anyhow::Result<Arc<dyn Carrier>> {
-    match &settings.simulator.url {
-        Some(url) => {
-            let remote = RemoteSimulator::new(url).context("setting `simulator.url`")?;
-            Ok(Arc::new(remote))
-        }
-        None => Ok(Arc::new(Simulator::new(
-            settings.simulator.speed.unwrap_or(1.0),
-        ))),
-    }
 }
 
 /// The worker that reads documents, each in a child of this binary.

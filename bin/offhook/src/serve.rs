@@ -20,6 +20,7 @@ use crate::metrics::{self, Figures};
 use crate::parts;
 use crate::settings::Settings;
 use crate::signals::Signals;
+use crate::telephone;
 use crate::tls;
 
 /// How long events that calls have left in their last moments may take to be claimed.
@@ -123,7 +124,7 @@ async fn patiently<T>(
 pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     settings.check_serving()?;
     let tls = settings.http.tls.as_ref();
-    let tls = tls.map(tls::server_config).transpose()?;
+    let tls = tls.map(|tls| tls::server_config("http", tls)).transpose()?;
     data_dir::create(&settings.data_dir)?;
     let lock = data_dir::lock(&settings.data_dir)?;
     let limit = match settings.is_shared() {
@@ -136,10 +137,15 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     if let Some(gone) = data_dir::succeed(&settings.data_dir, node)? {
         patiently(limit, async || Ok(store.leave_node(gone).await?)).await?;
     }
+    let telephone = telephone::connect(&settings).await?;
     let services = patiently(limit, async || {
-        parts::services(&settings, store.clone(), node).await
+        let network = telephone.network.clone();
+        parts::services(&settings, store.clone(), node, network).await
     });
     let services = services.await?;
+    if let Some(switchboard) = telephone.switchboard {
+        tokio::spawn(switchboard.refuse());
+    }
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;

@@ -6,6 +6,8 @@
 mod given;
 mod objects;
 mod read;
+mod sip;
+mod speech;
 
 #[cfg(test)]
 mod deployed;
@@ -23,9 +25,12 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
-use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
+use offhook_providers::{
+    EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings,
+};
 
 pub(crate) use objects::ObjectsSettings;
+pub(crate) use sip::{RtpSettings, SipSettings};
 
 /// The name of the embedded database in the data directory.
 const DATABASE_FILE: &str = "offhook.db";
@@ -75,6 +80,10 @@ pub(crate) struct Settings {
     pub(crate) webhooks: WebhookSettings,
     /// `calls`.
     pub(crate) calls: CallSettings,
+    /// `sip`, if calls go by a trunk: `calls.carrier` is `sip`.
+    pub(crate) sip: Option<SipSettings>,
+    /// `speech`: recognisers and voices, by the name that agents use.
+    pub(crate) speech: BTreeMap<String, SpeechProvider>,
     /// `simulator`.
     pub(crate) simulator: SimulatorSettings,
     /// `models`: services that speak OpenAI's chat completions, by the name that agents use.
@@ -213,6 +222,14 @@ impl Settings {
                  `http.tls_key`), let a proxy in front end TLS and set `http.behind_tls_proxy`, or listen on 127.0.0.1",
                 self.listen
             )));
+        }
+        if self.sip.is_some() && self.calls.allowed_prefixes.is_empty() {
+            return Err(SettingsError(
+                "setting `calls.allowed_prefixes` is missing: with `calls.carrier` at `sip` calls cost money, and whoever \
+                 gets hold of a key could call anywhere; list the beginnings of the numbers that may be called, such as \
+                 [\"+52\", \"+1\"]"
+                    .to_owned(),
+            ));
         }
         Ok(())
     }

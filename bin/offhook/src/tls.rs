@@ -1,4 +1,4 @@
-//! The certificate and key that the service shows to its clients (`http.tls_cert`, `http.tls_key`).
+//! The certificate and key that a listener shows (`http.tls_cert` and `http.tls_key`, `sip.tls_cert` and `sip.tls_key`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,19 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::settings::{SettingsError, TlsSettings};
 
-/// Reads both files.
+/// Reads both files, which the settings `tls_cert` and `tls_key` of a section name.
 ///
 /// # Errors
 /// A file that cannot be read, is none of its kind, or a key that is not the certificate's; the sentence names the
 /// setting.
-pub(crate) fn server_config(settings: &TlsSettings) -> Result<ServerConfig, SettingsError> {
-    let certificates = certificates(&settings.cert)?;
+pub(crate) fn server_config(
+    section: &str,
+    settings: &TlsSettings,
+) -> Result<ServerConfig, SettingsError> {
+    let certificates = certificates(section, &settings.cert)?;
     let key = PrivateKeyDer::from_pem_file(&settings.key).map_err(|error| {
         let needed = "a private key in PEM (`BEGIN PRIVATE KEY`), unencrypted";
-        fault("http.tls_key", &settings.key, &error, needed)
+        fault(&format!("{section}.tls_key"), &settings.key, &error, needed)
     })?;
     ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -28,13 +31,13 @@ pub(crate) fn server_config(settings: &TlsSettings) -> Result<ServerConfig, Sett
         .with_single_cert(certificates, key)
         .map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => SettingsError(format!(
-                "setting `http.tls_key` ({}) is not the key of the certificate in `http.tls_cert` ({}): give the \
+                "setting `{section}.tls_key` ({}) is not the key of the certificate in `{section}.tls_cert` ({}): give the \
                  two that belong together, the server's own certificate first in its file",
                 settings.key.display(),
                 settings.cert.display()
             )),
             error => SettingsError(format!(
-                "settings `http.tls_cert` ({}) and `http.tls_key` ({}) cannot be used: {error}",
+                "settings `{section}.tls_cert` ({}) and `{section}.tls_key` ({}) cannot be used: {error}",
                 settings.cert.display(),
                 settings.key.display()
             )),
@@ -42,10 +45,10 @@ pub(crate) fn server_config(settings: &TlsSettings) -> Result<ServerConfig, Sett
 }
 
 /// The server's certificate and those that lead to its root.
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
+fn certificates(section: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
     let needed =
         "the server's certificate in PEM (`BEGIN CERTIFICATE`), followed by the intermediate ones";
-    let wrong = |error: pem::Error| fault("http.tls_cert", file, &error, needed);
+    let wrong = |error: pem::Error| fault(&format!("{section}.tls_cert"), file, &error, needed);
     let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file)
         .map_err(wrong)?
         .collect();
@@ -87,7 +90,9 @@ mod tests {
         }
 
         fn refusal(&self, cert: PathBuf, key: PathBuf) -> String {
-            let refused = server_config(&TlsSettings { cert, key }).unwrap_err().0;
+            let refused = server_config("http", &TlsSettings { cert, key })
+                .unwrap_err()
+                .0;
             refused.replace(self.0.path().to_str().unwrap(), "DIR")
         }
     }
@@ -105,7 +110,7 @@ mod tests {
             cert: files.write("cert.pem", &cert),
             key: files.write("key.pem", &key),
         };
-        assert!(server_config(&settings).is_ok());
+        assert!(server_config("http", &settings).is_ok());
     }
 
     #[test]

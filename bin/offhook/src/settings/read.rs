@@ -11,6 +11,8 @@ use url::{Position, Url};
 
 use super::given::{Given, Raw};
 use super::objects::objects;
+use super::sip::sip;
+use super::speech::speech;
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
     SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
@@ -38,6 +40,8 @@ const DAY_SECONDS: u32 = 86_400;
 const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 
 pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
+    let carrier = given.read("calls.carrier", carrier)?;
+    let is_sip = carrier == Some(CarrierName::Sip);
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
         data_dir: given
@@ -56,10 +60,9 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         plans: plans(given)?,
         webhooks: webhooks(given)?,
         calls: calls(given)?,
-        simulator: SimulatorSettings {
-            speed: given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?,
-            url: given.read("simulator.url", Raw::text)?,
-        },
+        sip: sip(given, is_sip)?,
+        speech: speech(given)?,
+        simulator: simulator(given, is_sip)?,
         models: models(given)?,
         voices: voices(given)?,
         embeddings: embeddings(given)?,
@@ -118,7 +121,6 @@ fn webhooks(given: &mut Given) -> Result<WebhookSettings, SettingsError> {
 }
 
 fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
-    given.read("calls.carrier", carrier)?;
     let mut seconds = |key, min, default| {
         given
             .read(key, |raw| raw.integer(min, DAY_SECONDS))
@@ -131,6 +133,22 @@ fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
             .read("calls.allowed_prefixes", prefixes)?
             .unwrap_or_default(),
     })
+}
+
+fn simulator(given: &mut Given, is_sip: bool) -> Result<SimulatorSettings, SettingsError> {
+    let speed = given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?;
+    let url = given.read("simulator.url", Raw::text)?;
+    let unread = match (&speed, &url) {
+        (Some(_), _) => Some("simulator.speed"),
+        (None, Some(_)) => Some("simulator.url"),
+        (None, None) => None,
+    };
+    if let Some(setting) = unread.filter(|_| is_sip) {
+        return Err(SettingsError(format!(
+            "setting `{setting}` is without effect: `calls.carrier` is `sip`; remove one of the two"
+        )));
+    }
+    Ok(SimulatorSettings { speed, url })
 }
 
 fn plans(given: &mut Given) -> Result<Plans, SettingsError> {
@@ -274,12 +292,17 @@ fn per_minute(given: &mut Given, key: &str, default: u32) -> Result<u32, Setting
     Ok(value.unwrap_or(default))
 }
 
-fn path(raw: Raw) -> Result<PathBuf, String> {
+pub(super) fn path(raw: Raw) -> Result<PathBuf, String> {
     raw.text().map(PathBuf::from)
 }
 
 fn address(raw: Raw) -> Result<SocketAddr, String> {
     let wrong = || "must be an IP address and a port, such as 127.0.0.1:8080".to_owned();
+    raw.text()?.parse().map_err(|_| wrong())
+}
+
+pub(super) fn socket_address(raw: Raw) -> Result<SocketAddr, String> {
+    let wrong = || "must be an IP address and a port, such as 192.0.2.10:5060".to_owned();
     raw.text()?.parse().map_err(|_| wrong())
 }
 
@@ -325,13 +348,22 @@ fn log_format(raw: Raw) -> Result<LogFormat, String> {
     }
 }
 
-fn carrier(raw: Raw) -> Result<(), String> {
+/// `calls.carrier`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CarrierName {
+    Simulator,
+    Sip,
+}
+
+fn carrier(raw: Raw) -> Result<CarrierName, String> {
     match raw.text()?.as_str() {
-        "simulator" => Ok(()),
-        "sip" | "twilio" => {
-            Err("names a carrier that is not available yet: use simulator".to_owned())
-        }
-        _ => Err("must be simulator".to_owned()),
+        "simulator" => Ok(CarrierName::Simulator),
+        "sip" => Ok(CarrierName::Sip),
+        "twilio" => Err(
+            "names a carrier that is not available yet: use sip, with Twilio's Elastic SIP Trunking as the trunk"
+                .to_owned(),
+        ),
+        _ => Err("must be simulator or sip".to_owned()),
     }
 }
 

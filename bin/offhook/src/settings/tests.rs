@@ -5,6 +5,8 @@ use offhook_domain::Plan;
 
 use super::{Flags, LogFormat, Settings};
 
+mod calls;
+
 /// Settings of a file, variables and flags.
 fn load(file: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Settings, String> {
     let dir = tempfile::tempdir().unwrap();
@@ -266,7 +268,8 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
             variable("OFFHOOK_DATA_DIR", ""),
         ),
         (
-            "setting `calls.carrier` (in DIR/offhook.toml) names a carrier that is not available yet: use simulator",
+            "setting `calls.carrier` (in DIR/offhook.toml) names a carrier that is not available yet: use sip, \
+             with Twilio's Elastic SIP Trunking as the trunk",
             file("calls.carrier = \"twilio\""),
         ),
         (

@@ -1,0 +1,345 @@
+//! `sip` and `calls.trunk`: the deployment's own way into the phone network.
+
+use std::net::{IpAddr, SocketAddr};
+
+use offhook_media::ports::PortRange;
+use offhook_sip::{Transport, TrunkSettings};
+
+use super::given::{Given, Raw};
+use super::read::{path, socket_address};
+use super::{SettingsError, TlsSettings};
+
+/// The ports of calls' sound: of 500 calls.
+const RTP_PORTS: (u16, u16) = (40_000, 40_999);
+
+/// The seconds between two looks at whether a carrier answers.
+const KEEP_ALIVE_SECONDS: u32 = 30;
+
+/// The settings of a trunk, for an unknown one to be told what was meant.
+const OF_A_TRUNK: [&str; 9] = [
+    "server",
+    "transport",
+    "user",
+    "password",
+    "from_domain",
+    "caller_id_header",
+    "allowed_sources",
+    "accept_digest",
+    "keep_alive_seconds",
+];
+
+/// `sip`, where `calls.carrier` is `sip`.
+#[derive(Debug, Clone)]
+pub(crate) struct SipSettings {
+    /// Where carriers reach us, datagrams first.
+    pub(crate) listeners: Vec<SipListener>,
+    /// What the TLS listener shows.
+    pub(crate) tls: Option<TlsSettings>,
+    /// Where calls' sound goes through.
+    pub(crate) rtp: RtpSettings,
+    /// The trunks, each of which was checked.
+    pub(crate) trunks: Vec<TrunkSettings>,
+    /// The one by which calls go out.
+    pub(crate) trunk: String,
+}
+
+/// A listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SipListener {
+    /// By which transport.
+    pub(crate) transport: Transport,
+    /// On which address.
+    pub(crate) address: SocketAddr,
+    /// The address that carriers see, if a router stands between.
+    pub(crate) external: Option<SocketAddr>,
+}
+
+/// Where calls' sound goes through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RtpSettings {
+    /// The address that sockets are opened on.
+    pub(crate) address: IpAddr,
+    /// The address that carriers see, if a router stands between.
+    pub(crate) external: Option<IpAddr>,
+    /// The ports.
+    pub(crate) ports: PortRange,
+    /// Whether a call's sound may come from anywhere.
+    pub(crate) from_anywhere: bool,
+}
+
+impl SipSettings {
+    /// What is said of the trunk by which calls go out.
+    pub(crate) fn outgoing(&self) -> Option<&TrunkSettings> {
+        self.trunks.iter().find(|trunk| trunk.name == self.trunk)
+    }
+}
+
+/// Reads everything of `sip`; `is_carrier` says whether it is of any effect.
+pub(super) fn sip(
+    given: &mut Given,
+    is_carrier: bool,
+) -> Result<Option<SipSettings>, SettingsError> {
+    let is_given = !given.names_in("sip").is_empty();
+    let trunk = given.read("calls.trunk", Raw::text)?;
+    let mut listeners = Vec::new();
+    for (name, transport) in [
+        ("udp", Transport::Udp),
+        ("tcp", Transport::Tcp),
+        ("tls", Transport::Tls),
+    ] {
+        listeners.extend(listener(given, name, transport)?);
+    }
+    let has_tls = listeners
+        .iter()
+        .any(|listener| listener.transport == Transport::Tls);
+    let tls = certificate(given, has_tls)?;
+    let rtp = Rtp {
+        address: given.read("sip.rtp_address", ip_address)?,
+        external: given.read("sip.rtp_external", ip_address)?,
+        ports: given.read("sip.rtp_ports", ports)?,
+        from_anywhere: given.read("sip.rtp_from_anywhere", Raw::bool)?,
+    };
+    let mut trunks = Vec::new();
+    for name in given.names_in("sip.trunks") {
+        trunks.push(trunk_settings(given, name)?);
+    }
+    for name in OF_A_TRUNK {
+        given.read(&format!("sip.trunks.<name>.{name}"), Raw::text)?;
+    }
+    if !is_carrier {
+        let unread = match (is_given, trunk.is_some()) {
+            (false, false) => return Ok(None),
+            (true, _) => "section `sip`",
+            (false, true) => "setting `calls.trunk`",
+        };
+        return Err(SettingsError(format!(
+            "{unread} is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this"
+        )));
+    }
+    check_trunks(&listeners, &trunks)?;
+    Ok(Some(SipSettings {
+        trunk: chosen(trunk, &trunks)?,
+        rtp: rtp.settings(&listeners)?,
+        listeners,
+        tls,
+        trunks,
+    }))
+}
+
+fn listener(
+    given: &mut Given,
+    name: &str,
+    transport: Transport,
+) -> Result<Option<SipListener>, SettingsError> {
+    let (key, external_key) = (format!("sip.{name}"), format!("sip.{name}_external"));
+    let address = given.read(&key, socket_address)?;
+    let external = given.read(&external_key, external_address)?;
+    let Some(address) = address else {
+        if external.is_some() {
+            return Err(SettingsError(format!(
+                "setting `{external_key}` needs `{key}`: give the address to listen on, or remove it"
+            )));
+        }
+        return Ok(None);
+    };
+    if address.ip().is_unspecified() && external.is_none() {
+        return Err(SettingsError(format!(
+            "setting `{external_key}` is missing: `{key}` is every address of this machine, and a carrier is told one; \
+             give the address that it reaches, or listen on that one alone"
+        )));
+    }
+    let external =
+        external.map(|(ip, port)| SocketAddr::new(ip, port.unwrap_or_else(|| address.port())));
+    Ok(Some(SipListener {
+        transport,
+        address,
+        external,
+    }))
+}
+
+fn certificate(given: &mut Given, has_tls: bool) -> Result<Option<TlsSettings>, SettingsError> {
+    let cert = given.read("sip.tls_cert", path)?;
+    let key = given.read("sip.tls_key", path)?;
+    match (has_tls, cert, key) {
+        (true, Some(cert), Some(key)) => Ok(Some(TlsSettings { cert, key })),
+        (false, None, None) => Ok(None),
+        (true, None, _) => Err(SettingsError(
+            "setting `sip.tls` needs `sip.tls_cert`: name the file of the listener's certificate"
+                .to_owned(),
+        )),
+        (true, Some(_), None) => Err(SettingsError(
+            "setting `sip.tls_cert` needs `sip.tls_key`: name the file of its private key"
+                .to_owned(),
+        )),
+        (false, cert, _) => {
+            let setting = if cert.is_some() {
+                "sip.tls_cert"
+            } else {
+                "sip.tls_key"
+            };
+            Err(SettingsError(format!(
+                "setting `{setting}` is without effect: it is the listener's of `sip.tls`; give that, or remove it"
+            )))
+        }
+    }
+}
+
+/// What is said of calls' sound.
+struct Rtp {
+    address: Option<IpAddr>,
+    external: Option<IpAddr>,
+    ports: Option<PortRange>,
+    from_anywhere: Option<bool>,
+}
+
+impl Rtp {
+    /// Sound goes the way of the signalling, unless it is said otherwise.
+    fn settings(self, listeners: &[SipListener]) -> Result<RtpSettings, SettingsError> {
+        let first = listeners.first();
+        let address = self.address.or(first.map(|first| first.address.ip()));
+        let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+        let external = match (self.external, self.address) {
+            (None, None) => first.and_then(|first| first.external).map(|it| it.ip()),
+            (external, _) => external,
+        };
+        if address.is_unspecified() && external.is_none() {
+            return Err(SettingsError(
+                "setting `sip.rtp_external` is missing: `sip.rtp_address` is every address of this machine, and a call's \
+                 description names one; give the address that carriers reach"
+                    .to_owned(),
+            ));
+        }
+        let ports = match self.ports {
+            Some(ports) => ports,
+            None => PortRange::new(RTP_PORTS.0, RTP_PORTS.1)
+                .map_err(|error| SettingsError(error.to_string()))?,
+        };
+        Ok(RtpSettings {
+            address,
+            external,
+            ports,
+            from_anywhere: self.from_anywhere.unwrap_or(false),
+        })
+    }
+}
+
+fn trunk_settings(given: &mut Given, name: String) -> Result<TrunkSettings, SettingsError> {
+    let key = |setting: &str| format!("sip.trunks.{name}.{setting}");
+    let server = given.read(&key("server"), Raw::text)?;
+    let server = server.ok_or_else(|| {
+        SettingsError(format!(
+            "setting `{}` is missing: give the carrier's server, such as sip.example.com",
+            key("server")
+        ))
+    })?;
+    let settings = TrunkSettings {
+        server,
+        transport: given.read(&key("transport"), Raw::text)?,
+        user: given.read(&key("user"), Raw::text)?,
+        password: given.read(&key("password"), Raw::text)?,
+        from_domain: given.read(&key("from_domain"), Raw::text)?,
+        caller_id_header: given.read(&key("caller_id_header"), Raw::text)?,
+        allowed_sources: given
+            .read(&key("allowed_sources"), Raw::list)?
+            .unwrap_or_default(),
+        accept_digest: given
+            .read(&key("accept_digest"), Raw::bool)?
+            .unwrap_or(false),
+        keep_alive_seconds: given
+            .read(&key("keep_alive_seconds"), |raw| raw.integer(0, 3_600))?
+            .unwrap_or(KEEP_ALIVE_SECONDS)
+            .into(),
+        name: name.clone(),
+    };
+    if let Err(error) = settings.clone().check() {
+        let (field, fault) = (error.field, error.fault);
+        return Err(SettingsError(match field {
+            "name" => format!("section `sip.trunks.{name}`: its name {fault}"),
+            _ => format!("setting `{}`: {fault}", key(field)),
+        }));
+    }
+    Ok(settings)
+}
+
+/// Each trunk speaks by a transport that is listened to.
+fn check_trunks(listeners: &[SipListener], trunks: &[TrunkSettings]) -> Result<(), SettingsError> {
+    if trunks.is_empty() {
+        return Err(SettingsError(
+            "section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as \
+             `sip.trunks.<name>`, with its `server` at least"
+                .to_owned(),
+        ));
+    }
+    if listeners.is_empty() {
+        return Err(SettingsError(
+            "setting `sip.udp` is missing: `calls.carrier` is `sip`, and the carrier has to reach this machine; give the \
+             address to listen on, such as 192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`"
+                .to_owned(),
+        ));
+    }
+    for trunk in trunks {
+        // It was checked as it was read.
+        let Ok(transport) = trunk.clone().check().map(|trunk| trunk.transport()) else {
+            continue;
+        };
+        let is_listened = listeners
+            .iter()
+            .any(|listener| listener.transport == transport);
+        let missing = match transport {
+            Transport::Udp if !is_listened => "udp",
+            Transport::Tcp if !is_listened => "tcp",
+            Transport::Udp | Transport::Tcp | Transport::Tls => continue,
+        };
+        return Err(SettingsError(format!(
+            "setting `sip.{missing}` is missing: the trunk `{}` speaks by {}, and is answered there; give the address to \
+             listen on",
+            trunk.name,
+            missing.to_ascii_uppercase()
+        )));
+    }
+    Ok(())
+}
+
+/// The trunk by which calls go out.
+fn chosen(named: Option<String>, trunks: &[TrunkSettings]) -> Result<String, SettingsError> {
+    let names: Vec<&str> = trunks.iter().map(|trunk| trunk.name.as_str()).collect();
+    let known = names.join("`, `");
+    match (named, &names[..]) {
+        (Some(named), names) if names.contains(&named.as_str()) => Ok(named),
+        (Some(_), _) => Err(SettingsError(format!(
+            "setting `calls.trunk` names no trunk of `sip.trunks`: it has `{known}`"
+        ))),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(SettingsError(format!(
+            "setting `calls.trunk` is missing: there are the trunks `{known}`; name the one by which calls go out"
+        ))),
+    }
+}
+
+fn ip_address(raw: Raw) -> Result<IpAddr, String> {
+    let text = raw.text()?;
+    text.parse()
+        .map_err(|_| "must be an IP address, such as 203.0.113.7".to_owned())
+}
+
+/// An address, with a port where the router has another one.
+fn external_address(raw: Raw) -> Result<(IpAddr, Option<u16>), String> {
+    let text = raw.text()?;
+    let whole = text.parse::<SocketAddr>();
+    whole
+        .map(|address| (address.ip(), Some(address.port())))
+        .or_else(|_| text.parse::<IpAddr>().map(|ip| (ip, None)))
+        .map_err(|_| {
+            "must be an IP address, with a port perhaps, such as 203.0.113.7 or 203.0.113.7:5060"
+                .to_owned()
+        })
+}
+
+fn ports(raw: Raw) -> Result<PortRange, String> {
+    let text = raw.text()?;
+    let range = text.split_once('-').and_then(|(first, last)| {
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        PortRange::new(first, last).ok()
+    });
+    range.ok_or_else(|| "must be two ports above 1023, such as 40000-40999".to_owned())
+}

@@ -1,0 +1,355 @@
+//! Settings of calls that are heard: `speech`, `sip`, `calls.carrier = "sip"`.
+
+use std::time::Duration;
+
+use offhook_providers::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechTransport};
+use offhook_sip::Transport;
+
+use super::{Flags, file, load, refusal};
+use crate::settings::SipSettings;
+
+const TRUNK: &str = "calls.carrier = \"sip\"\nsip.udp = \"192.0.2.10:5060\"\n[sip.trunks.twilio]\n\
+    server = \"name.pstn.twilio.com\"\n";
+
+fn sip(text: &str) -> SipSettings {
+    file(text).unwrap().sip.unwrap()
+}
+
+#[test]
+fn a_trunk_needs_a_server_and_an_address_to_be_reached_at() {
+    let sip = sip(TRUNK);
+    assert_eq!(sip.trunk, "twilio");
+    assert_eq!(sip.trunks.len(), 1);
+    assert_eq!(sip.trunks[0].server, "name.pstn.twilio.com");
+    assert_eq!(sip.trunks[0].keep_alive_seconds, 30);
+    assert_eq!(sip.listeners.len(), 1);
+    assert_eq!(sip.listeners[0].transport, Transport::Udp);
+    assert_eq!(sip.listeners[0].address.to_string(), "192.0.2.10:5060");
+    assert_eq!(sip.listeners[0].external, None);
+    assert_eq!(sip.rtp.address.to_string(), "192.0.2.10");
+    assert_eq!(sip.rtp.external, None);
+    assert_eq!(sip.rtp.ports.count(), 500);
+    assert!(!sip.rtp.from_anywhere);
+}
+
+#[test]
+fn everything_of_a_trunk_is_read() {
+    let text = r#"
+        calls = { carrier = "sip", trunk = "second", allowed_prefixes = ["+52"] }
+        [sip]
+        udp = "0.0.0.0:5060"
+        udp_external = "203.0.113.7"
+        tcp = "10.0.0.5:5060"
+        tcp_external = "203.0.113.7:5070"
+        tls = "10.0.0.5:5061"
+        tls_cert = "cert.pem"
+        tls_key = "key.pem"
+        rtp_ports = "30000-30003"
+        rtp_from_anywhere = true
+        [sip.trunks.first]
+        server = "192.0.2.1"
+        [sip.trunks.second]
+        server = "sip.example.com"
+        transport = "tls"
+        user = "offhook"
+        password = "hunter2"
+        from_domain = "example.com"
+        caller_id_header = "p-asserted-identity"
+        allowed_sources = ["198.51.100.0/24"]
+        accept_digest = true
+        keep_alive_seconds = 0
+    "#;
+    let settings = file(text).unwrap();
+    settings.check_serving().unwrap();
+    assert!(!format!("{settings:?}").contains("hunter2"));
+    let sip = settings.sip.unwrap();
+    let externals: Vec<_> = sip
+        .listeners
+        .iter()
+        .map(|listener| listener.external.map(|address| address.to_string()))
+        .collect();
+    let told = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        externals,
+        [told("203.0.113.7:5060"), told("203.0.113.7:5070"), None]
+    );
+    assert_eq!(sip.rtp.address.to_string(), "0.0.0.0");
+    assert_eq!(
+        sip.rtp.external.map(|address| address.to_string()),
+        told("203.0.113.7"),
+        "sound goes the way of the first listener"
+    );
+    assert_eq!((sip.rtp.ports.count(), sip.rtp.from_anywhere), (2, true));
+    assert_eq!(sip.trunk, "second");
+    let trunk = sip.outgoing().unwrap().clone().check().unwrap();
+    assert_eq!(
+        (trunk.name(), trunk.transport()),
+        ("second", Transport::Tls)
+    );
+}
+
+#[test]
+fn a_trunk_may_be_told_by_variables() {
+    let variables = [
+        ("OFFHOOK_CALLS__CARRIER", "sip"),
+        ("OFFHOOK_CALLS__ALLOWED_PREFIXES", "+52"),
+        ("OFFHOOK_SIP__TCP", "127.0.0.1:5060"),
+        (
+            "OFFHOOK_SIP__TRUNKS__TWILIO__SERVER",
+            "sip:192.0.2.1;transport=tcp",
+        ),
+        (
+            "OFFHOOK_SIP__TRUNKS__TWILIO__ALLOWED_SOURCES",
+            "192.0.2.2,192.0.2.8/30",
+        ),
+        ("OFFHOOK_SIP__TRUNKS__TWILIO__KEEP_ALIVE_SECONDS", "60"),
+    ];
+    let settings = load("", &variables, Flags::default()).unwrap();
+    settings.check_serving().unwrap();
+    let trunks = settings.sip.unwrap().trunks;
+    assert_eq!(trunks[0].allowed_sources, ["192.0.2.2", "192.0.2.8/30"]);
+    assert_eq!(trunks[0].keep_alive_seconds, 60);
+}
+
+#[test]
+fn a_trunk_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
+    let more = |text: &str| file(&format!("{TRUNK}{text}"));
+    let trunkless = "calls.carrier = \"sip\"\nsip.udp = \"127.0.0.1:5060\"\n";
+    for (sentence, result) in [
+        (
+            "section `sip` is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this",
+            file("sip.udp = \"127.0.0.1:5060\""),
+        ),
+        (
+            "setting `calls.trunk` is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this",
+            file("calls.trunk = \"twilio\""),
+        ),
+        (
+            "setting `simulator.url` is without effect: `calls.carrier` is `sip`; remove one of the two",
+            file(&format!("simulator.url = \"http://127.0.0.1:1\"\n{TRUNK}")),
+        ),
+        (
+            "section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as \
+             `sip.trunks.<name>`, with its `server` at least",
+            file(trunkless),
+        ),
+        (
+            "setting `sip.udp` is missing: `calls.carrier` is `sip`, and the carrier has to reach this machine; give the \
+             address to listen on, such as 192.0.2.10:5060, or that of `sip.tcp` or `sip.tls`",
+            file("calls.carrier = \"sip\"\nsip.trunks.a.server = \"192.0.2.1\""),
+        ),
+        (
+            "setting `sip.tcp` is missing: the trunk `a` speaks by TCP, and is answered there; give the address to \
+             listen on",
+            file(&format!(
+                "{trunkless}sip.trunks.a = {{ server = \"192.0.2.1\", transport = \"tcp\" }}"
+            )),
+        ),
+        (
+            "setting `sip.trunks.b.server` is missing: give the carrier's server, such as sip.example.com",
+            more("[sip.trunks.b]\nuser = \"u\""),
+        ),
+        (
+            "setting `sip.trunks.twilio.password`: is missing: `user` goes with one",
+            more("user = \"hunter2\""),
+        ),
+        (
+            "setting `sip.trunks.twilio.transport`: must be `udp`, `tcp` or `tls`",
+            more("transport = \"sctp\""),
+        ),
+        (
+            "setting `sip.trunks.twilio.keep_alive_seconds`: must be 0 (never) or 5 to 3600",
+            more("keep_alive_seconds = 4"),
+        ),
+        (
+            "section `sip.trunks.Big`: its name must be 1 to 40 lower-case letters, digits, `-` and `_`",
+            more("[sip.trunks.Big]\nserver = \"192.0.2.1\""),
+        ),
+        (
+            "setting `calls.trunk` is missing: there are the trunks `b`, `twilio`; name the one by which calls go out",
+            more("[sip.trunks.b]\nserver = \"192.0.2.1\""),
+        ),
+        (
+            "setting `calls.trunk` names no trunk of `sip.trunks`: it has `twilio`",
+            file(&format!("calls.trunk = \"twillio\"\n{TRUNK}")),
+        ),
+        (
+            "setting `sip.udp_external` is missing: `sip.udp` is every address of this machine, and a carrier is told one; \
+             give the address that it reaches, or listen on that one alone",
+            file(
+                "calls.carrier = \"sip\"\nsip.udp = \"0.0.0.0:5060\"\nsip.trunks.a.server = \"192.0.2.1\"",
+            ),
+        ),
+        (
+            "setting `sip.tcp_external` needs `sip.tcp`: give the address to listen on, or remove it",
+            file("calls.carrier = \"sip\"\nsip.tcp_external = \"192.0.2.1\""),
+        ),
+        (
+            "setting `sip.rtp_external` is missing: `sip.rtp_address` is every address of this machine, and a call's \
+             description names one; give the address that carriers reach",
+            file(&format!("sip.rtp_address = \"0.0.0.0\"\n{TRUNK}")),
+        ),
+        (
+            "setting `sip.rtp_ports` (in DIR/offhook.toml) must be two ports above 1023, such as 40000-40999",
+            file(&format!("sip.rtp_ports = \"40001-40001\"\n{TRUNK}")),
+        ),
+        (
+            "setting `sip.tls` needs `sip.tls_cert`: name the file of the listener's certificate",
+            file(&format!("sip.tls = \"127.0.0.1:5061\"\n{TRUNK}")),
+        ),
+        (
+            "setting `sip.tls_cert` needs `sip.tls_key`: name the file of its private key",
+            file(&format!(
+                "sip.tls = \"127.0.0.1:5061\"\nsip.tls_cert = \"c\"\n{TRUNK}"
+            )),
+        ),
+        (
+            "setting `sip.tls_key` is without effect: it is the listener's of `sip.tls`; give that, or remove it",
+            file(&format!("sip.tls_key = \"k\"\n{TRUNK}")),
+        ),
+        (
+            "unknown setting `sip.trunks.twilio.pasword` in DIR/offhook.toml: did you mean \
+             `sip.trunks.twilio.password`?",
+            more("pasword = \"hunter2\""),
+        ),
+    ] {
+        assert_eq!(refusal(result), sentence);
+    }
+}
+
+#[test]
+fn what_may_be_dialed_over_a_trunk_is_to_be_said() {
+    let open = file(TRUNK).unwrap();
+    let refused = open.check_serving().unwrap_err().0;
+    assert!(
+        refused.starts_with("setting `calls.allowed_prefixes` is missing: "),
+        "{refused}"
+    );
+    let bounded = file(&format!("calls.allowed_prefixes = [\"+52\"]\n{TRUNK}")).unwrap();
+    bounded.check_serving().unwrap();
+}
+
+#[test]
+fn each_kind_of_speech_provider_is_read() {
+    let text = r#"
+        [speech.deepgram]
+        kind = "deepgram"
+        base_url = "https://api.deepgram.com"
+        api_key = "hunter2"
+        [speech.provider_a]
+        kind = "elevenlabs"
+        base_url = "https://api.elevenlabs.io"
+        api_key = "hunter2"
+        [speech.provider_b]
+        kind = "cartesia"
+        base_url = "https://api.cartesia.ai"
+        transport = "http"
+        [speech.openai]
+        kind = "openai"
+        base_url = "http://127.0.0.1:9000/v1"
+        [speech.local]
+        kind = "exec"
+        listen.command = ["/usr/bin/hear", "{file}"]
+        speak = { command = ["/usr/bin/speak"], limit_seconds = 5, at_once = 8 }
+    "#;
+    let settings = file(text).unwrap();
+    assert!(!format!("{settings:?}").contains("hunter2"));
+    let endpoint = |base_url: &str, api_key: Option<&str>| SpeechEndpoint {
+        base_url: base_url.to_owned(),
+        api_key: api_key.map(str::to_owned),
+    };
+    let program = |command: &[&str], limit, at_once| SpeechProgram {
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        sample_rate: 16_000,
+        limit: Duration::from_secs(limit),
+        at_once,
+    };
+    let expected = [
+        (
+            "deepgram",
+            SpeechProvider::Deepgram(endpoint("https://api.deepgram.com", Some("hunter2"))),
+        ),
+        (
+            "local",
+            SpeechProvider::Exec {
+                listen: Some(program(&["/usr/bin/hear", "{file}"], 10, 2)),
+                speak: Some(program(&["/usr/bin/speak"], 5, 8)),
+            },
+        ),
+        (
+            "openai",
+            SpeechProvider::OpenAi(endpoint("http://127.0.0.1:9000/v1", None)),
+        ),
+        (
+            "provider_a",
+            SpeechProvider::ElevenLabs(
+                endpoint("https://api.elevenlabs.io", Some("hunter2")),
+                SpeechTransport::WebSocket,
+            ),
+        ),
+        (
+            "provider_b",
+            SpeechProvider::Cartesia(
+                endpoint("https://api.cartesia.ai", None),
+                SpeechTransport::Http,
+            ),
+        ),
+    ];
+    let expected = expected.map(|(name, provider)| (name.to_owned(), provider));
+    assert_eq!(settings.speech.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_speech_provider_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
+    for (sentence, text) in [
+        (
+            "section `speech.scripted`: this provider is built in and takes no settings",
+            "speech.scripted.kind = \"exec\"",
+        ),
+        (
+            "setting `speech.local.kind` is missing: give the shape of the service's interface, deepgram, elevenlabs, \
+             cartesia, openai or exec",
+            "speech.local.base_url = \"http://127.0.0.1:1\"",
+        ),
+        (
+            "setting `speech.local.kind` (in DIR/offhook.toml) must be deepgram, elevenlabs, cartesia, openai or exec",
+            "speech.local.kind = \"whisper\"",
+        ),
+        (
+            "setting `speech.local.base_url` is missing: give the URL that the service's paths follow",
+            "speech.local.kind = \"openai\"",
+        ),
+        (
+            "setting `speech.local.transport` is without effect: kind `openai` does not read it; remove it",
+            "speech.local = { kind = \"openai\", base_url = \"http://127.0.0.1:1\", transport = \"http\" }",
+        ),
+        (
+            "setting `speech.local.speak` is without effect: kind `openai` does not read it; remove it",
+            "speech.local = { kind = \"openai\", base_url = \"http://127.0.0.1:1\", speak.at_once = 1 }",
+        ),
+        (
+            "setting `speech.local.api_key` is without effect: kind `exec` does not read it; remove it",
+            "speech.local = { kind = \"exec\", api_key = \"hunter2\" }",
+        ),
+        (
+            "section `speech.local`: a local program needs `listen.command`, `speak.command` or both",
+            "speech.local.kind = \"exec\"",
+        ),
+        (
+            "setting `speech.local.listen.command` is missing: name the program and its arguments",
+            "speech.local = { kind = \"exec\", listen.at_once = 1 }",
+        ),
+        (
+            "setting `speech.local.speak.command` (in DIR/offhook.toml) must be a program and its arguments, such as \
+             [\"/usr/bin/espeak-ng\", \"--stdout\"]",
+            "speech.local = { kind = \"exec\", speak.command = [] }",
+        ),
+        (
+            "unknown setting `speech.local.speak.sample_rate` in DIR/offhook.toml: did you mean \
+             `speech.local.listen.sample_rate`?",
+            "speech.local = { kind = \"exec\", speak.command = [\"/bin/true\"], speak.sample_rate = 8000 }",
+        ),
+    ] {
+        assert_eq!(refusal(file(text)), sentence);
+    }
+}

@@ -1,0 +1,167 @@
+//! The phone network of this process (`calls.carrier`): the simulated one, or the trunks of `sip`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use offhook_carriers::{RemoteSimulator, Simulator};
+use offhook_domain::CallHandle;
+use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
+use offhook_engine::ports::{Carrier, DialError, DialRequest};
+use offhook_media::ports::Ports;
+use offhook_media::pump::Latch;
+use offhook_services::Network;
+use offhook_sip::{
+    Incoming, Listen, Refusal, SipCarrier, SipSettings as Endpoint, SipTrunks, SoundSettings,
+    Transport,
+};
+use tokio::sync::mpsc;
+
+use crate::settings::{Settings, SettingsError, SipSettings, TlsSettings};
+use crate::tls;
+
+/// The phone network of a process that serves.
+pub(crate) struct Telephone {
+    /// What calls go out by.
+    pub(crate) network: Network,
+    /// What comes in, where there is a trunk.
+    pub(crate) switchboard: Option<Switchboard>,
+}
+
+/// Calls that come in by the trunks.
+pub(crate) struct Switchboard {
+    /// What answers them.
+    #[expect(dead_code, reason = "no call that comes in is answered yet")]
+    pub(crate) carrier: Arc<SipCarrier>,
+    /// The calls, each by one of the trunks.
+    pub(crate) calls: mpsc::Receiver<Incoming>,
+}
+
+impl Switchboard {
+    /// Refuses every call.
+    pub(crate) async fn refuse(mut self) {
+        while let Some(call) = self.calls.recv().await {
+            call.refuse(Refusal::Unavailable);
+        }
+    }
+}
+
+/// Connects this process to its phone network: with trunks it listens from now on, and looks after the carriers.
+///
+/// # Errors
+/// An address cannot be listened to, or a setting cannot be used.
+pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
+    let Some(sip) = &settings.sip else {
+        return Ok(Telephone {
+            network: Network::Text(simulated(settings)?),
+            switchboard: None,
+        });
+    };
+    let (trunks, calls) = start(sip).await.context("section `sip`")?;
+    let carrier = SipCarrier::new(Arc::new(trunks), &sip.trunk, sound(sip))?;
+    let carrier = Arc::new(carrier);
+    Ok(Telephone {
+        network: Network::Spoken(carrier.clone()),
+        switchboard: Some(Switchboard { carrier, calls }),
+    })
+}
+
+/// The network of a command, which places no calls and leaves the listeners to the service.
+///
+/// # Errors
+/// `simulator.url` cannot be used.
+pub(crate) fn unplugged(settings: &Settings) -> anyhow::Result<Network> {
+    Ok(match &settings.sip {
+        Some(_) => Network::Spoken(Arc::new(Unplugged)),
+        None => Network::Text(simulated(settings)?),
+    })
+}
+
+/// The simulated network. Where calls go by a trunk, the simulated provider of legacy agents still has one of its own.
+///
+/// # Errors
+/// `simulator.url` cannot be used.
+pub(crate) fn simulated(settings: &Settings) -> anyhow::Result<Arc<dyn Carrier>> {
+    match &settings.simulator.url {
+        Some(url) => {
+            let remote = RemoteSimulator::new(url).context("setting `simulator.url`")?;
+            Ok(Arc::new(remote))
+        }
+        None => Ok(Arc::new(Simulator::new(
+            settings.simulator.speed.unwrap_or(1.0),
+        ))),
+    }
+}
+
+async fn start(sip: &SipSettings) -> anyhow::Result<(SipTrunks, mpsc::Receiver<Incoming>)> {
+    let mut listen = Vec::new();
+    for listener in &sip.listeners {
+        let certificate = match (listener.transport, &sip.tls) {
+            (Transport::Tls, Some(tls)) => Some(certificate(tls)?),
+            _ => None,
+        };
+        listen.push(Listen {
+            transport: listener.transport,
+            address: listener.address,
+            external: listener.external,
+            certificate,
+        });
+    }
+    let trunks: Result<Vec<_>, _> = sip.trunks.iter().cloned().map(|it| it.check()).collect();
+    let endpoint = Endpoint {
+        tls: Some(Arc::new(offhook_egress::client_config()?)),
+        ..Endpoint::new(listen)
+    };
+    Ok(SipTrunks::start(endpoint, trunks?).await?)
+}
+
+/// Where calls' sound goes through.
+fn sound(sip: &SipSettings) -> SoundSettings {
+    let rtp = &sip.rtp;
+    SoundSettings {
+        bind: rtp.address,
+        external: rtp.external,
+        ports: Ports::new(rtp.ports),
+        latch: match rtp.from_anywhere {
+            true => Latch::Anywhere,
+            false => Latch::NegotiatedAddress,
+        },
+    }
+}
+
+/// What the TLS listener shows, and its key, both PEM.
+fn certificate(settings: &TlsSettings) -> Result<(Vec<u8>, Vec<u8>), SettingsError> {
+    // The stack tells nobody of a certificate that it cannot use.
+    tls::server_config("sip", settings)?;
+    let read = |setting: &str, file: &Path| {
+        std::fs::read(file).map_err(|error| {
+            let file = file.display();
+            SettingsError(format!(
+                "setting `sip.{setting}` ({file}) cannot be read: {error}"
+            ))
+        })
+    };
+    Ok((
+        read("tls_cert", &settings.cert)?,
+        read("tls_key", &settings.key)?,
+    ))
+}
+
+/// A network that this process has no part in.
+struct Unplugged;
+
+#[async_trait]
+impl AudioCarrier for Unplugged {
+    async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
+        Err(DialError::NotConnected)
+    }
+
+    async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
+        Err(DialError::NotConnected)
+    }
+
+    fn is_down(&self) -> bool {
+        true
+    }
+}
