@@ -17,6 +17,9 @@ const LISTEN_FILE: &str = "listen";
 
 /// Where the figures are served.
 const METRICS_LISTEN_FILE: &str = "metrics-listen";
+
+/// Where carriers reach the service.
+const SIP_LISTEN_FILE: &str = "sip-listen";
 const NODE_FILE: &str = "node";
 
 /// The right to serve from a data directory; it ends with the value, or with the process.
@@ -94,6 +97,14 @@ pub(crate) fn write_metrics_listen(dir: &Path, address: SocketAddr) -> anyhow::R
     write_address(dir, METRICS_LISTEN_FILE, address)
 }
 
+/// Writes down where carriers reach the service.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_sip_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
+    write_address(dir, SIP_LISTEN_FILE, address)
+}
+
 fn write_address(dir: &Path, file: &str, address: SocketAddr) -> anyhow::Result<()> {
     let path = dir.join(file);
     let fresh = dir.join(format!(".{file}.{}", std::process::id()));
@@ -110,7 +121,7 @@ pub(crate) fn read_listen(dir: &Path) -> Option<SocketAddr> {
 
 /// Takes back the addresses that were written down.
 pub(crate) fn remove_listen(dir: &Path) {
-    for file in [LISTEN_FILE, METRICS_LISTEN_FILE] {
+    for file in [LISTEN_FILE, METRICS_LISTEN_FILE, SIP_LISTEN_FILE] {
         // A file that stays behind is written anew by the next start.
         let _ = std::fs::remove_file(dir.join(file));
     }

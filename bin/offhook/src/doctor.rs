@@ -9,6 +9,7 @@ mod network;
 mod objects;
 mod redis;
 mod service;
+mod trunk;
 
 use std::time::Duration;
 
@@ -172,7 +173,10 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     }
     findings.push(redis::look(&settings, &counting).await);
     findings.push(objects);
-    findings.push(network::carrier(&settings).await);
+    match &settings.sip {
+        Some(sip) => findings.extend(trunk::look(&settings, sip).await),
+        None => findings.push(network::carrier(&settings).await),
+    }
     findings.push(egress::look(&settings, args.egress.as_deref()).await);
     findings.push(call::look().await);
     findings.insert(0, configuration);

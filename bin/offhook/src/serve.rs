@@ -143,6 +143,10 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         parts::services(&settings, store.clone(), node, network).await
     });
     let services = services.await?;
+    if let Some(address) = telephone.address {
+        data_dir::write_sip_listen(&settings.data_dir, address)?;
+        tracing::info!(%address, "carriers are listened to");
+    }
     if let Some(switchboard) = telephone.switchboard {
         tokio::spawn(switchboard.refuse());
     }

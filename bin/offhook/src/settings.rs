@@ -30,7 +30,7 @@ use offhook_providers::{
 };
 
 pub(crate) use objects::ObjectsSettings;
-pub(crate) use sip::{RtpSettings, SipSettings};
+pub(crate) use sip::{RtpSettings, SipListener, SipSettings};
 
 /// The name of the embedded database in the data directory.
 const DATABASE_FILE: &str = "offhook.db";

@@ -1,5 +1,6 @@
 //! The phone network of this process (`calls.carrier`): the simulated one, or the trunks of `sip`.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ use crate::tls;
 pub(crate) struct Telephone {
     /// What calls go out by.
     pub(crate) network: Network,
+    /// Where carriers reach this process first: by datagrams, if they do at all.
+    pub(crate) address: Option<SocketAddr>,
     /// What comes in, where there is a trunk.
     pub(crate) switchboard: Option<Switchboard>,
 }
@@ -55,14 +58,17 @@ pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
     let Some(sip) = &settings.sip else {
         return Ok(Telephone {
             network: Network::Text(simulated(settings)?),
+            address: None,
             switchboard: None,
         });
     };
     let (trunks, calls) = start(sip).await.context("section `sip`")?;
+    let address = trunks.addresses().first().copied();
     let carrier = SipCarrier::new(Arc::new(trunks), &sip.trunk, sound(sip))?;
     let carrier = Arc::new(carrier);
     Ok(Telephone {
         network: Network::Spoken(carrier.clone()),
+        address,
         switchboard: Some(Switchboard { carrier, calls }),
     })
 }

@@ -123,6 +123,16 @@ impl Trunk {
         self.transport
     }
 
+    /// The name or address of the carrier's server, and its port.
+    #[must_use]
+    pub fn place(&self) -> (String, u16) {
+        let host = match &self.host {
+            sip::Host::IpAddr(address) => address.to_string(),
+            sip::Host::Domain(name) => name.0.clone(),
+        };
+        (host, self.port())
+    }
+
     /// The port that the carrier listens on.
     pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(self.transport.default_port())

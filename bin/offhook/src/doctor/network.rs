@@ -1,4 +1,4 @@
-//! The carrier.
+//! The simulated carrier.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use url::Url;
 use super::Finding;
 use crate::settings::Settings;
 
-const CARRIER: &str = "carrier";
+pub(super) const CARRIER: &str = "carrier";
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -62,7 +62,10 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         calls: calls(given)?,
         sip: sip(given, is_sip)?,
         speech: speech(given)?,
-        simulator: simulator(given, is_sip)?,
+        simulator: SimulatorSettings {
+            speed: given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?,
+            url: given.read("simulator.url", Raw::text)?,
+        },
         models: models(given)?,
         voices: voices(given)?,
         embeddings: embeddings(given)?,
@@ -133,22 +136,6 @@ fn calls(given: &mut Given) -> Result<CallSettings, SettingsError> {
             .read("calls.allowed_prefixes", prefixes)?
             .unwrap_or_default(),
     })
-}
-
-fn simulator(given: &mut Given, is_sip: bool) -> Result<SimulatorSettings, SettingsError> {
-    let speed = given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?;
-    let url = given.read("simulator.url", Raw::text)?;
-    let unread = match (&speed, &url) {
-        (Some(_), _) => Some("simulator.speed"),
-        (None, Some(_)) => Some("simulator.url"),
-        (None, None) => None,
-    };
-    if let Some(setting) = unread.filter(|_| is_sip) {
-        return Err(SettingsError(format!(
-            "setting `{setting}` is without effect: `calls.carrier` is `sip`; remove one of the two"
-        )));
-    }
-    Ok(SimulatorSettings { speed, url })
 }
 
 fn plans(given: &mut Given) -> Result<Plans, SettingsError> {

@@ -67,6 +67,17 @@ pub(crate) struct RtpSettings {
     pub(crate) from_anywhere: bool,
 }
 
+impl SipListener {
+    /// What its setting is called in `sip`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self.transport {
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+            Transport::Tls => "tls",
+        }
+    }
+}
+
 impl SipSettings {
     /// What is said of the trunk by which calls go out.
     pub(crate) fn outgoing(&self) -> Option<&TrunkSettings> {

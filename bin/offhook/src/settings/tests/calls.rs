@@ -125,10 +125,6 @@ fn a_trunk_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
             file("calls.trunk = \"twilio\""),
         ),
         (
-            "setting `simulator.url` is without effect: `calls.carrier` is `sip`; remove one of the two",
-            file(&format!("simulator.url = \"http://127.0.0.1:1\"\n{TRUNK}")),
-        ),
-        (
             "section `sip.trunks` is missing: `calls.carrier` is `sip`, and calls go by a trunk; describe it as \
              `sip.trunks.<name>`, with its `server` at least",
             file(trunkless),
