@@ -74,6 +74,8 @@ pub(crate) async fn run(
     // It speaks to itself over loopback, and shows lines to copy.
     settings.http.tls = None;
     settings.webhooks.allow_private_targets = true;
+    // Nobody's phone rings for a demo.
+    settings.sip = None;
     // Whoever ends a demo does not wait for the end of its calls.
     settings.calls.drain = Duration::ZERO;
     let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };

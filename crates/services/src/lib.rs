@@ -34,6 +34,7 @@ mod restored;
 mod retention;
 mod signals;
 mod speech;
+mod spoken;
 mod team;
 mod toolkits;
 mod tools;

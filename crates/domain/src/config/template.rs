@@ -66,16 +66,30 @@ impl AgentConfig {
     /// The prompt and first message of one call: each variable is the call's metadata, else its `default`, else empty.
     #[must_use]
     pub fn rendered(&self, metadata: &Metadata) -> Rendered {
-        let lookup = |name: &str| {
+        Rendered {
+            system_prompt: self.render_text(&self.system_prompt, metadata),
+            first_message: self.render_text(&self.first_message, metadata),
+        }
+    }
+
+    /// What is said of the recording at the beginning of one call, its variables filled in; empty if it is not recorded,
+    /// or nothing is to be said.
+    #[must_use]
+    pub fn rendered_consent(&self, metadata: &Metadata) -> String {
+        let recording = &self.conversation.recording;
+        let text = recording.consent_text.as_ref();
+        text.filter(|_| recording.enabled)
+            .map(|text| self.render_text(text, metadata))
+            .unwrap_or_default()
+    }
+
+    fn render_text(&self, text: &str, metadata: &Metadata) -> String {
+        render(text, |name| {
             metadata.variable(name).or_else(|| {
                 let variable = self.dynamic_variables.iter().find(|v| v.name == name)?;
                 Some(scalar_text(&variable.default))
             })
-        };
-        Rendered {
-            system_prompt: render(&self.system_prompt, lookup),
-            first_message: render(&self.first_message, lookup),
-        }
+        })
     }
 }
 
@@ -85,6 +99,7 @@ mod tests {
 
     use super::*;
     use crate::Json;
+    use crate::config::Recording;
 
     fn rendered(template: &str) -> String {
         render(template, |name| match name {
@@ -153,6 +168,23 @@ mod tests {
             "A|7.0||D"
         );
         assert_eq!(format!("{rendered:?}"), "Rendered(…)");
+    }
+
+    #[test]
+    fn consent_is_asked_where_calls_are_recorded() {
+        let consent = |enabled: bool, text: &str| {
+            let mut config = AgentConfig::new("es");
+            config.conversation.recording = Recording {
+                enabled,
+                consent_text: Some(text.to_owned()),
+            };
+            let metadata = Metadata::from_stored(r#"{"name":"Ana"}"#).unwrap();
+            config.rendered_consent(&metadata)
+        };
+        assert_eq!(consent(true, "{{name}}, grabamos."), "Ana, grabamos.");
+        assert_eq!(consent(false, "Grabamos."), "");
+        let silent = AgentConfig::new("es").rendered_consent(&Metadata::empty());
+        assert_eq!(silent, "");
     }
 
     proptest! {

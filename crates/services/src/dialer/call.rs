@@ -9,6 +9,7 @@ use offhook_domain::{
     Runtime,
 };
 use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
+use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{
     CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
 };
@@ -23,6 +24,7 @@ use super::watched::Watched;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
 use crate::clock::CallClock;
 use crate::knowledge::{AgentKnowledge, WithSearch};
+use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::{Network, Shared};
 
@@ -60,22 +62,31 @@ async fn hold_fallibly(
         return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
     }
     let prepared = prepare(shared, call).await?;
-    let (config, persona, tools) = match prepared {
+    let (config, mut persona, tools) = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(shared, call, claim, reason).await,
     };
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
-    let persona = Arc::new(persona);
     let Some((from, to)) = numbers(call) else {
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
     };
-    let Network::Text(carrier) = &shared.network else {
-        tracing::error!("a call has no ear and no voice yet");
-        return refuse(shared, call, claim, FailureReason::AgentError).await;
+    let carrier: Arc<dyn Carrier> = match &shared.network {
+        Network::Text(carrier) => carrier.clone(),
+        Network::Spoken(network) => match shared.spoken(&config, Direction::Outbound) {
+            Ok(settings) => {
+                persona = on_a_spoken_line(persona);
+                Arc::new(SpokenCarrier::new(network.clone(), settings))
+            }
+            Err(error) => {
+                tracing::error!(%error, "the call is not dialed");
+                return refuse(shared, call, claim, FailureReason::AgentError).await;
+            }
+        },
     };
+    let persona = Arc::new(persona);
     let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
     let session = Session {
-        carrier: watched(shared, call, carrier.clone()),
+        carrier: watched(shared, call, carrier),
         dial: DialRequest {
             handle: CallHandle(call.id),
             from,
@@ -221,6 +232,10 @@ async fn prepare(
     };
     let Some(persona) = persona(&config, &metadata) else {
         return Ok(Err(FailureReason::AgentError));
+    };
+    let persona = Persona {
+        notice: config.rendered_consent(&metadata),
+        ..persona
     };
     let tools = tools(shared, call, &config).await?;
     Ok(Ok((config, persona, tools)))

@@ -1,0 +1,111 @@
+//! The ear and the voice of one call, where the phone network is one of sound.
+
+use std::time::Duration;
+
+use offhook_domain::AgentConfig;
+use offhook_domain::config::Voicemail;
+use offhook_engine::Persona;
+use offhook_engine::ports::speech::SpeechError;
+use offhook_engine::voice::{
+    Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
+};
+
+use crate::Shared;
+
+/// Who called whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// The agent called.
+    Outbound,
+}
+
+/// Why an agent cannot hold a spoken call here. It names providers, which are no secrets, and nothing of the call.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Speechless {
+    /// Nobody understands for it.
+    #[error("no recogniser can be had for the agent: {0}")]
+    Deaf(String),
+    /// Nobody speaks for it.
+    #[error("no voice can be had for the agent: {0}")]
+    Mute(String),
+}
+
+impl Shared {
+    /// How the agent hears and speaks on one call. A provider that cannot be had is passed over as long as another one
+    /// is left: they step in for each other during the call as well.
+    ///
+    /// # Errors
+    /// [`Speechless`] if no recogniser or no voice is left.
+    pub(crate) fn spoken(
+        &self,
+        config: &AgentConfig,
+        direction: Direction,
+    ) -> Result<SpokenSettings, Speechless> {
+        let ears = self.ears(config).into_iter().map(|(provider, settings)| {
+            let found = self.speech.recogniser(&provider, &settings);
+            found
+                .map(|service| Hearing { service, settings })
+                .map_err(|error| (provider, error))
+        });
+        let voices = self.voices(config).into_iter().map(|(provider, settings)| {
+            let found = self.speech.synthesiser(&provider, &settings);
+            found
+                .map(|service| Voice { service, settings })
+                .map_err(|error| (provider, error))
+        });
+        let conversation = &config.conversation;
+        let turns = &conversation.turns;
+        let endpointing = u64::try_from(turns.endpointing_ms).unwrap_or(0);
+        Ok(SpokenSettings {
+            hearings: within_reach(ears).map_err(Speechless::Deaf)?,
+            voices: within_reach(voices).map_err(Speechless::Mute)?,
+            endpointing: Duration::from_millis(endpointing),
+            screens: direction == Direction::Outbound && turns.voicemail != Voicemail::Ignore,
+            pronunciation: pronunciation(config),
+            detector: speech_detector(),
+            recorder: None,
+        })
+    }
+}
+
+/// The agent as it is on a line that judges itself when a turn is over: nothing is waited for on top of that.
+pub(crate) fn on_a_spoken_line(persona: Persona) -> Persona {
+    Persona {
+        endpointing: Duration::ZERO,
+        ..persona
+    }
+}
+
+/// Those that can be had; why not, if that is none.
+fn within_reach<T>(
+    found: impl Iterator<Item = Result<T, (String, SpeechError)>>,
+) -> Result<Vec<T>, String> {
+    let mut within_reach = Vec::new();
+    let mut faults = Vec::new();
+    for one in found {
+        match one {
+            Ok(one) => within_reach.push(one),
+            Err((provider, error)) => faults.push(format!("`{provider}`: {error}")),
+        }
+    }
+    if within_reach.is_empty() {
+        if faults.is_empty() {
+            return Err("it names no provider, and not exactly one is set up".to_owned());
+        }
+        return Err(faults.join("; "));
+    }
+    for fault in faults {
+        tracing::warn!(fault, "a speech provider of the agent is passed over");
+    }
+    Ok(within_reach)
+}
+
+fn pronunciation(config: &AgentConfig) -> Pronunciation {
+    let terms = config.conversation.pronunciation.iter();
+    let terms = terms.map(|rule| SaidAs {
+        term: rule.term.clone(),
+        say: rule.say.clone(),
+        match_case: rule.match_case,
+    });
+    Pronunciation::new(terms.collect())
+}
