@@ -10,6 +10,7 @@ mod scripted;
 mod speech;
 mod sse;
 mod voices;
+mod wav;
 
 pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;

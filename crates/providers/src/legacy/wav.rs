@@ -22,24 +22,7 @@ pub(super) fn of(turns: &[Turn]) -> Vec<u8> {
         let count = count.unwrap_or(most).min(most - samples.len());
         samples.extend((0..count).map(|at| if at / half % 2 == 0 { 4_000 } else { -4_000 }));
     }
-    let data = u32::try_from(samples.len() * 2).unwrap_or(u32::MAX);
-    let mut file = Vec::with_capacity(44 + samples.len() * 2);
-    file.extend(b"RIFF");
-    file.extend((36 + data).to_le_bytes());
-    file.extend(b"WAVEfmt ");
-    file.extend(16_u32.to_le_bytes());
-    file.extend(1_u16.to_le_bytes());
-    file.extend(1_u16.to_le_bytes());
-    file.extend(RATE.to_le_bytes());
-    file.extend((RATE * 2).to_le_bytes());
-    file.extend(2_u16.to_le_bytes());
-    file.extend(16_u16.to_le_bytes());
-    file.extend(b"data");
-    file.extend(data.to_le_bytes());
-    for sample in samples {
-        file.extend(sample.to_le_bytes());
-    }
-    file
+    crate::wav::of(&samples, RATE)
 }
 
 #[cfg(test)]

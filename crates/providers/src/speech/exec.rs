@@ -17,13 +17,15 @@ use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
     SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
+use offhook_media::resample::RATES;
 use tokio::sync::Semaphore;
 
 use super::registry::{Ear, Mouth};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
-use super::sound::{resample, wav};
+use super::sound::resample;
 use crate::SettingsError;
+use crate::wav;
 use child::Run;
 
 /// The words a minute that a voice's own speed stands for, where a program counts so.
@@ -95,8 +97,8 @@ impl Program {
                 return Err(fault(what));
             }
         }
-        if !(8_000..=48_000).contains(&settings.sample_rate) {
-            let what = "sample_rate must be from 8000 to 48000".to_owned();
+        if !RATES.contains(&settings.sample_rate) {
+            let what = format!("sample_rate must be one of {RATES:?}");
             return Err(fault(what));
         }
         if settings.limit.is_zero() || settings.at_once == 0 {
@@ -205,7 +207,7 @@ impl Transcriber for Listening {
         let rate = program.sample_rate;
         // Filters and files are work for a thread that may be busy.
         let file = tokio::task::spawn_blocking(move || {
-            Ok::<_, SpeechError>(wav(&resample(&samples, SAMPLE_RATE, rate)?, rate))
+            Ok::<_, SpeechError>(wav::of(&resample(&samples, SAMPLE_RATE, rate)?, rate))
         });
         let file = file.await.map_err(|_| SpeechError::Unreachable)??;
         let mut words = self.words.clone();

@@ -69,7 +69,11 @@ impl Sound {
                     Err(error) => error,
                 },
                 Ok(Some(Err(error))) => failure(&error),
-                Ok(None) => return None,
+                Ok(None) => {
+                    self.over = true;
+                    let rest = self.reader.finish();
+                    return (!rest.is_empty()).then_some((Ok(SpeechPiece::Audio(rest)), self));
+                }
                 Err(_) => SpeechError::Timeout,
             };
             self.over = true;

@@ -22,8 +22,9 @@ use super::endpoint::Endpoint;
 use super::registry::{Ear, Mouth, with_headers};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
-use super::sound::{Coding, resample, wav};
+use super::sound::{Coding, resample};
 use super::{fetch, form};
+use crate::wav;
 
 /// The rate of the files that are sent, in Hz.
 const SENT_RATE: u32 = 16_000;
@@ -115,7 +116,7 @@ struct Transcription {
 #[async_trait]
 impl Transcriber for Transcriptions {
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
-        let file = wav(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
+        let file = wav::of(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
         let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
         let request = self
             .client

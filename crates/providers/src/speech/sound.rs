@@ -1,20 +1,24 @@
 //! Sound between the form that the ports have (8 kHz, 16 bit, mono) and those of services.
 
-use audio_codec::pcmu::{PcmuDecoder, PcmuEncoder};
-use audio_codec::{BoxedResampler, Decoder as _, Encoder as _};
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::SpeechError;
+use offhook_media::codec::Codec;
+use offhook_media::resample::{Resampler, UnknownRate};
 
 /// The longest sound of one text, in samples: ten minutes. A service that sends more has lost its way.
 pub(super) const MAX_SAMPLES: usize = 10 * 60 * SAMPLE_RATE as usize;
 
 /// G.711 µ-law, which loses nothing of what came as µ-law.
 pub(super) fn to_ulaw(samples: &[i16]) -> Vec<u8> {
-    PcmuEncoder::new().encode(samples)
+    let mut codes = Vec::with_capacity(samples.len());
+    Codec::Pcmu.encode_into(samples, &mut codes);
+    codes
 }
 
 fn from_ulaw(bytes: &[u8]) -> Vec<i16> {
-    PcmuDecoder::new().decode(bytes)
+    let mut samples = Vec::with_capacity(bytes.len());
+    Codec::Pcmu.decode_into(bytes, &mut samples);
+    samples
 }
 
 /// What a telephone makes of a sound.
@@ -37,7 +41,7 @@ pub(super) struct SoundReader {
     coding: Coding,
     /// The first half of a sample whose second half has not come.
     half: Option<u8>,
-    resampler: Option<BoxedResampler>,
+    resampler: Option<Resampler>,
     read: usize,
 }
 
@@ -49,7 +53,7 @@ impl SoundReader {
     pub(super) fn new(coding: Coding) -> Result<Self, SpeechError> {
         let resampler = match coding {
             Coding::Ulaw | Coding::Pcm(SAMPLE_RATE) => None,
-            Coding::Pcm(rate) => Some(resampler(rate, SAMPLE_RATE)?),
+            Coding::Pcm(rate) => Some(Resampler::new(rate, SAMPLE_RATE).map_err(unknown)?),
         };
         Ok(Self {
             coding,
@@ -69,7 +73,11 @@ impl SoundReader {
             Coding::Pcm(_) => self.linear(bytes),
         };
         let samples = match &mut self.resampler {
-            Some(resampler) => resampler.resample(&samples),
+            Some(resampler) => {
+                let mut resampled = Vec::with_capacity(samples.len());
+                resampler.push(&samples, &mut resampled);
+                resampled
+            }
             None => samples,
         };
         self.read += samples.len();
@@ -77,6 +85,15 @@ impl SoundReader {
             return Err(SpeechError::Protocol("its sound does not end"));
         }
         Ok(samples)
+    }
+
+    /// The last samples, some milliseconds at most, when no more bytes come.
+    pub(super) fn finish(&mut self) -> Vec<i16> {
+        let mut rest = Vec::new();
+        if let Some(resampler) = &mut self.resampler {
+            resampler.finish(&mut rest);
+        }
+        rest
     }
 
     fn linear(&mut self, bytes: &[u8]) -> Vec<i16> {
@@ -101,45 +118,15 @@ impl SoundReader {
 /// # Errors
 /// [`SpeechError::Protocol`] for a rate that no sound has.
 pub(super) fn resample(samples: &[i16], from: u32, to: u32) -> Result<Vec<i16>, SpeechError> {
-    if from == to {
-        return Ok(samples.to_vec());
-    }
-    Ok(resampler(from, to)?.resample(samples))
+    let mut resampler = Resampler::new(from, to).map_err(unknown)?;
+    let mut resampled = Vec::new();
+    resampler.push(samples, &mut resampled);
+    resampler.finish(&mut resampled);
+    Ok(resampled)
 }
 
-fn resampler(from: u32, to: u32) -> Result<BoxedResampler, SpeechError> {
-    let rate = |rate: u32| {
-        usize::try_from(rate)
-            .ok()
-            .filter(|rate| (4_000..=192_000).contains(rate))
-            .ok_or(SpeechError::Protocol("its sound has an unknown rate"))
-    };
-    BoxedResampler::new(rate(from)?, rate(to)?)
-        .map_err(|_| SpeechError::Protocol("its sound has an unknown rate"))
-}
-
-/// A WAV file of these samples.
-pub(super) fn wav(samples: &[i16], rate: u32) -> Vec<u8> {
-    let bytes = samples.len() * 2;
-    let data = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let mut file = Vec::with_capacity(44 + bytes);
-    file.extend(b"RIFF");
-    file.extend(data.saturating_add(36).to_le_bytes());
-    file.extend(b"WAVEfmt ");
-    file.extend(16_u32.to_le_bytes());
-    // Linear, one channel.
-    file.extend(1_u16.to_le_bytes());
-    file.extend(1_u16.to_le_bytes());
-    file.extend(rate.to_le_bytes());
-    file.extend((rate * 2).to_le_bytes());
-    file.extend(2_u16.to_le_bytes());
-    file.extend(16_u16.to_le_bytes());
-    file.extend(b"data");
-    file.extend(data.to_le_bytes());
-    for sample in samples {
-        file.extend(sample.to_le_bytes());
-    }
-    file
+fn unknown(_: UnknownRate) -> SpeechError {
+    SpeechError::Protocol("its sound has an unknown rate")
 }
 
 #[cfg(test)]
@@ -178,6 +165,7 @@ mod tests {
         for piece in tone.chunks(4_001) {
             read.extend(reader.read(piece).unwrap());
         }
+        read.extend(reader.finish());
         assert_eq!(read.len(), 8_000);
         let crossings = read.windows(2).filter(|w| w[0] < 0 && w[1] >= 0).count();
         assert!((398..=402).contains(&crossings), "{crossings} periods");
@@ -196,14 +184,5 @@ mod tests {
             reader.read(&[0xff]),
             Err(SpeechError::Protocol("its sound does not end"))
         );
-    }
-
-    #[test]
-    fn a_wav_file_says_what_it_holds() {
-        let file = wav(&[1, -2], 16_000);
-        assert_eq!(file.len(), 48);
-        assert_eq!(file[4..8], 40_u32.to_le_bytes());
-        assert_eq!(file[24..28], 16_000_u32.to_le_bytes());
-        assert_eq!(file[40..], [4, 0, 0, 0, 1, 0, 254, 255]);
     }
 }

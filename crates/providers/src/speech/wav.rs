@@ -52,6 +52,12 @@ impl WavReader {
         samples
     }
 
+    /// The last samples, when no more bytes come.
+    pub(super) fn finish(&mut self) -> Vec<i16> {
+        let sound = self.sound.as_mut();
+        sound.map_or_else(Vec::new, |sound| sound.reader.finish())
+    }
+
     /// Whether a header came: without one there was no sound at all.
     pub(super) const fn has_begun(&self) -> bool {
         self.sound.is_some()
@@ -117,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::speech::sound::wav;
+    use crate::wav::of as wav;
 
     fn whole(file: &[u8], size: usize) -> Result<Vec<i16>, SpeechError> {
         let mut reader = WavReader::default();
@@ -125,6 +131,7 @@ mod tests {
         for piece in file.chunks(size) {
             samples.extend(reader.read(piece)?);
         }
+        samples.extend(reader.finish());
         assert_eq!(reader.has_begun(), !samples.is_empty());
         Ok(samples)
     }

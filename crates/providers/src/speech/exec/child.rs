@@ -246,7 +246,9 @@ impl Speaking {
         let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).await;
         read.map_err(|_| NO_FILE)?;
         let mut wav = WavReader::default();
-        wav.read(&bytes)
+        let mut samples = wav.read(&bytes)?;
+        samples.extend(wav.finish());
+        Ok(samples)
     }
 
     async fn read(
@@ -270,7 +272,8 @@ impl Speaking {
                 if !reading.wav.has_begun() {
                     return Err(SpeechError::Protocol("its sound is no WAV file"));
                 }
-                return Ok(None);
+                let rest = reading.wav.finish();
+                return Ok((!rest.is_empty()).then_some(SpeechPiece::Audio(rest)));
             }
             let samples = reading.wav.read(piece.get(..count).unwrap_or_default())?;
             if !samples.is_empty() {
