@@ -27,6 +27,8 @@ use crate::ports::audio::{AudioLeg, Recorder, SpeechDetector};
 use call::Call;
 use line::SpokenLine;
 
+pub use offhook_media::ambient::Ambient;
+
 pub use carrier::SpokenCarrier;
 pub use detector::speech_detector;
 pub use ear::Hearing;
@@ -47,6 +49,8 @@ pub struct SpokenSettings {
     pub endpointing: Duration,
     /// Whether it is to be found out who answered, a person or a machine, before the agent speaks.
     pub screens: bool,
+    /// Where the agent seems to be.
+    pub ambient: Option<Ambient>,
     /// How terms are said.
     pub pronunciation: Pronunciation,
     /// What tells speech from other sound.

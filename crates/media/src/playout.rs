@@ -47,6 +47,8 @@ pub struct Playout {
     newest: Option<Segment>,
     /// The last sample that went out.
     level: i16,
+    /// What sounds beneath all that is said, in a loop.
+    background: Option<Background>,
     underruns: u64,
     events: Vec<Played>,
 }
@@ -57,6 +59,23 @@ struct Entry {
     samples: Vec<i16>,
     played: usize,
     finished: bool,
+}
+
+#[derive(Debug)]
+struct Background {
+    samples: Arc<[i16]>,
+    /// The next sample.
+    at: usize,
+}
+
+impl Background {
+    /// Lays the next of it beneath a frame.
+    fn mix(&mut self, frame: &mut Frame) {
+        for sample in frame {
+            *sample = sample.saturating_add(self.samples[self.at]);
+            self.at = (self.at + 1) % self.samples.len();
+        }
+    }
 }
 
 impl Entry {
@@ -109,7 +128,15 @@ impl Playout {
             .collect()
     }
 
-    /// Fills the next frame. Returns how many samples of it are of the queue; what follows them is silence.
+    /// What sounds from now on beneath all that is said, and while nothing is: a loop. It belongs to no segment, so that
+    /// neither a pause nor a clear touches it. Without samples there is none.
+    pub fn set_background(&mut self, samples: Arc<[i16]>) {
+        let is_empty = samples.is_empty();
+        self.background = (!is_empty).then_some(Background { samples, at: 0 });
+    }
+
+    /// Fills the next frame. Returns how many samples of it are of the queue; what follows them is silence, or the
+    /// background alone.
     pub fn pull(&mut self, frame: &mut Frame, now: Instant) -> usize {
         let mut filled = 0;
         while !self.paused && filled < FRAME_SAMPLES {
@@ -132,6 +159,9 @@ impl Playout {
             self.settle(now);
         }
         self.fade(frame, filled);
+        if let Some(background) = &mut self.background {
+            background.mix(frame);
+        }
         filled
     }
 
@@ -251,6 +281,11 @@ impl Speaker {
     #[must_use]
     pub fn clear(&self) -> Vec<Cleared> {
         self.lock().clear()
+    }
+
+    /// [`Playout::set_background`].
+    pub fn set_background(&self, samples: Arc<[i16]>) {
+        self.lock().set_background(samples);
     }
 
     /// [`Playout::position`].

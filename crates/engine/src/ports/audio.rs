@@ -159,6 +159,10 @@ pub trait Playout: Send + Sync {
     /// Goes on with the first sample that was not sent.
     fn resume(&self);
 
+    /// What sounds from now on beneath all that is said and while nothing is: a loop, which is no segment, so that neither
+    /// a pause nor a clear touches it. [`Tick::said`] has it in it.
+    fn set_background(&self, samples: Arc<[i16]>);
+
     /// Empties the queue; a pause stays. What it returns tells of every segment that had not ended, in their order.
     fn clear(&self) -> Vec<Cleared>;
 }

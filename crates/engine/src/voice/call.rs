@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use offhook_media::ambient::Ambient;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, sleep_until};
@@ -29,6 +30,7 @@ pub(super) struct Call {
     mouth: Mouth,
     gate: Gate,
     detector: Box<dyn SpeechDetector>,
+    ambient: Option<Ambient>,
     recorder: Option<Box<dyn Recorder>>,
     /// The number of the agent's last sentence.
     said: u64,
@@ -77,6 +79,7 @@ impl Call {
             mouth: Mouth::new(settings.voices, playout, settings.pronunciation),
             gate: Gate::default(),
             detector: settings.detector,
+            ambient: settings.ambient,
             recorder: settings.recorder,
             said: 0,
             epoch: Instant::now(),
@@ -175,6 +178,9 @@ impl Call {
             // Nobody has answered: what sounds there is the network's.
             Some(AudioEvent::EarlyMedia) => {}
             Some(AudioEvent::Answered) => {
+                if let Some(place) = self.ambient.take() {
+                    self.leg.playout.set_background(place.sound());
+                }
                 self.ear.open();
                 self.mouth.warm_up();
                 self.step(Event::Answered);

@@ -73,6 +73,21 @@ mod tests {
     }
 
     #[test]
+    fn the_sound_of_a_place_hides_nobody() {
+        use offhook_media::ambient::Ambient;
+
+        for place in Ambient::ALL {
+            let sound = place.sound();
+            let mut gate = Gate::default();
+            for frame in sound.chunks_exact(FRAME_SAMPLES) {
+                let mut tick = tick(FLOOR as i16, None);
+                tick.said = Some(std::array::from_fn(|at| frame[at]));
+                assert!(gate.is_speech(&tick, 0.9), "{place:?}");
+            }
+        }
+    }
+
+    #[test]
     fn an_echo_is_nobodys_speech_and_a_caller_over_it_is_heard() {
         let mut gate = Gate::default();
         assert!(!gate.is_speech(&tick(900, Some(8_000)), 0.9));

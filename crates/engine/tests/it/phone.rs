@@ -20,7 +20,9 @@ use offhook_engine::ports::speech::{
     TextToSpeech, VoiceSettings,
 };
 use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools};
-use offhook_engine::voice::{Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice};
+use offhook_engine::voice::{
+    Ambient, Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice,
+};
 use offhook_engine::{CallControl, Latencies, Persona, Session, SessionEnd, TurnLatency};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -118,6 +120,7 @@ pub(crate) struct Wire {
     /// What was sent, frame by frame, silence left out.
     sent: Mutex<Vec<(Duration, i16)>>,
     pub(crate) recorded: AtomicUsize,
+    pub(crate) background: Mutex<Option<Arc<[i16]>>>,
     pub(crate) hung_up: AtomicUsize,
     did: Mutex<Vec<String>>,
 }
@@ -148,6 +151,10 @@ impl Playout for Wire {
 
     fn resume(&self) {
         lock(&self.queue).paused = false;
+    }
+
+    fn set_background(&self, samples: Arc<[i16]>) {
+        *lock(&self.background) = Some(samples);
     }
 
     fn clear(&self) -> Vec<Cleared> {
@@ -356,6 +363,7 @@ pub(crate) struct Stage {
     pub(crate) voices: Vec<FakeVoice>,
     pub(crate) screens: bool,
     pub(crate) pronunciation: Pronunciation,
+    pub(crate) ambient: Option<Ambient>,
 }
 
 /// A call that is heard.
@@ -381,6 +389,7 @@ pub(crate) fn stage() -> Stage {
         voices: vec![FakeVoice::default()],
         screens: false,
         pronunciation: Pronunciation::default(),
+        ambient: None,
     }
 }
 
@@ -406,6 +415,7 @@ impl Stage {
             voices: self.voices.into_iter().map(voice).collect(),
             endpointing: Duration::from_millis(700),
             screens: self.screens,
+            ambient: self.ambient,
             pronunciation: self.pronunciation,
             detector: Box::new(Loud),
             recorder: Some(Box::new(Counts(Arc::clone(&wire)))),

@@ -278,3 +278,42 @@ proptest! {
         prop_assert!(ended.is_sorted(), "out of turn: {:?}", ended);
     }
 }
+
+#[test]
+fn the_background_goes_on_beneath_speech_pauses_and_silence() {
+    let now = Instant::now();
+    let mut playout = Playout::default();
+    // Longer than a frame, and no multiple of one.
+    let background: Vec<i16> = (0..230).collect();
+    playout.set_background(background.as_slice().into());
+    let mut at = 0;
+    let mut beneath = |frame: &[i16]| -> Vec<i16> {
+        let said = frame
+            .iter()
+            .enumerate()
+            .map(|(place, sample)| sample - ((at + place) % 230) as i16);
+        let said = said.collect();
+        at += frame.len();
+        said
+    };
+    let mut next = |playout: &mut Playout| {
+        let (sound, rest) = pull(playout, now);
+        let frame = beneath(&[sound.clone(), rest].concat());
+        (sound.len(), frame)
+    };
+    assert_eq!(next(&mut playout), (0, SILENCE.to_vec()));
+    playout.enqueue(Segment(1), &[1_000; 480]);
+    assert_eq!(next(&mut playout), (160, vec![1_000; 160]));
+    playout.pause();
+    let (sounded, faded) = next(&mut playout);
+    assert_eq!((sounded, faded[39..].iter().max()), (0, Some(&0)));
+    assert_eq!(next(&mut playout), (0, SILENCE.to_vec()));
+    playout.resume();
+    assert_eq!(next(&mut playout), (160, vec![1_000; 160]));
+    let cleared = playout.clear();
+    assert_eq!((cleared[0].played, cleared[0].enqueued), (320, 480));
+    next(&mut playout);
+    assert_eq!(next(&mut playout), (0, SILENCE.to_vec()));
+    playout.set_background([].into());
+    assert_eq!(pull(&mut playout, now).1, SILENCE);
+}

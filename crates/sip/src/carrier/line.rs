@@ -53,6 +53,10 @@ impl Playout for Mouth {
         self.speaker.resume();
     }
 
+    fn set_background(&self, samples: Arc<[i16]>) {
+        self.speaker.set_background(samples);
+    }
+
     fn clear(&self) -> Vec<Cleared> {
         let paused = lock(&self.paused);
         let cleared = self.speaker.clear();

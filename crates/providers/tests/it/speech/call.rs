@@ -46,6 +46,10 @@ impl Playout for Wire {
         self.agent.resume();
     }
 
+    fn set_background(&self, samples: Arc<[i16]>) {
+        self.agent.set_background(samples);
+    }
+
     fn clear(&self) -> Vec<Cleared> {
         let cleared = self.agent.clear().into_iter();
         cleared
@@ -165,6 +169,7 @@ async fn a_call_is_held_in_sound_and_understood() {
         }],
         endpointing: Duration::from_millis(700),
         screens: false,
+        ambient: None,
         pronunciation: Pronunciation::default(),
         detector: Box::new(Net(Likelihood::default())),
         recorder: None,
