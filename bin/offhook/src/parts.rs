@@ -134,6 +134,7 @@ pub(crate) async fn services(
         },
     };
     let services = Services::new(config).context("a shipped catalog is broken")?;
+    let services = services.with_spool(settings.data_dir.join("recordings"));
     let libraries: Result<_, _> = settings
         .voices
         .iter()

@@ -67,6 +67,9 @@ pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
 /// What was sent as a document is an object; there is no row of it.
 pub const UPLOAD_AFTER_OBJECT: &str = "upload.after_object";
 
+/// A call's recording is an object; its conversation does not tell of it.
+pub const RECORDING_AFTER_OBJECT: &str = "recording.after_object";
+
 /// Some secrets are sealed with the next master key; others are not.
 pub const REKEY_AFTER_BATCH: &str = "rekey.after_batch";
 /// Every secret is sealed with the next master key; the database still has the one before.

@@ -1,10 +1,13 @@
 //! Writes a call's recording while the call goes on: the call hands over its ticks and never waits for the disk.
+//!
+//! Every frame lands at its tick's time, whatever was lost before it: ticks that never came and pieces that found a disk
+//! too slow are silence, so that both sides stay in time to the end.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use crate::pump::Tick;
@@ -21,20 +24,30 @@ const MOST_WAITING: usize = 30;
 /// longer gap is no gap but a mistake.
 const MOST_MISSING: u64 = 30_000;
 
-type Piece = Vec<(Frame, Frame)>;
+/// Makes the file, on a thread that may block.
+type Open = Box<dyn FnOnce() -> io::Result<File> + Send>;
+
+/// Frames of both sides that follow one another.
+#[derive(Debug, Default)]
+struct Piece {
+    /// The place of the first, counted from the recording's beginning.
+    first: u64,
+    frames: Vec<(Frame, Frame)>,
+}
 
 /// The call's end. Dropping it ends the recording.
 #[derive(Debug)]
 pub struct Recorder {
     pieces: mpsc::Sender<Piece>,
     piece: Piece,
-    next: Option<u64>,
+    /// The number of the tick before, and the place of its frame.
+    last: Option<(u64, u64)>,
 }
 
 /// What became of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// How long it is.
+    /// How long it is. Without a single tick it is 0, and there is no file.
     pub duration_ms: u64,
 }
 
@@ -43,64 +56,85 @@ pub struct Recorded {
 pub struct Written(JoinHandle<io::Result<Recorded>>);
 
 impl Recorder {
-    /// Begins a recording in a new file, or in place of one that is there. Call it within a runtime.
-    ///
-    /// # Errors
-    /// The system's, if the file cannot be made.
-    pub fn create(path: &Path) -> io::Result<(Self, Written)> {
-        // To be read as well: a crash may leave it to be repaired.
-        let file = File::options()
-            .create(true)
-            .read(true)
-            .write(true)
-            .truncate(true)
-            .open(path)?;
-        let recording = Recording::new(BufWriter::with_capacity(64 * 1_024, file))?;
+    /// Begins a recording. `open` makes its file, empty, to be read and written, when the first sound is written: on a
+    /// thread of its own, and never for a call without sound. Call it within a runtime.
+    pub fn begin(open: impl FnOnce() -> io::Result<File> + Send + 'static) -> (Self, Written) {
         let (pieces, waiting) = mpsc::channel(MOST_WAITING);
-        let task = tokio::spawn(write(recording, waiting));
-        let recorder = Self {
+        let task = tokio::spawn(write(Box::new(open), waiting));
+        (Self::into(pieces), Written(task))
+    }
+
+    fn into(pieces: mpsc::Sender<Piece>) -> Self {
+        Self {
             pieces,
-            piece: Vec::with_capacity(FRAMES_PER_WRITE),
-            next: None,
-        };
-        Ok((recorder, Written(task)))
-    }
-
-    /// Adds a tick: what was heard on the left, what was said on the right. Ticks that are missing before it are silent.
-    pub fn record(&mut self, tick: &Tick) {
-        let missing = self.next.map_or(0, |next| tick.number.saturating_sub(next));
-        if missing <= MOST_MISSING {
-            for _ in 0..missing {
-                self.add((SILENCE, SILENCE));
-            }
+            piece: Piece::default(),
+            last: None,
         }
-        self.next = Some(tick.number.saturating_add(1));
-        self.add((tick.heard, tick.said.unwrap_or(SILENCE)));
     }
 
-    fn add(&mut self, pair: (Frame, Frame)) {
-        self.piece.push(pair);
-        if self.piece.len() >= FRAMES_PER_WRITE {
+    /// Adds a tick: what was heard on the left, what was said on the right. Ticks that are missing before it are silent;
+    /// one that is not newer than the last belongs to a time that is written.
+    pub fn record(&mut self, tick: &Tick) {
+        let place = match self.last {
+            None => 0,
+            Some((number, _)) if tick.number <= number => return,
+            Some((number, place)) => {
+                let step = tick.number - number;
+                place + if step <= MOST_MISSING { step } else { 1 }
+            }
+        };
+        self.last = Some((tick.number, place));
+        // A short gap is silence in the piece; behind a long one begins another, whether there is room for this one or not.
+        if place - self.piece.end() > FRAMES_PER_WRITE as u64 {
+            self.hand_over();
+            self.piece.frames.clear();
+        }
+        if self.piece.frames.is_empty() {
+            self.piece.first = place;
+        }
+        while self.piece.end() < place {
+            self.piece.frames.push((SILENCE, SILENCE));
+        }
+        let said = tick.said.unwrap_or(SILENCE);
+        self.piece.frames.push((tick.heard, said));
+        if self.piece.frames.len() >= FRAMES_PER_WRITE {
             self.hand_over();
         }
     }
 
     fn hand_over(&mut self) {
-        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(FRAMES_PER_WRITE));
-        if let Err(mpsc::error::TrySendError::Full(piece)) = self.pieces.try_send(piece) {
-            // The disk is 30 s behind. The piece is tried again with the next, until as much waits here too.
-            if piece.len() < FRAMES_PER_WRITE * MOST_WAITING {
-                self.piece = piece;
-            }
+        if self.piece.frames.is_empty() {
+            return;
         }
+        let end = self.piece.end();
+        let next = Piece {
+            first: end,
+            frames: Vec::new(),
+        };
+        match self.pieces.try_reserve() {
+            Ok(permit) => permit.send(std::mem::replace(&mut self.piece, next)),
+            // The disk is 30 s behind. The piece is tried again with the next, until as much waits here too.
+            Err(TrySendError::Full(())) if !self.is_full() => {}
+            // Its time will be silence. Or the recording has ended before its call.
+            Err(_) => self.piece = next,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.piece.frames.len() >= FRAMES_PER_WRITE * MOST_WAITING
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if !self.piece.is_empty() {
-            self.hand_over();
-        }
+        self.hand_over();
+    }
+}
+
+impl Piece {
+    /// The place behind its last frame.
+    const fn end(&self) -> u64 {
+        self.first + self.frames.len() as u64
     }
 }
 
@@ -108,30 +142,144 @@ impl Written {
     /// Waits for the end of the recording.
     ///
     /// # Errors
-    /// The disk's. What was written before can still be [repaired](crate::wav::repair).
+    /// The disk's, as soon as it ends the recording. What was written before can still be
+    /// [repaired](crate::wav::repair).
     pub async fn wait(self) -> io::Result<Recorded> {
         self.0.await.map_err(io::Error::other)?
     }
 }
 
+/// A recording before and behind its first frame.
+enum Place {
+    Unopened(Open),
+    Open(Recording<BufWriter<File>>),
+}
+
+impl Place {
+    fn open(self) -> io::Result<Recording<BufWriter<File>>> {
+        match self {
+            Self::Unopened(open) => Recording::new(BufWriter::with_capacity(64 * 1_024, open()?)),
+            Self::Open(recording) => Ok(recording),
+        }
+    }
+}
+
 /// Writes pieces, each on a thread that may block.
-async fn write(
-    mut recording: Recording<BufWriter<File>>,
-    mut pieces: mpsc::Receiver<Piece>,
-) -> io::Result<Recorded> {
+async fn write(open: Open, mut pieces: mpsc::Receiver<Piece>) -> io::Result<Recorded> {
+    let mut place = Place::Unopened(open);
     while let Some(piece) = pieces.recv().await {
         let writing = tokio::task::spawn_blocking(move || {
-            for (caller, agent) in piece {
+            let mut recording = place.open()?;
+            for _ in recording.frames()..piece.first {
+                recording.add(&SILENCE, &SILENCE)?;
+            }
+            for (caller, agent) in piece.frames {
                 recording.add(&caller, &agent)?;
             }
             recording.save()?;
             Ok::<_, io::Error>(recording)
         });
-        recording = writing.await.map_err(io::Error::other)??;
+        place = Place::Open(writing.await.map_err(io::Error::other)??);
     }
+    let Place::Open(recording) = place else {
+        return Ok(Recorded { duration_ms: 0 });
+    };
     let duration_ms = recording.duration_ms();
     let finishing =
         tokio::task::spawn_blocking(move || recording.finish()?.into_inner()?.sync_all());
     finishing.await.map_err(io::Error::other)??;
     Ok(Recorded { duration_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::FRAME_SAMPLES;
+
+    fn tick(number: u64) -> Tick {
+        Tick {
+            number,
+            heard: [number as i16; FRAME_SAMPLES],
+            lost: false,
+            said: None,
+        }
+    }
+
+    /// Ticks to the next one, and pieces that the disk takes before it.
+    fn steps() -> impl Strategy<Value = Vec<(u64, usize)>> {
+        let step = prop_oneof![60 => Just(1_u64), 3 => 2_u64..200, 1 => 200_u64..2_000];
+        let taken = prop_oneof![300 => Just(0_usize), 1 => 1_usize..40];
+        proptest::collection::vec((step, taken), 1..6_000)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_frame_lands_at_its_ticks_time_or_nowhere(first in 0_u64..1_000, steps in steps()) {
+            let (pieces, mut disk) = mpsc::channel(MOST_WAITING);
+            let mut recorder = Recorder::into(pieces);
+            let (mut numbers, mut written) = (Vec::new(), Vec::new());
+            let (mut number, mut was_full) = (first, false);
+            for (step, taken) in &steps {
+                recorder.record(&tick(number));
+                was_full |= disk.len() == MOST_WAITING;
+                numbers.push(number);
+                number += step;
+                written.extend((0..*taken).map_while(|_| disk.try_recv().ok()));
+            }
+            drop(recorder);
+            written.extend(std::iter::from_fn(|| disk.try_recv().ok()));
+            let mut sounding = Vec::new();
+            let mut end = 0;
+            for piece in written {
+                prop_assert!(piece.first >= end, "pieces do not overlap");
+                end = piece.end();
+                for (at, (heard, _)) in piece.frames.iter().enumerate() {
+                    let number = first + piece.first + at as u64;
+                    // The tick 0 sounds like silence.
+                    if heard[0] != 0 {
+                        prop_assert_eq!(heard[0], number as i16);
+                        sounding.push(number);
+                    }
+                }
+            }
+            // Nothing but what came, and all of it unless the disk was too slow.
+            prop_assert!(sounding.iter().all(|number| numbers.binary_search(number).is_ok()));
+            if !was_full {
+                numbers.retain(|number| *number as i16 != 0);
+                prop_assert_eq!(sounding, numbers);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tick_that_comes_again_and_a_number_that_makes_no_sense_lengthen_nothing() {
+        let (pieces, mut disk) = mpsc::channel(MOST_WAITING);
+        let mut recorder = Recorder::into(pieces);
+        for number in [5, 6, 6, 4, 7, 1_000_000, 1_000_001] {
+            recorder.record(&tick(number));
+        }
+        drop(recorder);
+        let piece = disk.try_recv().unwrap();
+        let heard: Vec<i16> = piece.frames.iter().map(|(heard, _)| heard[0]).collect();
+        assert_eq!((piece.first, heard), (0, vec![5, 6, 7, 16_960, 16_961]));
+        assert!(disk.try_recv().is_err());
+    }
+
+    #[test]
+    fn what_a_slow_disk_does_not_take_is_silence_of_its_length() {
+        let (pieces, mut disk) = mpsc::channel(MOST_WAITING);
+        let mut recorder = Recorder::into(pieces);
+        let held = (2 * MOST_WAITING * FRAMES_PER_WRITE) as u64;
+        (0..held + 10).for_each(|number| recorder.record(&tick(number)));
+        for _ in 0..MOST_WAITING {
+            disk.try_recv().unwrap();
+        }
+        (held + 10..held + 60).for_each(|number| recorder.record(&tick(number)));
+        let piece = disk.try_recv().unwrap();
+        assert_eq!(piece.frames[0].0[0], piece.first as i16);
+        assert!(piece.first > (MOST_WAITING * FRAMES_PER_WRITE) as u64);
+    }
 }

@@ -8,10 +8,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE};
 
 /// Bytes before the first sample.
-const HEADER_LEN: u64 = 44;
+pub const HEADER_LEN: u64 = 44;
 
 /// Bytes of a sample of both sides.
-const PAIR_LEN: u64 = 4;
+pub const PAIR_LEN: u64 = 4;
 
 /// The most sound that the header's 32 bits can tell: 37 hours.
 const MOST_DATA: u64 = (u32::MAX as u64 - HEADER_LEN) / PAIR_LEN * PAIR_LEN;
@@ -59,6 +59,12 @@ impl<W: Write + Seek> Recording<W> {
     pub fn save(&mut self) -> io::Result<()> {
         self.write_header()?;
         self.to.flush()
+    }
+
+    /// Frames so far.
+    #[must_use]
+    pub const fn frames(&self) -> u64 {
+        self.data / PAIR_LEN / FRAME_SAMPLES as u64
     }
 
     /// Milliseconds so far.

@@ -299,6 +299,30 @@ impl Calls {
     }
 }
 
+/// Recordings of spoken calls.
+#[derive(Debug, Default)]
+pub struct Recordings {
+    pub(crate) ended: Family<Word, Counter>,
+    pub(crate) waiting: Gauge,
+}
+
+impl Recordings {
+    /// One is in the object store, and its conversation tells of it.
+    pub fn kept(&self) {
+        self.ended.get_or_create(&[("outcome", "kept")]).inc();
+    }
+
+    /// One could not be begun or gone on with; what there is of it is kept.
+    pub fn failed(&self) {
+        self.ended.get_or_create(&[("outcome", "failed")]).inc();
+    }
+
+    /// How many wait on this machine for the object store.
+    pub fn waiting(&self, count: usize) {
+        self.waiting.set(gauge_of(count));
+    }
+}
+
 /// Webhook deliveries.
 #[derive(Debug)]
 pub struct Deliveries {

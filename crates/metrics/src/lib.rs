@@ -10,7 +10,7 @@ mod registry;
 use std::sync::LazyLock;
 
 pub use families::{
-    Calls, Database, Deliveries, Http, InFlight, Jobs, Knowledge, Limiter, Logs, Traces,
+    Calls, Database, Deliveries, Http, InFlight, Jobs, Knowledge, Limiter, Logs, Recordings, Traces,
 };
 pub use registry::{CONTENT_TYPE, Metrics};
 

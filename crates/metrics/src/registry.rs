@@ -4,7 +4,9 @@ use prometheus_client::encoding::text;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::families::{Calls, Database, Deliveries, Http, Jobs, Knowledge, Limiter, Logs, Traces};
+use crate::families::{
+    Calls, Database, Deliveries, Http, Jobs, Knowledge, Limiter, Logs, Recordings, Traces,
+};
 use crate::process::Process;
 
 /// The media type of [`Metrics::text`].
@@ -22,6 +24,8 @@ pub struct Metrics {
     pub logs: Logs,
     /// Calls.
     pub calls: Calls,
+    /// Recordings of spoken calls.
+    pub recordings: Recordings,
     /// Webhook deliveries.
     pub deliveries: Deliveries,
     /// Knowledge documents.
@@ -42,6 +46,7 @@ impl Metrics {
             limiter: Limiter::default(),
             logs: Logs::default(),
             calls: Calls::default(),
+            recordings: Recordings::default(),
             deliveries: Deliveries::default(),
             knowledge: Knowledge::default(),
             jobs: Jobs::default(),
@@ -71,6 +76,7 @@ impl Metrics {
         );
         http(all, &self.http, &self.limiter, &self.logs);
         calls(all, &self.calls);
+        recordings(all, &self.recordings);
         deliveries(all, &self.deliveries);
         work(all, &self.knowledge, &self.jobs);
         database(all, &self.database);
@@ -197,6 +203,19 @@ fn calls(all: &mut Registry, calls: &Calls) {
         "orphans_taken",
         "Calls of lost processes that this one has ended",
         calls.orphans.clone(),
+    );
+}
+
+fn recordings(all: &mut Registry, recordings: &Recordings) {
+    all.register(
+        "recordings",
+        "Recordings of spoken calls here: kept in the object store, or failed, of which no more than a part is kept",
+        recordings.ended.clone(),
+    );
+    all.register(
+        "recordings_waiting",
+        "Recordings that wait on this machine for the object store",
+        recordings.waiting.clone(),
     );
 }
 

@@ -5,6 +5,7 @@
 mod client;
 mod directory;
 mod error;
+mod file;
 mod s3;
 
 use std::ops::Range;

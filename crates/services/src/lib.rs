@@ -43,6 +43,7 @@ mod voices;
 mod webhooks;
 mod widgets;
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -88,7 +89,7 @@ pub use offhook_objects as objects;
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
-pub use recordings::Recording;
+pub use recordings::{KeepError, Recording, RecordingKeeper};
 pub use request_logs::{Logged, RequestLogs};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
@@ -412,6 +413,20 @@ impl Services {
     pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
         let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
         self
+    }
+
+    /// The same, with a directory of this machine, for this process alone, where the recordings of spoken calls are until
+    /// the object store has them. The first one given stays; without one no call is recorded.
+    #[must_use]
+    pub fn with_spool(self, directory: PathBuf) -> Self {
+        self.shared.recordings.spool_in(directory);
+        self
+    }
+
+    /// What brings recordings to the object store that were left on this machine.
+    #[must_use]
+    pub fn recording_keeper(&self) -> RecordingKeeper {
+        RecordingKeeper::new(self.shared.clone())
     }
 
     /// Changes of plan.

@@ -1,9 +1,28 @@
-//! Recordings: objects under `recordings/<account id>/<conversation id>.wav`.
+//! Recordings: objects under `recordings/<account id>/<conversation id>.wav`; those of calls under way, and those that
+//! the object store has not taken yet, are files of this machine.
+
+mod keeper;
+mod kept;
+mod spool;
+mod tape;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use offhook_domain::{AccountId, ConversationId};
 use offhook_objects::{Content, ObjectError, Objects};
+use tokio::sync::Semaphore;
+
+pub use keeper::RecordingKeeper;
+pub use kept::KeepError;
+
+use kept::Busy;
+use spool::{Of, Spool};
+
+/// Recordings that are sent to the object store at once; of each, 5 MiB are in memory.
+const SENT_AT_ONCE: usize = 4;
 
 /// Recordings that are deleted at once.
 const DELETED_AT_ONCE: usize = 8;
@@ -31,27 +50,54 @@ impl Recording {
 }
 
 /// Where recordings are.
-pub(crate) struct Recordings(Objects);
+pub(crate) struct Recordings {
+    objects: Objects,
+    /// Where those are that are on their way.
+    spool: OnceLock<Spool>,
+    /// Those that this process is making or sending.
+    busy: Busy,
+    sending: Semaphore,
+}
 
 impl Recordings {
-    pub(crate) const fn new(objects: Objects) -> Self {
-        Self(objects)
+    pub(crate) fn new(objects: Objects) -> Self {
+        Self {
+            objects,
+            spool: OnceLock::new(),
+            busy: Busy::default(),
+            sending: Semaphore::new(SENT_AT_ONCE),
+        }
+    }
+
+    /// The first directory that is given stays.
+    pub(crate) fn spool_in(&self, directory: PathBuf) {
+        let _ = self.spool.set(Spool::new(directory));
     }
 
     fn key(account: AccountId, id: ConversationId) -> String {
         format!("recordings/{account}/{id}.wav")
     }
 
-    /// Keeps a recording, whole or not at all.
+    /// Keeps a recording, whole or not at all. `false`: the object store is out of reach, and the recording waits on this
+    /// machine.
     pub(crate) async fn keep(
         &self,
         account: AccountId,
         id: ConversationId,
         content: Vec<u8>,
-    ) -> Result<(), ObjectError> {
-        self.0
-            .put(&Self::key(account, id), Bytes::from(content))
-            .await
+    ) -> Result<bool, KeepError> {
+        let content = Bytes::from(content);
+        let key = Self::key(account, id);
+        let error = match self.objects.put(&key, content.clone()).await {
+            Ok(()) => return Ok(true),
+            Err(error) => error,
+        };
+        let Some(spool) = self.spool.get() else {
+            return Err(error.into());
+        };
+        kept::blocking(spool, move |spool| spool.put(Of { account, id }, &content)).await?;
+        tracing::warn!(%error, call = %id, "a recording waits on this machine, and is tried again");
+        Ok(false)
     }
 
     /// Deletes the recordings that there are of conversations, also what a process left behind that died before it
@@ -62,7 +108,7 @@ impl Recordings {
         ids: &[ConversationId],
     ) -> Result<(), ObjectError> {
         let keys: Vec<String> = ids.iter().map(|id| Self::key(account, *id)).collect();
-        let objects = self.0.clone();
+        let objects = self.objects.clone();
         stream::iter(keys)
             .map(move |key| {
                 let objects = objects.clone();
@@ -80,9 +126,9 @@ impl Recordings {
         id: ConversationId,
     ) -> Result<Option<Recording>, ObjectError> {
         let key = Self::key(account, id);
-        let bytes = self.0.size(&key).await?;
+        let bytes = self.objects.size(&key).await?;
         Ok(bytes.map(|bytes| Recording {
-            objects: self.0.clone(),
+            objects: self.objects.clone(),
             key,
             bytes,
         }))

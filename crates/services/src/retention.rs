@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, Timestamp};
+use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_storage::{Account, RetentionWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
@@ -134,7 +134,7 @@ impl Retention {
     }
 
     /// Deletes a batch of conversations, their recordings first: one that could not be deleted keeps its row, which
-    /// nobody sees any more, for the next time. Returns how many there were.
+    /// nobody sees any more, for the next time, and so does one that came in the meantime. Returns how many there were.
     async fn delete_conversations(
         &self,
         account: &Account,
@@ -144,7 +144,8 @@ impl Retention {
         let batch = store
             .ended_conversations_before(account.id, before, CONVERSATION_BATCH)
             .await?;
-        let removed = self.0.recordings.remove(account.id, &batch).await;
+        let ids: Vec<ConversationId> = batch.iter().map(|(id, _)| *id).collect();
+        let removed = self.0.recordings.remove(account.id, &ids).await;
         removed.map_err(|error| Halt::Recording(error.to_string()))?;
         let count = batch.len();
         if count > 0 {

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 use offhook_failpoints as failpoints;
-use offhook_tests::{Account, ObjectServer, Options, Server, both, eventually, text};
+use offhook_tests::{Account, ObjectServer, Options, Server, both, eventually, must, text};
 use serde_json::{Value, json};
 
 use crate::legacy;
@@ -37,6 +37,22 @@ async fn recorded(server: &Server, account: &Account) -> String {
     let call = account.ended(&handle).await;
     assert_eq!(call["has_audio"], true, "{call}");
     format!("/v1/conversations/{}/audio", text(&call["conversation_id"]))
+}
+
+/// Leaves the recording of a call as a process does that dies while it records: of so many samples of both sides.
+fn left(server: &Server, account: &Account, id: &str, pairs: u32) -> Vec<u8> {
+    let header = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0data\0\0\0\0";
+    let sound: Vec<u8> = (0..pairs)
+        .flat_map(|pair| (pair * 7).to_le_bytes())
+        .collect();
+    let directory = server.data_dir().join("recordings");
+    must("a directory", std::fs::create_dir_all(&directory));
+    let file = directory.join(format!("{}_{id}.part", account.id));
+    must(
+        "a file",
+        std::fs::write(file, [&header[..], &sound].concat()),
+    );
+    sound
 }
 
 both! {
@@ -115,6 +131,41 @@ both! {
         assert_eq!(list["data"], json!([]));
         let made = send(&account, "Hours").await;
         assert_eq!(read(&account, &made).await["status"], "ready");
+    }
+
+    async fn what_a_dead_process_recorded_is_kept_once_the_store_is_there_and_another_death_costs_nothing(database: Database) {
+        let objects = ObjectServer::start().await;
+        let mut server = Server::start(objects.used_by(Options::on(database))).await;
+        let account = server.account("scale").await;
+        let agent = account.agent().await;
+        let handle = account.call(&agent, "+5215512345678").await;
+        let call = account.ended(&handle).await;
+        assert_eq!(call["has_audio"], false);
+        let id = text(&call["conversation_id"]).to_owned();
+        server.kill().await;
+        // In more than one part: 5 minutes and more.
+        let sound = left(&server, &account, &id, 1_400_000);
+        objects.go_down();
+        server.start_again(&[("OFFHOOK_FAILPOINT", failpoints::RECORDING_AFTER_OBJECT)]).await;
+        eventually("a recording that waits", LIMIT, || async {
+            server.log().contains("recordings wait on this machine").then_some(())
+        })
+        .await;
+        assert_eq!(account.ended(&handle).await["has_audio"], false);
+        objects.recover();
+        // It dies between the store and the row.
+        assert_eq!(server.ended_within(LIMIT).await.signal(), Some(SIGABRT));
+        assert_eq!(objects.keys("recordings"), [format!("recordings/{}/{id}.wav", account.id)]);
+        server.start_again(&[]).await;
+        eventually("a conversation that tells of its recording", LIMIT, || async {
+            (account.ended(&handle).await["has_audio"] == true).then_some(())
+        })
+        .await;
+        let audio = account.get(&format!("/v1/conversations/{id}/audio")).send().await;
+        assert_eq!((audio.status, audio.body.len()), (200, 44 + sound.len()));
+        assert!(audio.body[44..] == sound);
+        let left = || std::fs::read_dir(server.data_dir().join("recordings")).map_or(0, Iterator::count);
+        eventually("an empty directory", LIMIT, || async { (left() == 0).then_some(()) }).await;
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct TestApp {
     server: ServerHandle,
     stop: CancellationToken,
     _database: TestDatabase,
-    _objects: TempDir,
+    directory: TempDir,
 }
 
 /// What a test may want otherwise.
@@ -147,7 +147,8 @@ impl TestApp {
             })),
             calls: setup.calls,
         }))
-        .with_voice_libraries(setup.voice_libraries);
+        .with_voice_libraries(setup.voice_libraries)
+        .with_spool(directory.path().join("spool"));
         let limits = match setup.redis {
             Some(url) => RateLimits::shared(must(RedisStore::connect(&url)), setup.limits),
             None => RateLimits::new(setup.limits),
@@ -175,7 +176,7 @@ impl TestApp {
             server: handle,
             stop: CancellationToken::new(),
             _database: database,
-            _objects: directory,
+            directory,
         };
         app.token = app.key(account, Scopes::all(), false, None).await;
         app
@@ -290,6 +291,11 @@ impl TestApp {
         self.objects
             .join("recordings")
             .join(self.account.to_string())
+    }
+
+    /// Where recordings are until they are kept.
+    pub(crate) fn spool(&self) -> PathBuf {
+        self.directory.path().join("spool")
     }
 
     /// Where files are kept.

@@ -34,6 +34,7 @@ mod operations;
 mod own_voices;
 mod paging;
 mod raw;
+mod recordings;
 mod retention;
 mod shared_voices;
 mod signals;

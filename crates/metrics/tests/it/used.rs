@@ -30,6 +30,9 @@ fn touch(metrics: &Metrics) {
     metrics.calls.orphans_taken(1);
     metrics.calls.sampled(1, 1);
     metrics.calls.held(1);
+    metrics.recordings.kept();
+    metrics.recordings.failed();
+    metrics.recordings.waiting(1);
     let _attempt = metrics.deliveries.began();
     metrics.deliveries.attempted(Some(200), None, SECOND);
     metrics.deliveries.unrecorded(1);

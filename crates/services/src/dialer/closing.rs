@@ -112,6 +112,7 @@ pub(crate) async fn settle(
     (ended_at, duration_seconds): (Timestamp, i64),
     summary: String,
 ) -> Result<(), StoreError> {
+    shared.recordings.tried(call.id).await;
     let settlement = settlement(shared, call, outcome, (ended_at, duration_seconds), summary);
     let key = (call.account_id, call.id, claim);
     let settled = insist(|| shared.store.settle_call(key, settlement.clone())).await?;

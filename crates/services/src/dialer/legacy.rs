@@ -291,13 +291,15 @@ async fn keep_recording(shared: &Shared, call: &Conversation, claim: ClaimId, cr
             return;
         }
     };
-    if let Err(error) = shared
-        .recordings
-        .keep(call.account_id, call.id, bytes)
-        .await
-    {
-        tracing::error!(%error, call = %call.id, "a recording could not be kept");
-        return;
+    let kept = shared.recordings.keep(call.account_id, call.id, bytes);
+    match kept.await {
+        Ok(true) => {}
+        // Its row is told of it once it is kept.
+        Ok(false) => return,
+        Err(error) => {
+            tracing::error!(%error, call = %call.id, "a recording could not be kept");
+            return;
+        }
     }
     // The recording is whole before the row tells of it.
     let told = insist(|| shared.store.call_recorded(call.id, claim)).await;

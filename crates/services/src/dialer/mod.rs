@@ -24,7 +24,9 @@ use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
 use crate::counting::renamed;
-use crate::{Agents, Keys, Retention, Shared, UploadCollector, chats, housekeeping, signals};
+use crate::{
+    Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, chats, housekeeping, signals,
+};
 
 pub(crate) use call::{persona, with_knowledge};
 pub(crate) use closing::unanswered;
@@ -92,6 +94,8 @@ impl Dialer {
         let retainer = tokio::spawn(retainer);
         let collector = UploadCollector::new(self.shared.clone()).run(sweeping.clone());
         let collector = tokio::spawn(collector);
+        let recordings = RecordingKeeper::new(self.shared.clone()).run(sweeping.clone());
+        let recordings = tokio::spawn(recordings);
         let silent = tokio::spawn(chats::end_the_silent(self.shared.clone(), stop.clone()));
         self.claim_until(&stop).await;
         let _ = silent.await;
@@ -115,7 +119,8 @@ impl Dialer {
             scheduler,
             retainer,
             signals,
-            collector
+            collector,
+            recordings
         );
         if self
             .shared

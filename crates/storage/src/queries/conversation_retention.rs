@@ -1,5 +1,7 @@
 //! Deleting conversations whose time is over, with what belongs to them.
 
+use std::collections::HashMap;
+
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, Plan, Timestamp};
@@ -89,7 +91,7 @@ pub(crate) async fn ended_before(
     account: AccountId,
     before: Timestamp,
     most: i64,
-) -> Result<Vec<ConversationId>, StoreError> {
+) -> Result<Vec<(ConversationId, bool)>, StoreError> {
     let ended = [CallState::Completed, CallState::Failed].map(V);
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
@@ -97,24 +99,32 @@ pub(crate) async fn ended_before(
         .filter(calls::state.eq_any(ended))
         .order((calls::started_at, calls::id))
         .limit(most)
-        .select(calls::id)
+        .select((calls::id, calls::has_audio))
         .load(conn)
         .await?)
 }
 
 /// Deletes conversations of the account with their moments, events, deliveries, attempts and asked-for repetitions.
 /// Their ledger rows stay. Idempotency-Keys have expired long before: no window is shorter than their day.
+///
+/// A conversation that says otherwise of its recording than what was seen is left: its recording came meanwhile.
 pub(crate) async fn delete(
     conn: &mut Conn,
     account: AccountId,
-    ids: Vec<ConversationId>,
+    seen: Vec<(ConversationId, bool)>,
 ) -> Result<(), StoreError> {
-    let ids: Vec<ConversationId> = calls::table
-        .filter(calls::id.eq_any(ids.into_iter().map(V)))
+    let seen: HashMap<ConversationId, bool> = seen.into_iter().collect();
+    // A write that changes nothing, so that no recording is told of until these are gone.
+    let found: Vec<(ConversationId, bool)> = diesel::update(calls::table)
+        .filter(calls::id.eq_any(seen.keys().copied().map(V)))
         .filter(calls::account_id.eq(V(account)))
-        .select(calls::id)
-        .load(conn)
+        .set(calls::has_audio.eq(calls::has_audio))
+        .returning((calls::id, calls::has_audio))
+        .get_results(conn)
         .await?;
+    let as_seen =
+        |(id, has_audio): (ConversationId, bool)| (seen.get(&id) == Some(&has_audio)).then_some(id);
+    let ids: Vec<ConversationId> = found.into_iter().filter_map(as_seen).collect();
     // With no ids a database is asked for what it looks for in vain all through the table.
     if ids.is_empty() {
         return Ok(());

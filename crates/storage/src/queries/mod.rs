@@ -41,6 +41,7 @@ pub(crate) mod pages;
 pub(crate) mod passages;
 pub(crate) mod pins;
 pub(crate) mod rechecks;
+pub(crate) mod recordings;
 pub(crate) mod retention;
 pub(crate) mod sealed;
 pub(crate) mod team;

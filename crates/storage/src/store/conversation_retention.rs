@@ -82,7 +82,8 @@ impl Store {
         .await)
     }
 
-    /// Up to `most` of the account's oldest ended conversations from before `before`.
+    /// Up to `most` of the account's oldest ended conversations from before `before`, and whether each tells of a
+    /// recording.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -91,24 +92,25 @@ impl Store {
         account: AccountId,
         before: Timestamp,
         most: i64,
-    ) -> Result<Vec<ConversationId>, StoreError> {
+    ) -> Result<Vec<(ConversationId, bool)>, StoreError> {
         read!(self, |conn| queries::conversation_retention::ended_before(
             conn, account, before, most
         )
         .await)
     }
 
-    /// Deletes conversations of the account, with everything but their ledger rows.
+    /// Deletes conversations of the account, with everything but their ledger rows. One of which a recording has been
+    /// told since it was seen is left to the next time, with the recording.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn delete_conversations(
         &self,
         account: AccountId,
-        ids: Vec<ConversationId>,
+        seen: Vec<(ConversationId, bool)>,
     ) -> Result<(), StoreError> {
         write!(self, |conn| {
-            queries::conversation_retention::delete(conn, account, ids).await?;
+            queries::conversation_retention::delete(conn, account, seen).await?;
             Ok(Verdict::Commit(()))
         })
     }

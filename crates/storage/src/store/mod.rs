@@ -23,6 +23,7 @@ mod legacy;
 mod logs;
 pub(crate) mod numbers;
 mod passages;
+mod recordings;
 pub(crate) mod rekey;
 mod restored;
 pub(crate) mod retention;

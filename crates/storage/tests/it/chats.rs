@@ -401,8 +401,8 @@ contract! {
         let found = |account: AccountId| store.ended_conversations_before(account, late, 10);
         assert_eq!(found(shop.account).await.unwrap(), [], "it goes on");
         settle(&shop, id, after(2)).await;
-        assert_eq!(found(shop.account).await.unwrap(), [id]);
-        store.delete_conversations(shop.account, vec![id]).await.unwrap();
+        assert_eq!(found(shop.account).await.unwrap(), [(id, false)]);
+        store.delete_conversations(shop.account, vec![(id, false)]).await.unwrap();
         let mut raw = Raw::open(&database).await;
         for table in ["conversations", "conversation_moments", "chat_sessions", "chat_messages"] {
             assert_eq!(raw.count(table).await, 0, "{table}");

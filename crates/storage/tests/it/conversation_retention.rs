@@ -38,7 +38,7 @@ async fn purge(shop: &Shop, before: Timestamp, most: i64) -> Vec<ConversationId>
         .delete_conversations(shop.account, found.clone())
         .await
         .unwrap();
-    found
+    found.into_iter().map(|(id, _)| id).collect()
 }
 
 async fn rows(raw: &mut Raw) -> Vec<i64> {
@@ -76,7 +76,7 @@ contract! {
         assert_eq!(rows(&mut raw).await, before);
         // Another account has no such conversation to delete.
         let other = Shop::new(&store).await;
-        store.delete_conversations(other.account, vec![id]).await.unwrap();
+        store.delete_conversations(other.account, vec![(id, false)]).await.unwrap();
         shop.conversation(id).await;
         let before = rows(&mut raw).await;
         assert_eq!(purge(&shop, after(1), 50).await, [id]);
@@ -87,6 +87,22 @@ contract! {
         // The wallet goes on as before.
         store.change_wallet(shop.account, entry("purchase", 7)).await.unwrap();
         assert_eq!(shop.wallet().await, (1_000, 0));
+    }
+
+    async fn a_recording_that_is_told_of_before_the_row_is_gone_keeps_it_for_another_time(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (early, late) = (completed(&shop).await, completed(&shop).await);
+        let seen = store.ended_conversations_before(shop.account, after(1), 50).await.unwrap();
+        assert!(store.recording_kept(shop.account, late).await.unwrap());
+        store.delete_conversations(shop.account, seen).await.unwrap();
+        let seen = store.ended_conversations_before(shop.account, after(1), 50).await.unwrap();
+        assert_eq!(seen, [(late, true)]);
+        assert!(!store.recording_kept(shop.account, early).await.unwrap(), "it is gone");
+        let other = Shop::new(&store).await;
+        assert!(!store.recording_kept(other.account, late).await.unwrap(), "it is not theirs");
+        store.delete_conversations(shop.account, seen).await.unwrap();
+        assert_eq!(purge(&shop, after(1), 50).await, []);
     }
 
     async fn only_ended_conversations_of_the_account_go_the_oldest_first(database: TestDatabase) {

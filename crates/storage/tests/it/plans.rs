@@ -235,7 +235,7 @@ async fn work(shop: &Shop) {
         .await
         .unwrap();
     store
-        .delete_conversations(shop.account, vec![mint(T0)])
+        .delete_conversations(shop.account, vec![(mint(T0), false)])
         .await
         .unwrap();
     store.retention_windows().await.unwrap();

@@ -1,0 +1,94 @@
+//! Recordings that were left: by a process that died, or by an object store that was away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_metrics::metrics;
+use tokio_util::sync::CancellationToken;
+
+use super::kept::{KeepError, blocking, keep};
+use super::spool::Of;
+use crate::Shared;
+
+/// How often the directory is looked through.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+
+/// The longest wait while nothing can be kept.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// Brings recordings to the object store that were not brought there when their calls ended.
+#[derive(Clone)]
+pub struct RecordingKeeper(Arc<Shared>);
+
+impl RecordingKeeper {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Looks at once, and then now and then until `stop`; while the store is away, less and less often.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut wait = Duration::ZERO;
+        let mut after = None;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(wait) => {}
+            }
+            match self.look(&mut after).await {
+                Ok(()) => wait = LOOK_EVERY,
+                Err(error) => {
+                    tracing::warn!(%error, "recordings wait on this machine");
+                    wait = (wait * 2).clamp(LOOK_EVERY, LONGEST_WAIT);
+                }
+            }
+        }
+    }
+
+    /// Tries each recording that was left here once, up to the first that cannot be kept.
+    ///
+    /// # Errors
+    /// [`KeepError`] if the files, the rows or the object store are out of reach; what is left is kept the next time.
+    pub async fn sweep(&self) -> Result<(), KeepError> {
+        self.look(&mut None).await
+    }
+
+    /// Begins behind the recording `after`, which failed the last time: one that the store never takes keeps no other
+    /// from it.
+    async fn look(&self, after: &mut Option<Of>) -> Result<(), KeepError> {
+        let recordings = &self.0.recordings;
+        let Some(spool) = recordings.spool.get() else {
+            return Ok(());
+        };
+        let mut left = blocking(spool, super::Spool::list).await?;
+        left.retain(|of| !recordings.busy.has(of.id));
+        if let Some(after) = after {
+            let behind = left.partition_point(|of| of <= after);
+            left.rotate_left(behind);
+        }
+        let mut waiting = left.len();
+        let mut unreadable = None;
+        metrics().recordings.waiting(waiting);
+        for of in left {
+            let Some(_held) = recordings.busy.take(of.id) else {
+                continue;
+            };
+            match keep(&self.0, spool, of).await {
+                Ok(()) => {
+                    waiting -= 1;
+                    metrics().recordings.waiting(waiting);
+                }
+                // It concerns this one alone.
+                Err(KeepError::File(error)) => {
+                    tracing::error!(%error, call = %of.id, "a recording cannot be kept");
+                    unreadable = Some(error);
+                }
+                Err(error) => {
+                    *after = Some(of);
+                    return Err(error);
+                }
+            }
+        }
+        *after = None;
+        unreadable.map_or(Ok(()), |error| Err(error.into()))
+    }
+}

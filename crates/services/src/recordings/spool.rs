@@ -1,0 +1,297 @@
+//! Recordings on their way: files of this machine, `<account id>_<conversation id>.part` while the call goes on and `.wav`
+//! once they are whole. One process owns the directory, so that a `.part` of which it knows nothing is what a process
+//! left that died.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use offhook_domain::{AccountId, ConversationId};
+use offhook_media::wav::{HEADER_LEN, PAIR_LEN, RepairError, repair};
+
+/// A call under way.
+const PART: &str = "part";
+
+/// A whole recording.
+const WHOLE: &str = "wav";
+
+/// One that is being taken in.
+const FRESH: &str = "new";
+
+/// What is no recording though it is called one, as after a loss of power; nobody looks at it again.
+const BROKEN: &str = "broken";
+
+/// Whose recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Of {
+    pub(crate) account: AccountId,
+    pub(crate) id: ConversationId,
+}
+
+/// The directory. Its methods block.
+#[derive(Debug, Clone)]
+pub(crate) struct Spool(PathBuf);
+
+impl Spool {
+    pub(crate) const fn new(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    fn path(&self, of: Of, extension: &str) -> PathBuf {
+        self.0.join(format!("{}_{}.{extension}", of.account, of.id))
+    }
+
+    /// The file of a call that begins. A call is recorded once: one that is there already stays as it is.
+    pub(crate) fn create(&self, of: Of) -> io::Result<File> {
+        self.begin()?;
+        owned()
+            .create_new(true)
+            .read(true)
+            .open(self.path(of, PART))
+    }
+
+    /// Takes in a recording that is whole.
+    pub(crate) fn put(&self, of: Of, content: &[u8]) -> io::Result<()> {
+        let (fresh, whole) = (self.path(of, FRESH), self.path(of, WHOLE));
+        self.begin()?;
+        let mut file = owned().create(true).truncate(true).open(&fresh)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, &whole)?;
+        sync_folder(&whole)
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.0)
+    }
+
+    /// The recordings that are here, in the order of their names.
+    pub(crate) fn list(&self) -> io::Result<Vec<Of>> {
+        let files = match std::fs::read_dir(&self.0) {
+            Ok(files) => files,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for file in files {
+            found.extend(file?.file_name().to_str().and_then(named));
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Makes a recording whole that is not written any more, as far as there is sound of it; `None` if there is none.
+    pub(crate) fn complete(&self, of: Of) -> io::Result<Option<PathBuf>> {
+        let (part, whole) = (self.path(of, PART), self.path(of, WHOLE));
+        if whole.try_exists()? {
+            return Ok(Some(whole));
+        }
+        let mut file = match OpenOptions::new().read(true).write(true).open(&part) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let pairs = file.metadata()?.len().saturating_sub(HEADER_LEN) / PAIR_LEN;
+        if pairs == 0 {
+            std::fs::remove_file(&part)?;
+            return Ok(None);
+        }
+        // A sample of which a part is missing is no sample.
+        file.set_len(HEADER_LEN + pairs * PAIR_LEN)?;
+        match repair(&mut file) {
+            Ok(_) => {}
+            Err(RepairError::Io(error)) => return Err(error),
+            Err(RepairError::NoRecording) => {
+                std::fs::rename(&part, self.path(of, BROKEN))?;
+                return Err(io::Error::new(
+                    ErrorKind::InvalidData,
+                    format!("it does not begin as a recording does and is left as .{BROKEN}"),
+                ));
+            }
+        }
+        file.sync_all()?;
+        std::fs::rename(&part, &whole)?;
+        sync_folder(&whole)?;
+        Ok(Some(whole))
+    }
+
+    /// Deletes a recording, whole or not.
+    pub(crate) fn remove(&self, of: Of) -> io::Result<()> {
+        for extension in [PART, WHOLE] {
+            match std::fs::remove_file(self.path(of, extension)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The recording that a file is; what is called otherwise is none.
+fn named(name: &str) -> Option<Of> {
+    let (of, extension) = name.rsplit_once('.')?;
+    let (account, id) = of.split_once('_')?;
+    matches!(extension, PART | WHOLE).then_some(Of {
+        account: account.parse().ok()?,
+        id: id.parse().ok()?,
+    })
+}
+
+/// To be written, by its owner alone.
+fn owned() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// A file's name is durable only once its directory is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_media::wav::Recording;
+    use offhook_storage::mint;
+
+    use super::*;
+
+    const T0: offhook_domain::Timestamp =
+        offhook_domain::Timestamp::from_micros(1_777_573_931_123_456);
+
+    fn of() -> Of {
+        Of {
+            account: mint(T0),
+            id: mint(T0),
+        }
+    }
+
+    /// A recording of so many frames.
+    fn recorded(frames: i16) -> Vec<u8> {
+        let mut recording = Recording::new(io::Cursor::new(Vec::new())).unwrap();
+        for frame in 0..frames {
+            recording
+                .add(&[frame + 1; 160], &[-frame - 1; 160])
+                .unwrap();
+        }
+        recording.finish().unwrap().into_inner()
+    }
+
+    fn left(spool: &Spool, of: Of, bytes: &[u8]) {
+        spool.create(of).unwrap().write_all(bytes).unwrap();
+    }
+
+    #[test]
+    fn a_recording_that_is_cut_off_anywhere_is_repaired_to_its_last_sample() {
+        let directory = tempfile::tempdir().unwrap();
+        let (spool, of) = (Spool::new(directory.path().to_owned()), of());
+        let whole = recorded(2);
+        for length in 0..=whole.len() {
+            // As it was when it was saved last: before the sound that is cut off now.
+            let mut cut = whole[..length].to_vec();
+            if length >= 44 {
+                cut[40..44].copy_from_slice(&640_u32.to_le_bytes());
+            }
+            left(&spool, of, &cut);
+            assert_eq!(spool.list().unwrap(), [of]);
+            let pairs = length.saturating_sub(44) / 4;
+            let completed = spool.complete(of).unwrap();
+            assert_eq!(completed.is_some(), pairs > 0, "{length}");
+            if let Some(path) = completed {
+                let bytes = std::fs::read(&path).unwrap();
+                assert_eq!(bytes.len(), 44 + pairs * 4);
+                assert_eq!(bytes[44..], whole[44..44 + pairs * 4]);
+                let told = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+                assert_eq!(
+                    (told(4), told(40)),
+                    (36 + pairs as u32 * 4, pairs as u32 * 4)
+                );
+                assert_eq!(spool.complete(of).unwrap(), Some(path), "done already");
+            }
+            spool.remove(of).unwrap();
+            assert_eq!(spool.list().unwrap(), []);
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_no_recording_is_left_aside_and_told_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let (spool, of) = (Spool::new(directory.path().join("deep")), of());
+        assert_eq!(spool.list().unwrap(), []);
+        left(&spool, of, &[0; 1_000]);
+        assert_eq!(
+            spool.complete(of).unwrap_err().kind(),
+            ErrorKind::InvalidData
+        );
+        assert_eq!(spool.list().unwrap(), []);
+        assert_eq!(spool.complete(of).unwrap(), None);
+    }
+
+    #[test]
+    fn a_call_is_recorded_once_and_for_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (spool, of) = (Spool::new(directory.path().join("recordings")), of());
+        left(&spool, of, &recorded(1));
+        assert_eq!(
+            spool.create(of).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            let path = spool.path(of, PART);
+            assert_eq!(mode(&path), 0o600);
+            assert_eq!(mode(&directory.path().join("recordings")), 0o700);
+            assert_eq!(mode(&spool.complete(of).unwrap().unwrap()), 0o600);
+        }
+    }
+
+    #[test]
+    fn a_whole_recording_is_taken_in_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let (spool, of) = (Spool::new(directory.path().join("recordings")), of());
+        for content in [b"whatever its provider sent".as_slice(), b"twice"] {
+            spool.put(of, content).unwrap();
+            let path = spool.complete(of).unwrap().unwrap();
+            assert_eq!(std::fs::read(path).unwrap(), content);
+        }
+        spool.remove(of).unwrap();
+        assert_eq!(
+            std::fs::read_dir(directory.path().join("recordings"))
+                .unwrap()
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn other_files_are_not_ours() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::new(directory.path().to_owned());
+        let of = of();
+        left(&spool, of, b"");
+        let id = of.id;
+        for name in [
+            "notes.txt",
+            "a_b.wav",
+            ".wav",
+            "x",
+            &format!("{id}_{id}.broken"),
+        ] {
+            std::fs::write(directory.path().join(name), b"").unwrap();
+        }
+        assert_eq!(spool.list().unwrap(), [of]);
+    }
+}

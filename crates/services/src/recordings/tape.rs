@@ -1,0 +1,66 @@
+//! The recording of a call under way.
+
+use std::sync::Arc;
+
+use offhook_domain::AgentConfig;
+use offhook_engine::ports::audio::{Recorder, Tick};
+use offhook_media::pump::Tick as MediaTick;
+use offhook_media::recorder;
+use offhook_metrics::metrics;
+use offhook_storage::Conversation;
+
+use super::kept::{Held, keep};
+use super::spool::{Of, Spool};
+use crate::Shared;
+
+/// What keeps both sides of a call, if its agent wants that. The recording ends with the recorder's drop, and goes to the
+/// object store then. It must be called within a runtime, and takes no time.
+#[expect(dead_code, reason = "calls over a trunk ask for it")]
+pub(crate) fn recorder_for(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    config: &AgentConfig,
+) -> Option<Box<dyn Recorder>> {
+    if !config.conversation.recording.enabled {
+        return None;
+    }
+    let of = Of {
+        account: call.account_id,
+        id: call.id,
+    };
+    let recordings = &shared.recordings;
+    let (Some(spool), Some(held)) = (recordings.spool.get(), recordings.busy.take(of.id)) else {
+        metrics().recordings.failed();
+        tracing::error!(call = %call.id, "a call is not recorded: there is no place for its recording");
+        return None;
+    };
+    let place = spool.clone();
+    let (recorder, written) = recorder::Recorder::begin(move || place.create(of));
+    tokio::spawn(end(shared.clone(), spool.clone(), written, of, held));
+    Some(Box::new(Tape(recorder)))
+}
+
+/// What happens to a recording that is written. A disk that is full ends it before its call.
+async fn end(shared: Arc<Shared>, spool: Spool, written: recorder::Written, of: Of, _held: Held) {
+    if let Err(error) = written.wait().await {
+        metrics().recordings.failed();
+        tracing::error!(%error, call = %of.id, "a recording ended before its call: see that the data directory's disk has room");
+    }
+    if let Err(error) = keep(&shared, &spool, of).await {
+        tracing::warn!(%error, call = %of.id, "a recording waits on this machine, and is tried again");
+    }
+}
+
+/// The writer of recordings, as the engine knows it.
+struct Tape(recorder::Recorder);
+
+impl Recorder for Tape {
+    fn record(&mut self, tick: &Tick) {
+        self.0.record(&MediaTick {
+            number: tick.number,
+            heard: tick.heard,
+            lost: tick.lost,
+            said: tick.said,
+        });
+    }
+}

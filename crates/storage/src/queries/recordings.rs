@@ -1,0 +1,24 @@
+//! What conversations' rows say of their recordings.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, ConversationId};
+
+use super::super::Conn;
+use crate::StoreError;
+use crate::schema::conversations as calls;
+use crate::sql::V;
+
+/// Says that a spoken conversation's recording is kept, in whatever state it is; `false` if there is no such one.
+pub(crate) async fn kept(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+) -> Result<bool, StoreError> {
+    let told = diesel::update(calls::table.find(V(id)))
+        .filter(calls::account_id.eq(V(account)).and(calls::voice))
+        .set(calls::has_audio.eq(true))
+        .execute(conn)
+        .await?;
+    Ok(told > 0)
+}

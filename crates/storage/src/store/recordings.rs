@@ -1,0 +1,23 @@
+//! Recordings that were kept once their calls had been let go.
+
+use offhook_domain::{AccountId, ConversationId};
+
+use super::write;
+use crate::{Store, StoreError, Verdict};
+
+impl Store {
+    /// Says of a spoken conversation that its recording is kept; `false` if it has been deleted, and the recording must
+    /// go too. No claim is asked for: a recording is of the process that made it, whoever ended the call.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn recording_kept(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::recordings::kept(conn, account, id).await?
+        )))
+    }
+}
