@@ -4,6 +4,7 @@
 mod books;
 mod call;
 mod database;
+mod disk;
 mod egress;
 mod network;
 mod objects;
@@ -173,6 +174,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     }
     findings.push(redis::look(&settings, &counting).await);
     findings.push(objects);
+    findings.push(disk::look(&settings));
     match &settings.sip {
         Some(sip) => findings.extend(trunk::look(&settings, sip).await),
         None => findings.push(network::carrier(&settings).await),

@@ -169,7 +169,7 @@ both! {
         assert!(output.status.success(), "{found:?}");
         let hops: Vec<&str> = found.iter().map(|(hop, _, _)| hop.as_str()).collect();
         let all = [
-            "configuration", "service", "database", "clock", "ledger", "redis", "objects", "carrier", "egress", "call",
+            "configuration", "service", "database", "clock", "ledger", "redis", "objects", "disk", "carrier", "egress", "call",
         ];
         assert_eq!(hops, all);
         for (hop, state, sentence) in &found {
