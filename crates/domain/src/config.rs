@@ -124,36 +124,19 @@ impl AgentConfig {
         read::config(&old.merge_patch(patch), path, &head.language)
     }
 
-    /// The first setting that nothing follows yet (decision 6.2: refused at save): one that differs from its default
-    /// though nothing reads it, or a rate that calls do not have.
+    /// The first setting that nothing follows yet (decision 6.2: refused at save): a rate that calls do not have.
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
-        const UNREAD: [&[&str]; 2] = [
-            &["conversation", "recording"],
-            &["conversation", "audio", "ambient"],
-        ];
         let rates = [
             ("config.stt.sample_rate", self.stt.sample_rate),
             ("config.voice.sample_rate", self.voice.sample_rate),
         ];
         let other = |(_, rate): &(&str, Option<i64>)| rate.is_some_and(|rate| rate != CALL_RATE);
-        if let Some((path, _)) = rates.into_iter().find(other) {
-            let message = format!(
-                "not available yet: calls carry {CALL_RATE} Hz; write {CALL_RATE} or leave it out"
-            );
-            return Some(FieldError::new(path, message));
-        }
-        let (set, default) = (self.to_json(), Self::new(&self.language).to_json());
-        let path = UNREAD.iter().find_map(|names| {
-            let mut path = "config".to_owned();
-            let (mut set, mut default) = (&set, &default);
-            for name in *names {
-                path = member_path(&path, name);
-                (set, default) = (set.get(name)?, default.get(name)?);
-            }
-            first_difference(set, default, &path)
-        })?;
-        Some(FieldError::new(path, "not available yet"))
+        let (path, _) = rates.into_iter().find(other)?;
+        let message = format!(
+            "not available yet: calls carry {CALL_RATE} Hz; write {CALL_RATE} or leave it out"
+        );
+        Some(FieldError::new(path, message))
     }
 
     /// Whether the configuration can hold a call; whether its models exist is the catalog's to say.
@@ -205,22 +188,6 @@ impl AgentConfig {
             tool_ids: Vec::new(),
         }
     }
-}
-
-/// The path of the first member that differs; arrays differ as a whole.
-fn first_difference(set: &Json, default: &Json, path: &str) -> Option<String> {
-    if set == default {
-        return None;
-    }
-    let members = set.as_object().unwrap_or_default();
-    let deeper = members.iter().find_map(|(name, value)| {
-        let path = member_path(path, name);
-        match default.get(name) {
-            Some(default) => first_difference(value, default, &path),
-            None => Some(path),
-        }
-    });
-    deeper.or_else(|| Some(path.to_owned()))
 }
 
 impl Serialize for AgentConfig {

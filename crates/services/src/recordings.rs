@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 
 pub use keeper::RecordingKeeper;
 pub use kept::KeepError;
+pub(crate) use tape::recorder_for;
 
 use kept::Busy;
 use spool::{Of, Spool};

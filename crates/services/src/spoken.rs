@@ -7,7 +7,7 @@ use offhook_domain::config::Voicemail;
 use offhook_engine::Persona;
 use offhook_engine::ports::speech::SpeechError;
 use offhook_engine::voice::{
-    Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
+    Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
 
 use crate::Shared;
@@ -55,12 +55,14 @@ impl Shared {
         });
         let conversation = &config.conversation;
         let turns = &conversation.turns;
+        let ambient = conversation.audio.ambient.as_deref();
         let endpointing = u64::try_from(turns.endpointing_ms).unwrap_or(0);
         Ok(SpokenSettings {
             hearings: within_reach(ears).map_err(Speechless::Deaf)?,
             voices: within_reach(voices).map_err(Speechless::Mute)?,
             endpointing: Duration::from_millis(endpointing),
             screens: direction == Direction::Outbound && turns.voicemail != Voicemail::Ignore,
+            ambient: ambient.and_then(Ambient::named),
             pronunciation: pronunciation(config),
             detector: speech_detector(),
             recorder: None,

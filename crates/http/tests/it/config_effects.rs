@@ -240,9 +240,6 @@ fn unread() -> Vec<(&'static str, Value)> {
     vec![
         ("stt.sample_rate", json!(16_000)),
         ("voice.sample_rate", json!(24_000)),
-        ("conversation.recording.enabled", json!(true)),
-        ("conversation.recording.consent_text", json!("We record.")),
-        ("conversation.audio.ambient", json!("office")),
     ]
 }
 
@@ -500,6 +497,9 @@ async fn no_field_of_the_configuration_is_without_a_test_of_its_effect() {
         "voice.language",
         "voice.fallback_voices",
         "voice.settings",
+        "conversation.recording.enabled",
+        "conversation.recording.consent_text",
+        "conversation.audio.ambient",
         "conversation.audio.speed",
         "conversation.pronunciation",
         "conversation.max_duration_s",

@@ -4,6 +4,7 @@ use offhook_domain::config::CUSTOM_PROVIDER;
 use offhook_domain::json::{FieldError, member_path};
 use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
+use offhook_engine::voice::Ambient;
 
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{AgentError, Agents, refused};
@@ -71,6 +72,15 @@ impl Shared {
             return Err(FieldError::new(
                 "config.conversation.calling_hours.timezone",
                 "must be an IANA time zone, such as America/Mexico_City",
+            ));
+        }
+        if let Some(place) = config.conversation.audio.ambient.as_deref()
+            && Ambient::named(place).is_none()
+        {
+            let known = Ambient::ALL.map(Ambient::name).join("`, `");
+            return Err(FieldError::new(
+                "config.conversation.audio.ambient",
+                format!("must be one of `{known}`"),
             ));
         }
         config.first_unavailable().map_or(Ok(()), Err)

@@ -24,6 +24,7 @@ use super::watched::Watched;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
 use crate::clock::CallClock;
 use crate::knowledge::{AgentKnowledge, WithSearch};
+use crate::recordings::recorder_for;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::{Network, Shared};
@@ -73,7 +74,8 @@ async fn hold_fallibly(
     let carrier: Arc<dyn Carrier> = match &shared.network {
         Network::Text(carrier) => carrier.clone(),
         Network::Spoken(network) => match shared.spoken(&config, Direction::Outbound) {
-            Ok(settings) => {
+            Ok(mut settings) => {
+                settings.recorder = recorder_for(shared, call, &config);
                 persona = on_a_spoken_line(persona);
                 Arc::new(SpokenCarrier::new(network.clone(), settings))
             }

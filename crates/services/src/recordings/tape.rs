@@ -15,7 +15,6 @@ use crate::Shared;
 
 /// What keeps both sides of a call, if its agent wants that. The recording ends with the recorder's drop, and goes to the
 /// object store then. It must be called within a runtime, and takes no time.
-#[expect(dead_code, reason = "calls over a trunk ask for it")]
 pub(crate) fn recorder_for(
     shared: &Arc<Shared>,
     call: &Conversation,
