@@ -24,6 +24,10 @@ const SPOKEN: &str = "You are in a spoken conversation. Answer briefly, in the l
 /// How a written answer is to be.
 const WRITTEN: &str = "You are in a written chat. Answer briefly, in the language `{}`, in plain text without markup.";
 
+/// What the models are told of a call that is almost as long as it may be.
+const ENDING: &str = "The call ends in a few seconds, and the customer has just been told so. Answer in one short sentence \
+                      and say goodbye.";
+
 /// One conversation between an agent and a customer.
 pub struct Dialogue {
     persona: Arc<Persona>,
@@ -34,6 +38,7 @@ pub struct Dialogue {
     history: Vec<Message>,
     /// In writing; else it is spoken.
     is_written: bool,
+    ends_soon: bool,
 }
 
 impl Dialogue {
@@ -48,6 +53,7 @@ impl Dialogue {
             knowledge: None,
             history: Vec::new(),
             is_written: false,
+            ends_soon: false,
         }
     }
 
@@ -125,6 +131,11 @@ impl Dialogue {
         self.history.extend(messages);
     }
 
+    /// The customer has been told that the call ends in a few seconds.
+    pub(crate) const fn end_soon(&mut self) {
+        self.ends_soon = true;
+    }
+
     /// Whether it is the agent's turn: the customer spoke last, or a tool answered.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
@@ -194,7 +205,9 @@ impl Dialogue {
     fn prompt(&self) -> String {
         let manner = if self.is_written { WRITTEN } else { SPOKEN };
         let manner = manner.replace("{}", &self.persona.language);
-        format!("{}\n\n{manner}", self.persona.system_prompt)
+        let ending = if self.ends_soon { ENDING } else { "" };
+        let prompt = format!("{}\n\n{manner}\n\n{ending}", self.persona.system_prompt);
+        prompt.trim_end().to_owned()
     }
 
     fn note(&mut self, role: Role, text: &str) {

@@ -4,6 +4,7 @@ mod agent;
 mod customer;
 mod spoken;
 mod tools;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub(crate) async fn hold(
     let dialogue = Dialogue::new(session.persona.clone(), session.models, session.latencies)
         .with_tools(tools.definitions())
         .with_knowledge(session.knowledge);
+    let ends_at = answered.since + session.persona.max_duration;
     let mut live = Live {
         line: &*leg.line,
         tools: &*tools,
@@ -59,7 +61,10 @@ pub(crate) async fn hold(
         clock: &*clock,
         requests,
         granted: None,
-        ends_at: answered.since + session.persona.max_duration,
+        ends_at,
+        warns_at: waiting::warns_at(ends_at, session.persona.max_duration, leg.line.is_spoken()),
+        has_warning: false,
+        filler_at: None,
         dialogue,
         machine: answered.machine,
         agent: None,
@@ -100,6 +105,12 @@ struct Live<'a> {
     /// The request that is being obeyed.
     granted: Option<EndRequest>,
     ends_at: Instant,
+    /// When the customer is to be told that the call is almost over.
+    warns_at: Option<Instant>,
+    /// They are to be told, as soon as they listen.
+    has_warning: bool,
+    /// When something is to be said though there is no answer.
+    filler_at: Option<Instant>,
     dialogue: Dialogue,
     /// A machine answered, and a message is to be left: nothing is answered, nothing interrupts.
     machine: bool,
@@ -135,6 +146,8 @@ enum Step {
 #[derive(Clone, Copy)]
 enum Timer {
     MaxDuration,
+    Warning,
+    Filler,
     Reply,
     Silence,
 }
@@ -196,6 +209,8 @@ impl<'a> Live<'a> {
             return next;
         }
         for (instant, timer) in [
+            (self.warns_at, Timer::Warning),
+            (self.filler_at, Timer::Filler),
             (self.reply_at, Timer::Reply),
             (self.silence_at, Timer::Silence),
         ] {
@@ -329,14 +344,24 @@ impl<'a> Live<'a> {
                 turn.step = Some(ToolStep::begin(self.tools, calls, self.clock.now()));
             }
             Some(Err(NoReply)) => {
-                self.agent = None;
                 let apology = phrases(&self.dialogue.persona().language).apology;
-                self.part(apology, CallOutcome::Failed(FailureReason::AgentError));
-                return Ok(());
+                let outcome = CallOutcome::Failed(FailureReason::AgentError);
+                if turn.is_unheard() {
+                    self.agent = None;
+                    self.part(apology, outcome);
+                    return Ok(());
+                }
+                // Behind what was said while the customer waited for it.
+                turn.reply = None;
+                turn.farewell = Some(outcome);
+                turn.queue.push_back(apology.to_owned());
+                self.line.set_interruptible(false);
+                self.limit_farewell();
             }
             None => turn.reply = None,
         }
-        if turn.speaking.is_some() {
+        let agent = self.agent.as_ref();
+        if agent.is_some_and(|turn| turn.speaking.is_some()) {
             Ok(())
         } else {
             self.go_on().await
@@ -351,6 +376,14 @@ impl<'a> Live<'a> {
                     .unwrap_or(CallOutcome::Completed(TerminationReason::MaxDuration));
                 self.cut().await?;
                 Err(Over::Outcome(outcome))
+            }
+            Timer::Warning => {
+                self.warn();
+                Ok(())
+            }
+            Timer::Filler => {
+                self.ask_for_patience();
+                Ok(())
             }
             Timer::Reply if self.machine => self.leave_message(),
             Timer::Reply => {
@@ -374,6 +407,7 @@ impl<'a> Live<'a> {
     fn answer(&mut self) {
         let reply = self.dialogue.reply();
         self.begin(AgentTurn::new(Some(reply), None, None));
+        self.give_warning();
     }
 
     /// The customer has said nothing for too long: asked once, then left.
@@ -406,6 +440,8 @@ impl<'a> Live<'a> {
             self.silence_at = Some(self.after(LONGEST_UTTERANCE));
         } else if self.dialogue.awaits_reply() {
             self.reply_at = Some(Instant::now());
+        } else if self.has_warning {
+            self.warn_now();
         } else {
             self.silence_at = Some(self.after(self.dialogue.persona().silence_timeout));
         }

@@ -9,12 +9,18 @@ pub(crate) struct Phrases {
     pub(crate) apology: &'static str,
     /// The call must end although nobody is done.
     pub(crate) goodbye: &'static str,
+    /// The answer is not there yet.
+    pub(crate) filler: &'static str,
+    /// The call has lasted almost as long as it may.
+    pub(crate) warning: &'static str,
 }
 
 const ENGLISH: Phrases = Phrases {
     reprompt: "Are you still there?",
     apology: "I am sorry, I have a technical problem and cannot go on. Please try again later. Goodbye.",
     goodbye: "I am sorry, I have to end our call here. Thank you for your time. Goodbye.",
+    filler: "One moment, please.",
+    warning: "I am sorry, our call ends in a few seconds.",
 };
 
 const LANGUAGES: [(&str, Phrases); 6] = [
@@ -25,6 +31,8 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             reprompt: "¿Sigue ahí?",
             apology: "Lo siento, tengo un problema técnico y no puedo continuar. Por favor, inténtelo más tarde. Adiós.",
             goodbye: "Lo siento, tengo que terminar la llamada aquí. Gracias por su tiempo. Adiós.",
+            filler: "Un momento, por favor.",
+            warning: "Lo siento, nuestra llamada termina en unos segundos.",
         },
     ),
     (
@@ -33,6 +41,8 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             reprompt: "Sind Sie noch da?",
             apology: "Es tut mir leid, ich habe eine technische Störung und kann nicht weitersprechen. Bitte versuchen Sie es später noch einmal. Auf Wiederhören.",
             goodbye: "Es tut mir leid, ich muss unser Gespräch hier beenden. Vielen Dank für Ihre Zeit. Auf Wiederhören.",
+            filler: "Einen Moment, bitte.",
+            warning: "Unser Gespräch endet leider in wenigen Sekunden.",
         },
     ),
     (
@@ -41,6 +51,8 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             reprompt: "Vous êtes toujours là ?",
             apology: "Je suis désolé, un problème technique m'empêche de continuer. Veuillez réessayer plus tard. Au revoir.",
             goodbye: "Je suis désolé, je dois mettre fin à notre appel ici. Merci de votre temps. Au revoir.",
+            filler: "Un instant, s'il vous plaît.",
+            warning: "Je suis désolé, notre appel se termine dans quelques secondes.",
         },
     ),
     (
@@ -49,6 +61,8 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             reprompt: "È ancora in linea?",
             apology: "Mi dispiace, ho un problema tecnico e non posso continuare. La prego di riprovare più tardi. Arrivederci.",
             goodbye: "Mi dispiace, devo terminare qui la chiamata. Grazie per il suo tempo. Arrivederci.",
+            filler: "Un momento, per favore.",
+            warning: "Mi dispiace, la nostra chiamata termina tra pochi secondi.",
         },
     ),
     (
@@ -57,6 +71,8 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             reprompt: "Ainda está aí?",
             apology: "Lamento, tenho um problema técnico e não posso continuar. Por favor, tente mais tarde. Adeus.",
             goodbye: "Lamento, tenho de terminar a chamada aqui. Obrigado pelo seu tempo. Adeus.",
+            filler: "Um momento, por favor.",
+            warning: "Lamento, a nossa chamada termina dentro de alguns segundos.",
         },
     ),
 ];

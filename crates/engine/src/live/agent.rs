@@ -25,6 +25,12 @@ pub(super) struct AgentTurn<'a> {
     pub(super) queue: VecDeque<String>,
     pub(super) speaking: Option<BoxFuture<'a, Spoken>>,
     pub(super) heard: String,
+    /// What of it is no answer: bytes at its beginning.
+    filled: usize,
+    /// What is being said is no answer.
+    fills: bool,
+    /// Its first sentence has been begun.
+    has_begun: bool,
     pub(super) started_at: Option<Timestamp>,
     pub(super) duration_ms: u32,
     /// Part of it was cut, though the turn goes on.
@@ -54,6 +60,9 @@ impl AgentTurn<'_> {
             queue: text.map(str::to_owned).into_iter().collect(),
             speaking: None,
             heard: String::new(),
+            filled: 0,
+            fills: false,
+            has_begun: false,
             started_at: None,
             duration_ms: 0,
             interrupted: false,
@@ -93,7 +102,23 @@ impl AgentTurn<'_> {
             self.heard.push(' ');
         }
         self.heard.push_str(text);
+        if std::mem::take(&mut self.fills) {
+            self.filled = self.heard.len();
+        }
         self.duration_ms = self.duration_ms.saturating_add(spoken.duration_ms);
+    }
+
+    /// What the customer heard of the answer.
+    pub(super) fn said(&self) -> &str {
+        self.heard
+            .get(self.filled..)
+            .unwrap_or_default()
+            .trim_start()
+    }
+
+    /// Whether nothing has been said yet, nor is.
+    pub(super) const fn is_unheard(&self) -> bool {
+        self.speaking.is_none() && self.heard.is_empty()
     }
 }
 
@@ -139,15 +164,14 @@ impl<'a> Live<'a> {
     }
 
     pub(super) fn speak_next(&mut self) {
-        let interrupts = self.dialogue.persona().interruptions;
         let Some(turn) = self.agent.as_mut() else {
             return;
         };
         let Some(text) = turn.queue.pop_front() else {
             return;
         };
-        if turn.started_at.is_none() {
-            turn.started_at = Some(self.clock.now());
+        self.filler_at = None;
+        if !std::mem::replace(&mut turn.has_begun, true) {
             let heard_at = self.heard_at.take();
             if let Some(heard_at) = heard_at.filter(|_| turn.reply.is_some()) {
                 if self.line.is_spoken() {
@@ -166,6 +190,25 @@ impl<'a> Live<'a> {
                     self.latencies_ms.push(waited);
                 }
             }
+        }
+        self.say(text);
+    }
+
+    /// Says something before the answer, which the customer hears and the models do not read.
+    pub(super) fn fill(&mut self, text: &str) {
+        if let Some(turn) = self.agent.as_mut() {
+            turn.fills = true;
+            self.say(text.to_owned());
+        }
+    }
+
+    fn say(&mut self, text: String) {
+        let interrupts = self.dialogue.persona().interruptions;
+        let Some(turn) = self.agent.as_mut() else {
+            return;
+        };
+        if turn.started_at.is_none() {
+            turn.started_at = Some(self.clock.now());
         }
         let line = self.line;
         turn.gives_notice = std::mem::take(&mut turn.has_notice);
@@ -205,7 +248,7 @@ impl<'a> Live<'a> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
-        self.dialogue.said(&turn.heard);
+        self.dialogue.said(turn.said());
         let (step, farewell) = (turn.step.take(), turn.farewell);
         self.record_speech(turn, interrupted).await?;
         if let Some(step) = step {

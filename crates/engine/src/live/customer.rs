@@ -23,6 +23,7 @@ pub(super) struct Words<'a> {
 impl Live<'_> {
     pub(super) async fn customer_started(&mut self) -> Result<(), Over> {
         self.customer_since = Some(self.clock.now());
+        self.filler_at = None;
         if self.yields() {
             self.interrupt().await?;
         }
@@ -64,6 +65,9 @@ impl Live<'_> {
             let waits = agent.is_none_or(|turn| turn.speaking.is_none());
             self.heard_at = waits.then_some(words.spoke_until);
             self.turn_over_at = waits.then_some(words.answered_at);
+            if waits {
+                self.await_answer(words.answered_at);
+            }
         }
         if self.agent.is_some() {
             self.overheard
@@ -74,6 +78,7 @@ impl Live<'_> {
         if self.machine || self.dialogue.awaits_reply() {
             self.silence_at = None;
             self.reply_at = Some(words.answered_at);
+            self.await_answer(words.answered_at);
         } else {
             self.listen();
         }

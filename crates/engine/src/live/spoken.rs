@@ -49,7 +49,11 @@ impl Live<'_> {
             self.held_since.get_or_insert_with(Instant::now);
         } else if let Some(since) = self.held_since.take() {
             let held = since.elapsed();
-            for waits in [&mut self.reply_at, &mut self.silence_at] {
+            for waits in [
+                &mut self.reply_at,
+                &mut self.silence_at,
+                &mut self.filler_at,
+            ] {
                 *waits = waits.map(|at| at + held);
             }
         }

@@ -102,7 +102,7 @@ impl Live<'_> {
         let Some(step) = turn.step.take() else {
             return Ok(());
         };
-        let said = turn.heard.clone();
+        let said = turn.said().to_owned();
         let interrupted = turn.interrupted;
         self.record_speech(turn, interrupted).await?;
         let (mut answers, mut over) = (Vec::new(), None);

@@ -12,3 +12,4 @@ mod session;
 mod spoken;
 mod summary;
 mod tools;
+mod waiting;

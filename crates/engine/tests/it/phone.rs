@@ -19,7 +19,7 @@ use offhook_engine::ports::speech::{
     RecogniserSettings, SpeechError, SpeechPiece, SpeechToText, SpokenText, Synthesiser,
     TextToSpeech, VoiceSettings,
 };
-use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools};
+use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools, Tools};
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice,
 };
@@ -364,6 +364,7 @@ pub(crate) struct Stage {
     pub(crate) screens: bool,
     pub(crate) pronunciation: Pronunciation,
     pub(crate) ambient: Option<Ambient>,
+    pub(crate) tools: Arc<dyn Tools>,
 }
 
 /// A call that is heard.
@@ -390,6 +391,7 @@ pub(crate) fn stage() -> Stage {
         screens: false,
         pronunciation: Pronunciation::default(),
         ambient: None,
+        tools: Arc::new(NoTools),
     }
 }
 
@@ -428,7 +430,7 @@ impl Stage {
             persona: Arc::new(self.persona),
             models: Arc::new(self.models),
             latencies: Latencies::new(),
-            tools: Arc::new(NoTools),
+            tools: self.tools,
             knowledge: None,
             clock: Arc::new(TokioClock::new()),
         };

@@ -8,7 +8,7 @@ use offhook_domain::CallOutcome::{Completed, Failed};
 use offhook_domain::FailureReason::{AgentError, CarrierError};
 use offhook_domain::TerminationReason as Reason;
 use offhook_engine::ports::audio::AudioEvent;
-use offhook_engine::voice::{Ambient, Pronunciation, SaidAs};
+use offhook_engine::voice::{Pronunciation, SaidAs};
 use offhook_engine::{EndRequest, TurnLatency, Voicemail};
 use tokio::time::sleep;
 
@@ -72,20 +72,6 @@ async fn a_conversation_is_heard_and_spoken() {
     let all: u32 = steps.iter().map(|(_, took)| took).sum();
     assert_eq!(all, latency.first_frame_ms);
     assert_eq!(end.hung_up, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_place_where_the_agent_seems_to_be_is_heard_from_the_answer_on() {
-    let mut stage = stage();
-    stage.ambient = Some(Ambient::Cafe);
-    let phone = stage.dial();
-    sleep(SECOND).await;
-    assert_eq!(*lock(&phone.wire.background), None);
-    phone.answer().await;
-    sleep(SECOND).await;
-    let heard = lock(&phone.wire.background).clone();
-    assert_eq!(heard, Some(Ambient::Cafe.sound()));
-    phone.hangs_up().await;
 }
 
 #[tokio::test(start_paused = true)]
