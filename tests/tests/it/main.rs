@@ -48,6 +48,7 @@ mod stopping;
 mod tls;
 mod tools;
 mod traces;
+mod trunk;
 mod voices;
 mod wallet;
 mod webhooks;
