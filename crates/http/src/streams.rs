@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ask::bearer_token;
 use crate::body::FromBody;
 use crate::reply::Reply;
-use crate::wire::conversation::{StateBody, TurnBody};
+use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::{ApiError, Code, HttpState};
 
 /// Decision 1.14.
@@ -157,7 +157,7 @@ fn event(moment: &Moment) -> Option<Bytes> {
                 at: moment.at,
             },
         ),
-        None => format(moment.seq, "turn", &TurnBody::from(moment)),
+        None => format(moment.seq, "turn", &TurnEvent::from(moment)),
     }
 }
 
@@ -226,6 +226,7 @@ mod tests {
             content: Some("line\nbreak".to_owned()),
             duration_ms: Some(900),
             interrupted: Some(false),
+            latency: None,
         }
     }
 
@@ -235,7 +236,19 @@ mod tests {
         assert_eq!(
             turn,
             "id: 3\nevent: turn\ndata: {\"role\":\"user\",\"text\":\"line\\nbreak\",\
-             \"started_at\":\"2026-04-30T12:00:00.000Z\",\"duration_ms\":900,\"interrupted\":false}\n\n"
+             \"started_at\":\"2026-04-30T12:00:00.000Z\",\"duration_ms\":900,\"interrupted\":false,\"latency\":null}\n\n"
+        );
+        let steps = "{\"end_of_turn_ms\":700,\"first_token_ms\":900,\"first_sentence_ms\":900,\"first_byte_ms\":1000,\
+                     \"first_frame_ms\":1010}";
+        let measured = Moment {
+            latency: Some(steps.to_owned()),
+            ..moment()
+        };
+        let told = event(&measured).unwrap();
+        let told = String::from_utf8_lossy(&told);
+        assert!(
+            told.ends_with(&format!("\"latency\":{steps}}}\n\n")),
+            "{told}"
         );
         let state = Moment {
             state: Some(CallState::Live),

@@ -388,6 +388,7 @@ table! {
         content -> Nullable<Text>,
         duration_ms -> Nullable<Integer>,
         interrupted -> Nullable<Bool>,
+        latency -> Nullable<Text>,
     }
 }
 

@@ -168,6 +168,25 @@ impl<'a> From<&'a Moment> for TurnBody<'a> {
     }
 }
 
+/// A turn, in event streams.
+#[derive(Serialize)]
+pub(crate) struct TurnEvent<'a> {
+    #[serde(flatten)]
+    turn: TurnBody<'a>,
+    /// How long the customer waited for a spoken reply: each step from the end of their speech.
+    latency: Option<&'a RawValue>,
+}
+
+impl<'a> From<&'a Moment> for TurnEvent<'a> {
+    fn from(moment: &'a Moment) -> Self {
+        let latency = moment.latency.as_deref();
+        Self {
+            turn: TurnBody::from(moment),
+            latency: latency.and_then(|text| serde_json::from_str(text).ok()),
+        }
+    }
+}
+
 /// A change of state, in event streams.
 #[derive(Serialize)]
 pub(crate) struct StateBody {

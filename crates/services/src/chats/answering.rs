@@ -352,6 +352,7 @@ fn new_turn(turn: Turn) -> NewTurn {
         started_at: turn.started_at,
         duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
         interrupted: turn.interrupted,
+        latency: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a session tells, written down as it happens, in order, through outages of the database.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -28,6 +28,8 @@ pub(crate) struct Record {
     id: ConversationId,
     claim: ClaimId,
     kept: Mutex<VecDeque<Step>>,
+    /// How long the customer waited for the agent's turn that is being said.
+    waited: StdMutex<Option<TurnLatency>>,
 }
 
 impl Record {
@@ -37,7 +39,12 @@ impl Record {
             id,
             claim,
             kept: Mutex::default(),
+            waited: StdMutex::default(),
         }
+    }
+
+    fn waited(&self) -> MutexGuard<'_, Option<TurnLatency>> {
+        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write(&self, step: Step) -> Result<(), ClaimLost> {
@@ -95,6 +102,20 @@ impl Record {
     }
 }
 
+/// The steps of a reply as they are stored and told, each from the end of the customer's speech.
+fn steps(latency: &TurnLatency) -> String {
+    let TurnLatency {
+        end_of_turn_ms,
+        first_token_ms,
+        first_sentence_ms,
+        first_byte_ms,
+        first_frame_ms,
+    } = latency;
+    format!(
+        r#"{{"end_of_turn_ms":{end_of_turn_ms},"first_token_ms":{first_token_ms},"first_sentence_ms":{first_sentence_ms},"first_byte_ms":{first_byte_ms},"first_frame_ms":{first_frame_ms}}}"#
+    )
+}
+
 /// Whether trying again later may help.
 pub(crate) fn passes(error: &StoreError) -> bool {
     matches!(
@@ -129,6 +150,10 @@ impl CallSink for Record {
     }
 
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
+        let latency = match turn.role {
+            TurnRole::Agent => self.waited().take(),
+            TurnRole::User | TurnRole::Tool => None,
+        };
         let role = match turn.role {
             TurnRole::Agent => "agent",
             TurnRole::User => "user",
@@ -140,11 +165,13 @@ impl CallSink for Record {
             started_at: turn.started_at,
             duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
             interrupted: turn.interrupted,
+            latency: latency.map(|latency| steps(&latency)),
         }))
         .await
     }
 
     fn measured(&self, latency: &TurnLatency) {
+        *self.waited() = Some(*latency);
         for (step, took_ms) in latency.steps() {
             metrics().calls.turn_step(step, took_ms);
         }

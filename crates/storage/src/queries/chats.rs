@@ -116,6 +116,7 @@ async fn insert(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<()
             started_at: chat.at,
             duration_ms: 0,
             interrupted: false,
+            latency: None,
         };
         append(conn, chat.id, first).await?;
     }
@@ -360,6 +361,7 @@ async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option
         started_at: message.at,
         duration_ms: 0,
         interrupted: false,
+        latency: None,
     };
     let Some(seq) = append(conn, message.conversation, words).await? else {
         return Ok(None);

@@ -143,6 +143,8 @@ pub struct Moment {
     pub duration_ms: Option<i32>,
     /// Whether the turn was cut.
     pub interrupted: Option<bool>,
+    /// How long the customer waited for it, step by step: a JSON object.
+    pub latency: Option<String>,
 }
 
 /// A turn that is about to be stored.
@@ -158,4 +160,6 @@ pub struct NewTurn {
     pub duration_ms: i32,
     /// Whether it was cut.
     pub interrupted: bool,
+    /// How long the customer waited for it, step by step: a JSON object.
+    pub latency: Option<String>,
 }

@@ -103,6 +103,7 @@ fn said(role: &'static str, text: &str, at: Timestamp) -> NewTurn {
         started_at: at,
         duration_ms: 5,
         interrupted: false,
+        latency: None,
     }
 }
 

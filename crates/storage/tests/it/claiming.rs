@@ -176,6 +176,22 @@ contract! {
         assert_eq!(store.take_orphans(true, 2, me, T0).await.unwrap().len(), 1);
     }
 
+    async fn a_turn_keeps_how_long_it_was_waited_for(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.live(node()).await;
+        let steps = "{\"first_frame_ms\":900}";
+        let reply = offhook_storage::NewTurn {
+            latency: Some(steps.to_owned()),
+            ..turn("agent", "Hola")
+        };
+        for said in [turn("user", "Hola"), reply] {
+            assert_eq!(store.append_turn(id, claim, said).await.unwrap(), Fenced::Done);
+        }
+        let (_, moments) = store.moments(shop.account, id, 2, 10).await.unwrap().unwrap();
+        let waited: Vec<_> = moments.iter().map(|moment| moment.latency.as_deref()).collect();
+        assert_eq!(waited, [None, Some(steps)]);
+    }
+
     async fn with_another_claim_no_step_is_taken(store: Store) {
         let shop = Shop::new(&store).await;
         let stale = |id| (shop.account, id, offhook_storage::mint(T0));

@@ -342,6 +342,7 @@ pub(crate) fn turn(role: &'static str, text: &str) -> NewTurn {
         started_at: after(5),
         duration_ms: 1_200,
         interrupted: false,
+        latency: None,
     }
 }
 

@@ -65,21 +65,21 @@ pub(crate) async fn take_steps(
         Step::Turn(turn) => V(turn.started_at),
     };
     let taken = diesel::sql_query(
-        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7) \
-             AS s(id, claim_id, at, role, content, duration_ms, interrupted)), \
+        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8) \
+             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency)), \
          free AS MATERIALIZED (SELECT c.id FROM step JOIN conversations c ON c.id = step.id \
-             WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $8 ELSE $9 END \
+             WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $9 ELSE $10 END \
              FOR NO KEY UPDATE OF c SKIP LOCKED), \
-         call AS (UPDATE conversations c SET state = $9, \
+         call AS (UPDATE conversations c SET state = $10, \
              answered_at = CASE WHEN step.role IS NULL THEN step.at ELSE c.answered_at END, \
              last_seq = c.last_seq + 1, \
              messages_count = c.messages_count + CASE WHEN step.role IN ('agent', 'user') THEN 1 ELSE 0 END \
              FROM free JOIN step ON step.id = free.id WHERE c.id = free.id \
              RETURNING c.id, c.last_seq) \
          INSERT INTO conversation_moments \
-             (conversation_id, seq, at, state, role, content, duration_ms, interrupted) \
-         SELECT call.id, call.last_seq, step.at, CASE WHEN step.role IS NULL THEN $9 END, \
-             step.role, step.content, step.duration_ms, step.interrupted \
+             (conversation_id, seq, at, state, role, content, duration_ms, interrupted, latency) \
+         SELECT call.id, call.last_seq, step.at, CASE WHEN step.role IS NULL THEN $10 END, \
+             step.role, step.content, step.duration_ms, step.interrupted, step.latency \
          FROM call JOIN step ON step.id = call.id \
          RETURNING conversation_id",
     )
@@ -93,6 +93,9 @@ pub(crate) async fn take_steps(
     }))
     .bind::<Array<Nullable<Bool>>, _>(super::column(steps, |one| {
         turn(one).map(|turn| turn.interrupted)
+    }))
+    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| {
+        turn(one).and_then(|turn| turn.latency)
     }))
     .bind::<sql::Word, _>(V(CallState::Dialing))
     .bind::<sql::Word, _>(V(CallState::Live))
@@ -132,7 +135,8 @@ impl QueryFragment<Pg> for AppendTurn {
         out.push_bind_param::<sql::Word, _>(&self.live)?;
         out.push_sql(
             " RETURNING id, last_seq) INSERT INTO conversation_moments \
-             (conversation_id, seq, at, role, content, duration_ms, interrupted) SELECT id, last_seq, ",
+             (conversation_id, seq, at, role, content, duration_ms, interrupted, latency) \
+             SELECT id, last_seq, ",
         );
         out.push_bind_param::<sql::Instant, _>(&self.at)?;
         out.push_sql(", ");
@@ -143,6 +147,8 @@ impl QueryFragment<Pg> for AppendTurn {
         out.push_bind_param::<Integer, _>(&self.turn.duration_ms)?;
         out.push_sql(", ");
         out.push_bind_param::<Bool, _>(&self.turn.interrupted)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Text>, _>(&self.turn.latency)?;
         out.push_sql(" FROM call");
         Ok(())
     }

@@ -51,6 +51,7 @@ pub(crate) async fn append_turn(
             moments::content.eq(turn.text),
             moments::duration_ms.eq(turn.duration_ms),
             moments::interrupted.eq(turn.interrupted),
+            moments::latency.eq(turn.latency),
         ))
         .execute(conn)
         .await?;
