@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             turn,
             "id: 3\nevent: turn\ndata: {\"role\":\"user\",\"text\":\"line\\nbreak\",\
-             \"started_at\":\"2026-04-30T12:00:00.000Z\",\"duration_ms\":900,\"interrupted\":false,\"latency\":null}\n\n"
+             \"started_at\":\"2026-04-30T12:00:00.000Z\",\"duration_ms\":900,\"interrupted\":false}\n\n"
         );
         let steps = "{\"end_of_turn_ms\":700,\"first_token_ms\":900,\"first_sentence_ms\":900,\"first_byte_ms\":1000,\
                      \"first_frame_ms\":1010}";

@@ -168,12 +168,13 @@ impl<'a> From<&'a Moment> for TurnBody<'a> {
     }
 }
 
-/// A turn, in event streams.
+/// A turn, in event streams: as in the transcript, with how long it was waited for where that was measured.
 #[derive(Serialize)]
 pub(crate) struct TurnEvent<'a> {
     #[serde(flatten)]
     turn: TurnBody<'a>,
     /// How long the customer waited for a spoken reply: each step from the end of their speech.
+    #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<&'a RawValue>,
 }
 
