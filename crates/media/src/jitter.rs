@@ -6,11 +6,15 @@
 //! after a stall), 20 ms are dropped.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::rtp::{Sequence, Timestamp};
 use crate::{FRAME_SAMPLES, Frame, SILENCE};
 
 const FRAME: i64 = FRAME_SAMPLES as i64;
+
+/// The least that sound waits before it is heard.
+pub const LEAST_WAIT: Duration = Duration::from_millis(40);
 
 /// The least and the most that sound waits, in samples: 40 and 80 ms.
 const LEAST_DELAY: i64 = 2 * FRAME;
@@ -98,6 +102,24 @@ impl Counts {
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.skipped.saturating_sub(self.reordered)
+    }
+
+    /// Adds what another buffer counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (ours, theirs) in [
+            (&mut self.received, other.received),
+            (&mut self.late, other.late),
+            (&mut self.duplicates, other.duplicates),
+            (&mut self.skipped, other.skipped),
+            (&mut self.reordered, other.reordered),
+            (&mut self.refused, other.refused),
+            (&mut self.gaps, other.gaps),
+            (&mut self.underruns, other.underruns),
+            (&mut self.dropped, other.dropped),
+            (&mut self.restarts, other.restarts),
+        ] {
+            *ours += theirs;
+        }
     }
 }
 

@@ -85,3 +85,26 @@ pub struct Counted {
     /// What became of the sound that came in.
     pub incoming: Counts,
 }
+
+impl Counted {
+    /// Adds what another pump counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.lateness.merge(&other.lateness);
+        self.incoming.merge(&other.incoming);
+        for (ours, theirs) in [
+            (&mut self.ticks, other.ticks),
+            (&mut self.skipped, other.skipped),
+            (&mut self.sent, other.sent),
+            (&mut self.unsent, other.unsent),
+            (&mut self.unknown_source, other.unknown_source),
+            (&mut self.malformed, other.malformed),
+            (&mut self.unknown_payload, other.unknown_payload),
+            (&mut self.rtcp, other.rtcp),
+            (&mut self.overflowed, other.overflowed),
+            (&mut self.keys_dropped, other.keys_dropped),
+            (&mut self.playout_underruns, other.playout_underruns),
+        ] {
+            *ours += theirs;
+        }
+    }
+}

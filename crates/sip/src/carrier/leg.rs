@@ -1,13 +1,13 @@
 //! One call's leg: what the signalling tells, and the sound that goes with it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use offhook_domain::FailureReason;
 use offhook_engine::ports::audio::{AudioEvent, AudioLeg, Played, TICKS_AHEAD, Tick as EngineTick};
 use offhook_media::playout::{self, Speaker};
 use offhook_media::ports::CallSocket;
-use offhook_media::pump::{Latch, Negotiated, Pump};
+use offhook_media::pump::{Counted, Latch, Negotiated, Pump};
 use offhook_media::sdp::{self, Local, Offer, Remote};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -30,6 +30,8 @@ pub(super) struct Leg {
     sound: Arc<Sound>,
     held: bool,
     rang: bool,
+    /// Where its pump's counts go when it is over.
+    counted: Arc<Mutex<Counted>>,
 }
 
 /// The engine's ends of a leg.
@@ -41,7 +43,13 @@ struct Ends {
 }
 
 impl Leg {
-    pub(super) fn new(call: SipCall, socket: CallSocket, local: Local, latch: Latch) -> Self {
+    pub(super) fn new(
+        call: SipCall,
+        socket: CallSocket,
+        local: Local,
+        latch: Latch,
+        counted: Arc<Mutex<Counted>>,
+    ) -> Self {
         Self {
             call,
             socket: Some(socket),
@@ -51,6 +59,7 @@ impl Leg {
             sound: Arc::default(),
             held: false,
             rang: false,
+            counted,
         }
     }
 
@@ -113,7 +122,9 @@ impl Leg {
             }
         }
         // The socket is closed with it; the call is ended by its own drop, if it goes on still.
-        lock(&self.sound.pump).take();
+        if let Some(pump) = lock(&self.sound.pump).take() {
+            lock(&self.counted).merge(&pump.counted());
+        }
     }
 
     fn translate(

@@ -13,11 +13,11 @@ use offhook_domain::{CallHandle, FailureReason};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{DialError, DialRequest};
 use offhook_media::ports::{CallSocket, PortError, Ports};
-use offhook_media::pump::Latch;
+use offhook_media::pump::{Counted, Latch};
 use offhook_media::sdp::{self, Direction, Local, Offer};
 
 use self::leg::Leg;
-use crate::call::CallControl;
+use crate::call::{CallControl, SipCall};
 use crate::endpoint::{CallError, Invite, SipTrunks};
 use crate::inbound::{Incoming, Refusal};
 
@@ -40,6 +40,7 @@ pub struct SipCarrier {
     trunk: String,
     sound: SoundSettings,
     live: Live,
+    counted: Arc<Mutex<Counted>>,
 }
 
 /// The calls under way.
@@ -78,7 +79,14 @@ impl SipCarrier {
             trunk: trunk.to_owned(),
             sound,
             live: Live::default(),
+            counted: Arc::default(),
         })
+    }
+
+    /// What was counted of the sound of all calls that are over, either way.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        *lock(&self.counted)
     }
 
     /// Answers a call that came in, or refuses it if its sound cannot be carried.
@@ -109,9 +117,14 @@ impl SipCarrier {
             |offer| offer.answer(&local),
         );
         let call = incoming.answer(answer);
-        let mut leg = Leg::new(call, socket, local, self.sound.latch);
+        let mut leg = self.leg(call, socket, local);
         leg.knows(offer.map(|offer| offer.remote));
         Ok(leg.start(|| {}))
+    }
+
+    fn leg(&self, call: SipCall, socket: CallSocket, local: Local) -> Leg {
+        let counted = Arc::clone(&self.counted);
+        Leg::new(call, socket, local, self.sound.latch, counted)
     }
 
     async fn socket(&self) -> Result<CallSocket, PortError> {
@@ -157,7 +170,7 @@ impl AudioCarrier for SipCarrier {
             })?;
         lock(&self.live).insert(handle, call.control());
         let live = Arc::clone(&self.live);
-        let leg = Leg::new(call, socket, local, self.sound.latch);
+        let leg = self.leg(call, socket, local);
         Ok(leg.start(move || {
             lock(&live).remove(&handle);
         }))
