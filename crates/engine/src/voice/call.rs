@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use offhook_media::ambient::Ambient;
+use offhook_media::jitter::LEAST_WAIT;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, sleep_until};
@@ -63,6 +64,7 @@ impl Call {
             .map(|hearing| hearing.service.abilities());
         let rules = Rules {
             endpointing: settings.endpointing,
+            heard_late: LEAST_WAIT,
             screens: settings.screens,
             // What one of them cannot do is not waited for.
             partials: abilities.clone().all(|it| it.partials),

@@ -31,6 +31,8 @@ const MEDIA_LOST: Duration = Duration::from_secs(20);
 pub(crate) struct Rules {
     /// How long the customer must be quiet before their turn is over (decision 6.2, `endpointing_ms`).
     pub(crate) endpointing: Duration,
+    /// How long sound has waited when it is heard here: who is silent has been for so much longer already.
+    pub(crate) heard_late: Duration,
     /// Whether it matters that a machine answers.
     pub(crate) screens: bool,
     /// Whether the recogniser tells words while they are spoken.
@@ -305,7 +307,10 @@ impl Turns {
         if self.activity.speaking()
             && let Some(utterance) = &mut self.customer
         {
-            utterance.spoke_until = self.activity.last_at();
+            utterance.spoke_until = self
+                .activity
+                .last_at()
+                .saturating_sub(self.rules.heard_late);
         }
     }
 

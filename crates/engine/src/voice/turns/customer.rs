@@ -160,6 +160,7 @@ impl Turns {
     /// Somebody began to speak.
     pub(super) fn speech_begins(&mut self, now: Duration) {
         let began_at = self.activity.began_at();
+        let began_at = began_at.saturating_sub(self.rules.heard_late);
         let utterance = self
             .customer
             .get_or_insert_with(|| Utterance::new(began_at, now, true));

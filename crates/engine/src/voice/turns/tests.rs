@@ -11,6 +11,7 @@ use super::{Effect, End, Event, Rules, Told, Turns};
 
 pub(super) const RULES: Rules = Rules {
     endpointing: Duration::from_millis(700),
+    heard_late: Duration::ZERO,
     screens: false,
     partials: true,
     turns: false,

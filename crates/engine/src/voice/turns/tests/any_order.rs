@@ -115,8 +115,10 @@ proptest! {
         screens in any::<bool>(),
         partials in any::<bool>(),
         turns in any::<bool>(),
+        heard_late in 0_u64..=80,
     ) {
-        let rules = Rules { screens, partials, turns, ..RULES };
+        let heard_late = Duration::from_millis(heard_late);
+        let rules = Rules { screens, partials, turns, heard_late, ..RULES };
         let mut state = Turns::new(rules);
         let mut watch = Watch::default();
         let mut now = Duration::ZERO;

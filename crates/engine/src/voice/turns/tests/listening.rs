@@ -32,6 +32,20 @@ fn a_turn_is_over_once_the_customer_was_quiet_for_as_long_as_the_agent_waits() {
 }
 
 #[test]
+fn what_sound_waits_before_it_is_heard_is_part_of_the_pause() {
+    let mut call = Call::answered(Rules {
+        heard_late: ms(40),
+        ..RULES
+    });
+    call.quiet(100);
+    call.speech(1_000);
+    call.quiet(200);
+    call.finalized("Tomorrow.");
+    call.quiet(1_000);
+    assert_eq!(call.told()[1..], [(1_760, turn("Tomorrow.", 1_000, 1_060))]);
+}
+
+#[test]
 fn one_word_is_a_turn_and_a_noise_is_none() {
     let mut call = Call::answered(RULES);
     call.speech(200);
