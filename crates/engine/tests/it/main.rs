@@ -7,6 +7,7 @@ mod dialogue;
 mod fakes;
 mod knowledge;
 mod load;
+mod long;
 mod phone;
 mod session;
 mod spoken;

@@ -524,6 +524,11 @@ impl Phone {
         sent
     }
 
+    /// Forgets what was sent so far.
+    pub(crate) fn forgets(&self) {
+        lock(&self.wire.sent).clear();
+    }
+
     /// When the agent was heard first and last, since the call began.
     pub(crate) fn sounded(&self) -> (Duration, Duration) {
         let sent = lock(&self.wire.sent);
