@@ -30,11 +30,13 @@ async fn a_call_of_two_hours_neither_grows_nor_drifts() {
     let voice = FakeVoice::default();
     let mut stage = stage();
     stage.persona.max_duration = TWO_HOURS;
+    stage.persona.silence_timeout = 60 * SECOND;
     stage.models = FakeModels::default().with("main", &model);
     stage.voices = vec![voice.clone()];
     let phone = stage.dial();
     phone.answer().await;
-    let turns = TWO_HOURS.as_secs() / TURNS_TAKE - 1;
+    // The end of the time is told before, which is nobody's turn here.
+    let turns = TWO_HOURS.as_secs() / TURNS_TAKE - 3;
     let mut held = Vec::new();
     for turn in 1..=turns {
         sleep(7 * SECOND).await;
