@@ -153,6 +153,10 @@ async fn an_ear_or_a_voice_that_nobody_has_is_not_saved() {
              provider speaks at 0.7 to 1.2 times its own speed: choose one of these",
         ),
         (
+            json!({"conversation": {"audio": {"ambient": "beach"}}}),
+            "`config.conversation.audio.ambient`: must be one of `office`, `cafe`, `street`",
+        ),
+        (
             json!({"conversation": {"pronunciation": [{"term": " ", "say": "x"}]}}),
             "`config.conversation.pronunciation[0].term`: must not be blank",
         ),
@@ -241,6 +245,16 @@ async fn where_calls_are_simulated_ear_and_voice_wait() {
             json!({"voice": with(voice("local", "kal"), "fallback_voices", json!({"provider_a": "gone"}))}),
             "`config.voice.fallback_voices.provider_a`: `provider_a` has no such voice; GET /v1/voices lists them",
         ),
+        (
+            json!({"conversation": {"recording": {"enabled": true}}}),
+            "`config.conversation.recording.enabled`: there is nothing to record on this service, whose calls are \
+             simulated (calls.carrier)",
+        ),
+        (
+            json!({"conversation": {"audio": {"ambient": "cafe"}}}),
+            "`config.conversation.audio.ambient`: there is no sound on this service, whose calls are simulated \
+             (calls.carrier)",
+        ),
     ] {
         assert_eq!(refused(&app, &change).await, message, "{change}");
     }
@@ -307,6 +321,11 @@ async fn where_calls_are_spoken_an_agent_needs_an_ear_and_a_voice() {
 
     let own = start(true, &["local"]).await;
     publish(&own, &json!({})).await.1.assert(200);
+    let sounding = json!({"conversation": {
+        "recording": {"enabled": true, "consent_text": "This call is recorded."},
+        "audio": {"ambient": "street"},
+    }});
+    publish(&own, &sounding).await.1.assert(200);
     own.close().await;
 }
 

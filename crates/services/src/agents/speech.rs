@@ -17,6 +17,9 @@ const VOICE_PROVIDER: &str = "config.voice.provider";
 pub(super) const VOICE_ID: &str = "config.voice.voice_id";
 pub(super) const FALLBACK_VOICES: &str = "config.voice.fallback_voices";
 
+const RECORDING: &str = "config.conversation.recording.enabled";
+const AMBIENT: &str = "config.conversation.audio.ambient";
+
 /// What stands in the way of an ear or a voice.
 enum Obstacle {
     /// Its provider is not set up here.
@@ -72,7 +75,26 @@ impl Shared {
     /// Whether ear and voices can be used on this service, as far as its calls have any.
     pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
         self.check_ear_publishable(config)?;
-        self.check_voices_publishable(config)
+        self.check_voices_publishable(config)?;
+        self.check_sound_publishable(config)
+    }
+
+    /// What is asked of a call's sound has nothing to wait for where calls have none: an agent that promises to record
+    /// would not.
+    fn check_sound_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let conversation = &config.conversation;
+        let (path, lack) = if self.network.is_spoken() {
+            return Ok(());
+        } else if conversation.recording.enabled {
+            (RECORDING, "is nothing to record")
+        } else if conversation.audio.ambient.is_some() {
+            (AMBIENT, "is no sound")
+        } else {
+            return Ok(());
+        };
+        let message =
+            format!("there {lack} on this service, whose calls are simulated (calls.carrier)");
+        Err(FieldError::new(path, message))
     }
 
     fn check_ear_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
