@@ -61,6 +61,9 @@ pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
 /// The points that only batches come to, which have a crash test of their own.
 pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 
+/// A call that came in is written and claimed; its caller has heard nothing yet.
+pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
+
 /// The answer to a chat message is written and charged; COMMIT has not been sent.
 pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
 

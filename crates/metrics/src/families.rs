@@ -202,6 +202,7 @@ impl Logs {
 #[derive(Debug)]
 pub struct Calls {
     pub(crate) accepted: Counter,
+    pub(crate) came_in: Family<Word, Counter>,
     pub(crate) ended: Family<Words, Counter>,
     pub(crate) queued: Gauge,
     pub(crate) live: Gauge,
@@ -219,6 +220,7 @@ impl Default for Calls {
     fn default() -> Self {
         Self {
             accepted: Counter::default(),
+            came_in: Family::default(),
             ended: Family::default(),
             queued: Gauge::default(),
             live: Gauge::default(),
@@ -238,6 +240,11 @@ impl Calls {
     /// A call was accepted.
     pub fn accepted(&self) {
         self.accepted.inc();
+    }
+
+    /// A call came in: `taken`, or the word for why nobody answered.
+    pub fn came_in(&self, outcome: &'static str) {
+        self.came_in.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// A dialer has claimed a call that had waited for so long.

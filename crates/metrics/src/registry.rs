@@ -146,6 +146,11 @@ fn http(all: &mut Registry, http: &Http, limiter: &Limiter, logs: &Logs) {
 fn calls(all: &mut Registry, calls: &Calls) {
     all.register("calls_accepted", "Calls accepted", calls.accepted.clone());
     all.register(
+        "calls_came_in",
+        "Calls that came in, by what became of them",
+        calls.came_in.clone(),
+    );
+    all.register(
         "calls_ended",
         "Calls that have ended, by status and reason",
         calls.ended.clone(),

@@ -194,7 +194,9 @@ impl Batches {
     async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch, BatchError> {
         let account = caller.account.id;
         let store = &self.0.store;
-        let found = store.agent_to_call(account, request.agent.clone()).await?;
+        let found = store
+            .agent_to_call(account, request.agent.clone(), false)
+            .await?;
         let (agent, _, usual_number) = found
             .ok_or_else(|| FieldError::new("agent_id", "no agent of this account has this id"))?;
         if agent.runtime != Runtime::Legacy {

@@ -19,6 +19,7 @@ mod figures;
 mod folding;
 mod health;
 mod housekeeping;
+mod inbound;
 mod integrations;
 mod keys;
 mod knowledge;
@@ -60,6 +61,7 @@ use offhook_engine::ports::speech::Speech;
 use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
 
 pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
@@ -73,6 +75,7 @@ pub use conversations::{Conversations, RecordingError};
 pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
+pub use inbound::{Inbound, InboundCall, NotAnswered, WaitingLine};
 pub use integrations::{Integration, IntegrationError, Integrations};
 pub use keys::{Caller, KeyError, Keys};
 #[cfg(feature = "bench")]
@@ -175,6 +178,8 @@ pub(crate) struct Shared {
     pub(crate) signals: signals::Signals,
     pub(crate) wakes: Wakes,
     pub(crate) registry: dialer::Registry,
+    /// The calls that this process holds, as tasks: it ends when they have.
+    pub(crate) held: TaskTracker,
     /// Search by meaning, where an embeddings endpoint is configured.
     pub(crate) meaning: OnceLock<knowledge::Meaning>,
     /// The requests that placed the calls that wait here.
@@ -208,6 +213,7 @@ pub struct Services {
     voices: Voices,
     request_logs: RequestLogs,
     health: Health,
+    inbound: Inbound,
     knowledge: Knowledge,
 }
 
@@ -243,6 +249,7 @@ impl Services {
             signals: signals::Signals::default(),
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
+            held: TaskTracker::new(),
             meaning: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             chats: chats::Work::here(),
@@ -269,6 +276,7 @@ impl Services {
             voices,
             request_logs: RequestLogs::new(shared.clone()),
             health: Health::new(shared.clone()),
+            inbound: Inbound::new(shared.clone()),
             knowledge: Knowledge::new(shared.clone()),
             shared,
         })
@@ -463,6 +471,12 @@ impl Services {
     #[must_use]
     pub const fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// Calls that come in.
+    #[must_use]
+    pub const fn inbound(&self) -> &Inbound {
+        &self.inbound
     }
 
     /// Knowledge documents and folders.

@@ -37,6 +37,11 @@ impl Network {
         }
     }
 
+    /// Whether calls go by a trunk: there, who calls must be a number of the trunk.
+    pub(crate) const fn is_trunk(&self) -> bool {
+        matches!(self, Self::Spoken(_))
+    }
+
     /// Whether it can say which numbers an account's own credential opens. A trunk is the deployment's, and its numbers
     /// are the operator's to give.
     pub(crate) const fn lists_numbers(&self) -> bool {
@@ -62,14 +67,27 @@ impl Network {
         }
     }
 
-    /// Ends a call whose owner died, if it still goes on.
+    /// What another process needs, beside the handle, to end an answered call of this one.
+    pub(crate) fn dialog(&self, handle: CallHandle) -> Option<String> {
+        match self {
+            Self::Text(_) => None,
+            Self::Spoken(carrier) => carrier.dialog(handle),
+        }
+    }
+
+    /// Ends a call whose owner died, if it still goes on, by what was kept of its [`dialog`](Self::dialog).
     ///
     /// # Errors
     /// [`DialError`] if the network did not confirm; it may be asked again.
-    pub(crate) async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
-        match self {
-            Self::Text(carrier) => carrier.hang_up_orphan(handle).await,
-            Self::Spoken(carrier) => carrier.hang_up_orphan(handle).await,
+    pub(crate) async fn hang_up_orphan(
+        &self,
+        handle: CallHandle,
+        dialog: Option<&str>,
+    ) -> Result<(), DialError> {
+        match (self, dialog) {
+            (Self::Text(carrier), _) => carrier.hang_up_orphan(handle).await,
+            (Self::Spoken(carrier), Some(dialog)) => carrier.hang_up_dialog(handle, dialog).await,
+            (Self::Spoken(carrier), None) => carrier.hang_up_orphan(handle).await,
         }
     }
 }

@@ -133,17 +133,17 @@ impl Numbers {
         written(self.0.store.add_number(number, false).await?)
     }
 
-    /// Gives a number to an account: the operator's way.
+    /// Gives a number to an account: the operator's way. An agent that is named answers the calls to it.
     ///
     /// # Errors
-    /// [`NumberError::NotFound`] without such an account, [`NumberError::Conflict`] if an account has the number,
-    /// [`NumberError::Invalid`] for a label that is too long.
+    /// [`NumberError::Conflict`] without such an account, if an account has the number, or for an archived agent;
+    /// [`NumberError::Invalid`] for a label that is too long, or an agent that the account has not.
     pub async fn add(
         &self,
         account: AccountId,
         phone_number: E164,
         label: &str,
-        provider: NumberProvider,
+        (provider, agent_id): (NumberProvider, Option<AgentId>),
     ) -> Result<PhoneNumber, NumberError> {
         if label.chars().count() > *LABEL.end() {
             return Err(FieldError::new("label", "longer than 120 characters").into());
@@ -160,7 +160,7 @@ impl Numbers {
             phone_number,
             label: label.to_owned(),
             provider,
-            agent_id: None,
+            agent_id,
             created_at: at,
             updated_at: at,
         };

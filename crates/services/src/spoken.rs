@@ -9,6 +9,7 @@ use offhook_engine::ports::speech::SpeechError;
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
+use offhook_storage::Conversation;
 
 use crate::Shared;
 
@@ -17,6 +18,19 @@ use crate::Shared;
 pub(crate) enum Direction {
     /// The agent called.
     Outbound,
+    /// The customer called.
+    Inbound,
+}
+
+impl Direction {
+    /// Who called in this conversation.
+    pub(crate) fn of(call: &Conversation) -> Self {
+        if call.is_inbound() {
+            Self::Inbound
+        } else {
+            Self::Outbound
+        }
+    }
 }
 
 /// Why an agent cannot hold a spoken call here. It names providers, which are no secrets, and nothing of the call.

@@ -15,7 +15,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::endpoint::Shared;
 use crate::gate::Guest;
+use crate::inbound::Known;
 use crate::outcome::Failure;
+use crate::saved;
 
 /// Events that may wait for a call's owner. An owner that lets them pile up is gone, and its call is ended.
 const EVENTS_WAITING: usize = 256;
@@ -192,6 +194,14 @@ impl CallControl {
         Ok(())
     }
 
+    /// What another process needs to end the call, in the form that
+    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog) takes. It is whole once the call was answered.
+    #[must_use]
+    pub fn saved(&self) -> String {
+        let trunk = self.shared.trunks[self.trunk].trunk.name();
+        saved::Dialog::of(trunk, &self.dialog.snapshot()).to_text()
+    }
+
     pub(crate) fn command(&self, command: Command) {
         let _ = self.commands.send(command);
     }
@@ -225,6 +235,8 @@ pub(crate) struct Live {
     pub(crate) states: DialogStateReceiver,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) descriptions: Arc<Mutex<Descriptions>>,
+    /// Of a call that came in.
+    pub(crate) known: Option<Known>,
     events: mpsc::Sender<SipEvent>,
     guests: Vec<Guest>,
     progress: Option<mpsc::Sender<u16>>,
@@ -256,6 +268,7 @@ impl Live {
             states,
             commands,
             descriptions: Arc::default(),
+            known: None,
             events,
             guests: Vec::new(),
             progress: None,
@@ -322,6 +335,6 @@ pub(crate) async fn goodbye(shared: &Shared, dialog: &InviteDialog, id: &DialogI
     shared.layer.remove_dialog(id);
 }
 
-pub(crate) fn lock(descriptions: &Mutex<Descriptions>) -> MutexGuard<'_, Descriptions> {
-    descriptions.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

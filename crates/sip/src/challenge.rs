@@ -1,9 +1,10 @@
-//! Challenges as carriers write them and as the stack reads them.
+//! What is changed of messages on their way: challenges as carriers write them and as the stack reads them, and the time
+//! after which a call may be tried again.
 //!
 //! The stack takes no list of protections (`qop="auth,auth-int"`) and spells SHA-256 without its hyphen (RFC 8760); on
 //! either it would give the call up.
 
-use rsipstack::sip::{HasHeaders, Header, SipMessage};
+use rsipstack::sip::{HasHeaders, Header, Response, SipMessage, StatusCode};
 use rsipstack::transaction::endpoint::MessageInspector;
 use rsipstack::transport::SipAddr;
 
@@ -19,6 +20,9 @@ impl MessageInspector for Challenges {
                 _ => {}
             }
         }
+        if let SipMessage::Response(response) = &mut message {
+            say_when_to_come_again(response);
+        }
         message
     }
 
@@ -31,6 +35,16 @@ impl MessageInspector for Challenges {
             }
         }
         message
+    }
+}
+
+/// Who cannot be served now may try again soon (RFC 3261 §21.5.4): without the word, carriers take the whole trunk for
+/// broken.
+fn say_when_to_come_again(response: &mut Response) {
+    let says = |header: &Header| matches!(header, Header::RetryAfter(_));
+    if response.status_code == StatusCode::ServiceUnavailable && !response.headers.iter().any(says)
+    {
+        response.headers.push(Header::RetryAfter("5".into()));
     }
 }
 

@@ -1,8 +1,9 @@
 //! The endpoint: listeners, trunks, and the calls that go out and come in.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use offhook_domain::{CallHandle, E164};
 use rsipstack::dialog::dialog_layer::DialogLayer;
@@ -19,10 +20,11 @@ use crate::call::SipCall;
 use crate::challenge::Challenges;
 use crate::gate::{Door, Gate};
 use crate::health::{Health, NoAnswer, asked, watch};
-use crate::inbound::{Incoming, accept};
+use crate::inbound::{CallName, Incoming, accept};
 use crate::listen::{StartError, check, listen, opened};
 use crate::outbound;
 use crate::reach::{Way, same_family};
+use crate::saved::{self, EndError};
 use crate::settings::{SipSettings, Timers, Transport};
 use crate::trunk::Trunk;
 
@@ -50,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Arc<ClientConfig>>,
     pub(crate) stop: CancellationToken,
     pub(crate) incoming: mpsc::Sender<Incoming>,
+    /// The names of the calls that came in and last.
+    pub(crate) came_in: Mutex<HashSet<CallName>>,
     /// What digest challenges of ours are made with.
     pub(crate) secret: ring::hmac::Key,
     /// When the endpoint was started.
@@ -152,6 +156,7 @@ impl SipTrunks {
             tls: settings.tls,
             stop,
             incoming,
+            came_in: Mutex::default(),
             secret,
             since: Instant::now(),
         });
@@ -180,6 +185,15 @@ impl SipTrunks {
     pub async fn call(&self, trunk: &str, invite: Invite) -> Result<SipCall, CallError> {
         let index = self.shared.trunk(trunk)?;
         outbound::call(&self.shared, index, invite).await
+    }
+
+    /// Ends an answered call of a process that died, by what [`CallControl::saved`](crate::CallControl::saved) or
+    /// [`Incoming::dialog`] said there: a BYE of ours, as if that process had sent it. A call that is over is no error.
+    ///
+    /// # Errors
+    /// [`EndError`] if the carrier did not confirm.
+    pub async fn end_dialog(&self, saved: &str) -> Result<(), EndError> {
+        saved::end(&self.shared, saved).await
     }
 
     /// Whether a trunk's carrier is known not to answer. A trunk that nobody looks after never is.
@@ -274,7 +288,7 @@ impl TrunkState {
 }
 
 impl Shared {
-    fn trunk(&self, name: &str) -> Result<usize, CallError> {
+    pub(crate) fn trunk(&self, name: &str) -> Result<usize, CallError> {
         self.trunks
             .iter()
             .position(|state| state.trunk.name == name)

@@ -46,6 +46,8 @@ pub enum Refusal {
     Busy,
     /// Nobody may answer now.
     Unavailable,
+    /// This endpoint takes no calls now; another one may, and it may itself in a moment.
+    Later,
     /// It is not wanted.
     Declined,
     /// No sound could be agreed on.
@@ -58,6 +60,7 @@ impl Refusal {
             Self::NotFound => 404,
             Self::Busy => 486,
             Self::Unavailable => 480,
+            Self::Later => 503,
             Self::Declined => 603,
             Self::NotAcceptable => 488,
         }
@@ -77,6 +80,13 @@ impl Incoming {
         self.call
     }
 
+    /// What another process needs to end the call once it was answered here, in the form that
+    /// [`SipTrunks::end_dialog`](crate::SipTrunks::end_dialog) takes.
+    #[must_use]
+    pub fn dialog(&self) -> String {
+        self.call.control().saved()
+    }
+
     /// Refuses.
     pub fn refuse(self, why: Refusal) {
         self.command(Command::Refuse(why.code()));
@@ -84,6 +94,38 @@ impl Incoming {
 
     fn command(&self, command: Command) {
         self.call.control().command(command);
+    }
+}
+
+/// The name of a call that came in, taken while it lasts.
+pub(crate) struct Known {
+    shared: Arc<Shared>,
+    name: CallName,
+}
+
+/// Call-ID and the caller's tag.
+pub(crate) type CallName = (String, String);
+
+impl Known {
+    /// `None` if a call of this name is there.
+    fn note(shared: &Arc<Shared>, name: CallName) -> Option<Self> {
+        lock(&shared.came_in).insert(name.clone()).then(|| Self {
+            shared: Arc::clone(shared),
+            name,
+        })
+    }
+}
+
+/// What a call is called by whoever makes it; `None` if it is not called rightly.
+fn name(request: &Request) -> Option<CallName> {
+    let tag = request.from_header().ok()?.tag().ok()??;
+    let call_id = request.call_id_header().ok()?;
+    Some((call_id.value().to_owned(), tag.value().to_owned()))
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        lock(&self.shared.came_in).remove(&self.name);
     }
 }
 
@@ -185,11 +227,14 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
             trunk = shared.trunks[trunk].trunk.name(),
             "no call is taken: too many wait"
         );
-        return refuse(
-            invite,
-            StatusCode::ServiceUnavailable,
-            vec![Header::RetryAfter("5".into())],
-        );
+        return refuse(invite, StatusCode::ServiceUnavailable, Vec::new());
+    };
+    // One INVITE that came by several ways (RFC 3261 §8.2.2.2), or a second one of a call that is there.
+    let Some(name) = name(request) else {
+        return refuse(invite, StatusCode::BadRequest, Vec::new());
+    };
+    let Some(known) = Known::note(shared, name) else {
+        return refuse(invite, StatusCode::LoopDetected, Vec::new());
     };
     let contact = invite
         .connection
@@ -205,6 +250,7 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
     let (call, mut live) = Live::new(shared, trunk, dialog.clone(), states);
     live.admit(guest);
     live.admit_route(request);
+    live.known = Some(known);
     lock(&live.descriptions).theirs.clone_from(&offer);
     let name = shared.trunks[trunk].trunk.name.clone();
     info!(trunk = name, "a call comes in");

@@ -18,6 +18,7 @@ mod listen;
 mod outbound;
 mod outcome;
 mod reach;
+mod saved;
 mod settings;
 mod trunk;
 
@@ -28,5 +29,6 @@ pub use health::NoAnswer;
 pub use inbound::{Incoming, Refusal};
 pub use listen::StartError;
 pub use outcome::{Failure, failure_reason};
+pub use saved::EndError;
 pub use settings::{Listen, SipSettings, Timers, Transport};
 pub use trunk::{SettingsError, Trunk, TrunkSettings};

@@ -372,6 +372,7 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         node_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
+        dialog -> Nullable<Text>,
     }
 }
 
@@ -976,6 +977,9 @@ allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endp
 allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
 allow_tables_to_appear_in_same_query!(account_months, accounts);
 allow_tables_to_appear_in_same_query!(agents, agent_versions, phone_numbers);
+allow_tables_to_appear_in_same_query!(accounts, agents);
+allow_tables_to_appear_in_same_query!(accounts, agent_versions);
+allow_tables_to_appear_in_same_query!(accounts, phone_numbers);
 allow_tables_to_appear_in_same_query!(agents, agent_grams);
 allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
 allow_tables_to_appear_in_same_query!(widgets, widget_origins);

@@ -1,7 +1,7 @@
 //! `offhook number …`
 
 use clap::Subcommand;
-use offhook_domain::{AccountId, E164, NumberProvider};
+use offhook_domain::{AccountId, AgentId, E164, NumberProvider};
 
 use super::JsonArgs;
 use crate::settings::Settings;
@@ -9,7 +9,7 @@ use crate::{output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NumberCommand {
-    /// Give a number to an account, which calls from it from then on.
+    /// Give a number to an account, which calls from it and is called at it from then on.
     Add {
         /// The account's id.
         #[arg(long, value_name = "ID")]
@@ -23,6 +23,9 @@ pub(super) enum NumberCommand {
         /// Who carries its calls: simulator, sip or twilio.
         #[arg(long, default_value = "simulator")]
         provider: NumberProvider,
+        /// The account's agent that answers calls to the number and calls from it.
+        #[arg(long, value_name = "ID")]
+        agent: Option<AgentId>,
         #[command(flatten)]
         print: JsonArgs,
     },
@@ -36,10 +39,12 @@ impl NumberCommand {
             phone_number,
             label,
             provider,
+            agent,
             print,
         } = self;
         let numbers = services.numbers();
-        let number = numbers.add(account, phone_number, &label, provider).await?;
+        let number = numbers.add(account, phone_number, &label, (provider, agent));
+        let number = number.await?;
         let words = format!("number {} of account {account}", number.id);
         output::print(print.json, &output::number(&number), &words)
     }

@@ -49,6 +49,22 @@ pub trait AudioCarrier: Send + Sync {
     /// [`DialError`] if the carrier did not confirm; it may be asked again.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
 
+    /// What another process needs, beside the handle, to end an answered call of this one, in the network's own words;
+    /// `None` where the handle is enough, and of a call that is not known here.
+    fn dialog(&self, handle: CallHandle) -> Option<String> {
+        let _ = handle;
+        None
+    }
+
+    /// Ends a call of a process that died, by what [`dialog`](Self::dialog) said there. One that is over is no error.
+    ///
+    /// # Errors
+    /// [`DialError`] if the carrier did not confirm; it may be asked again.
+    async fn hang_up_dialog(&self, handle: CallHandle, dialog: &str) -> Result<(), DialError> {
+        let _ = dialog;
+        self.hang_up_orphan(handle).await
+    }
+
     /// Whether the carrier is known to be out of reach now (decision §2, `upstream_unreachable`).
     fn is_down(&self) -> bool {
         false

@@ -365,7 +365,7 @@ async fn a_spoken_minute_costs_its_ear_and_its_dearest_voice_besides() {
         let number = "+525512340000".parse().unwrap_or_else(|_| panic!());
         let numbers = app.services.numbers();
         let added = numbers
-            .add(app.account, number, "", NumberProvider::Sip)
+            .add(app.account, number, "", (NumberProvider::Sip, None))
             .await;
         added.unwrap_or_else(|error| panic!("{error}"));
         let (target, published) = publish(&app, &change).await;

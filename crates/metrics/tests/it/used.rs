@@ -21,6 +21,7 @@ fn touch(metrics: &Metrics) {
     metrics.logs.drop_one();
     metrics.logs.waiting(1);
     metrics.calls.accepted();
+    metrics.calls.came_in("taken");
     metrics.calls.claimed(SECOND);
     metrics.calls.dialed("taken_over", SECOND);
     metrics.calls.turn(300);

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
-    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Price,
-    RequestId, Runtime, Timestamp,
+    AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Plan,
+    Price, RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Calls, Hours, opening};
 use crate::keys::sha256;
-use crate::{Caller, events};
+use crate::{Caller, Shared, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -208,7 +208,7 @@ impl Calls {
         let request = self.read(body)?;
         let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
         let (price, reserve) = match &config {
-            Some(config) => self.price(caller, config),
+            Some(config) => self.0.terms_of(caller.account.plan, config),
             None => self.0.legacy_terms(),
         };
         self.check_wallet(caller, reserve).await?;
@@ -290,7 +290,7 @@ impl Calls {
         let found = self
             .0
             .store
-            .agent_to_call(caller.account.id, reference)
+            .agent_to_call(caller.account.id, reference, self.0.network.is_trunk())
             .await?;
         let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;
@@ -304,17 +304,6 @@ impl Calls {
             StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
         })?;
         Ok((agent, Some(config), number))
-    }
-
-    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
-    /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
-    fn price(&self, caller: &Caller, config: &AgentConfig) -> (Price, Credits) {
-        let price = self.0.price_of_a_minute(caller.account.plan, config);
-        let seconds = config
-            .conversation
-            .max_duration_s
-            .clamp(60, RESERVED_SECONDS);
-        (price, price.of_seconds(seconds))
     }
 
     /// Refuses early what the transaction would refuse, so that the order of decision 8.2 holds.
@@ -340,6 +329,19 @@ impl Calls {
                     .to_owned(),
                 retry_after_s: None,
             })
+    }
+}
+
+impl Shared {
+    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
+    /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
+    pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
+        let price = self.price_of_a_minute(plan, config);
+        let seconds = config
+            .conversation
+            .max_duration_s
+            .clamp(60, RESERVED_SECONDS);
+        (price, price.of_seconds(seconds))
     }
 }
 

@@ -38,15 +38,17 @@ const TOP_UP_SECONDS: i64 = 60;
 /// How long before the held seconds run out more are asked for.
 const TOP_UP_AHEAD: Duration = Duration::from_secs(20);
 
-/// Holds a claimed call to its end and reports it.
+/// Holds a claimed call on its network to its end and reports it.
 pub(crate) async fn hold(
     shared: Arc<Shared>,
     call: Conversation,
     claim: ClaimId,
     claimed_at: Instant,
     control: CallControl,
+    network: Network,
 ) {
-    if let Err(error) = hold_fallibly(&shared, &call, claim, claimed_at, &control).await {
+    let held = hold_fallibly(&shared, &call, (claim, claimed_at), &control, network);
+    if let Err(error) = held.await {
         tracing::error!(%error, call = %call.id, "a call could not be reported; its lease will end it");
     }
     shared.registry.remove(call.id, claim);
@@ -55,9 +57,9 @@ pub(crate) async fn hold(
 async fn hold_fallibly(
     shared: &Arc<Shared>,
     call: &Conversation,
-    claim: ClaimId,
-    claimed_at: Instant,
+    (claim, claimed_at): (ClaimId, Instant),
     control: &CallControl,
+    network: Network,
 ) -> Result<(), StoreError> {
     if call.runtime == Runtime::Legacy {
         return legacy::hold(shared, call, claim, claimed_at + DIAL_WITHIN, control).await;
@@ -71,13 +73,13 @@ async fn hold_fallibly(
     let Some((from, to)) = numbers(call) else {
         return refuse(shared, call, claim, FailureReason::InvalidNumber).await;
     };
-    let carrier: Arc<dyn Carrier> = match &shared.network {
-        Network::Text(carrier) => carrier.clone(),
-        Network::Spoken(network) => match shared.spoken(&config, Direction::Outbound) {
+    let carrier: Arc<dyn Carrier> = match network {
+        Network::Text(carrier) => carrier,
+        Network::Spoken(network) => match shared.spoken(&config, Direction::of(call)) {
             Ok(mut settings) => {
                 settings.recorder = recorder_for(shared, call, &config);
                 persona = on_a_spoken_line(persona);
-                Arc::new(SpokenCarrier::new(network.clone(), settings))
+                Arc::new(SpokenCarrier::new(network, settings))
             }
             Err(error) => {
                 tracing::error!(%error, "the call is not dialed");
@@ -88,7 +90,11 @@ async fn hold_fallibly(
     let persona = Arc::new(persona);
     let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
     let session = Session {
-        carrier: watched(shared, call, carrier),
+        carrier: if call.is_inbound() {
+            carrier
+        } else {
+            watched(shared, call, carrier)
+        },
         dial: DialRequest {
             handle: CallHandle(call.id),
             from,
@@ -196,8 +202,12 @@ pub(super) async fn refuse(
     settle(shared, call, claim, outcome, (now, 0), String::new()).await
 }
 
+/// Who calls, and who is called. A caller who withholds the number is nobody's to call back: the line is there.
 pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
-    call.from_number.clone().zip(call.to_number.clone())
+    let to = call.to_number.clone()?;
+    let from = call.from_number.clone();
+    let from = from.or_else(|| call.is_inbound().then(|| to.clone()))?;
+    Some((from, to))
 }
 
 /// What a call is held with.

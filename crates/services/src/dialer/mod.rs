@@ -1,6 +1,7 @@
 //! The dialer: claims queued calls, holds them, keeps their leases, and ends what others have left (decisions 8.4–8.8).
 
 mod call;
+mod came_in;
 mod closing;
 mod legacy;
 mod orphans;
@@ -19,7 +20,6 @@ use offhook_metrics::metrics;
 use offhook_storage::{Account, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
@@ -28,7 +28,8 @@ use crate::{
     Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, chats, housekeeping, signals,
 };
 
-pub(crate) use call::{persona, with_knowledge};
+pub(crate) use call::{hold, persona, with_knowledge};
+pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
 pub(crate) use registry::Registry;
@@ -56,7 +57,6 @@ pub struct Dialer {
     shared: Arc<Shared>,
     keys: Keys,
     agents: Agents,
-    calls: TaskTracker,
 }
 
 impl Dialer {
@@ -65,7 +65,6 @@ impl Dialer {
             shared,
             keys,
             agents,
-            calls: TaskTracker::new(),
         }
     }
 
@@ -75,11 +74,7 @@ impl Dialer {
         let sweeping = CancellationToken::new();
         let keeper = tokio::spawn(keep_leases(self.shared.clone(), sweeping.clone()));
         let listener = tokio::spawn(obey_hangups(self.shared.clone(), sweeping.clone()));
-        let sweeper = tokio::spawn(orphans::sweep(
-            self.shared.clone(),
-            self.calls.clone(),
-            stop.clone(),
-        ));
+        let sweeper = tokio::spawn(orphans::sweep(self.shared.clone(), stop.clone()));
         let keeping_house =
             housekeeping::keep(self.shared.clone(), self.keys.clone(), sweeping.clone());
         let housekeeper = tokio::spawn(keeping_house);
@@ -101,14 +96,15 @@ impl Dialer {
         let _ = silent.await;
         let _ = judge.await;
         let _ = sweeper.await;
-        self.calls.close();
+        let held = &self.shared.held;
+        held.close();
         tokio::select! {
-            () = self.calls.wait() => {}
+            () = held.wait() => {}
             () = tokio::time::sleep(self.shared.calls.drain) => {}
             () = hurry.cancelled() => {}
         }
         self.shared.registry.end_all(EndRequest::Drain);
-        self.calls.wait().await;
+        held.wait().await;
         self.shared.chats.drain(&hurry).await;
         sweeping.cancel();
         let _ = tokio::join!(
@@ -205,8 +201,9 @@ impl Dialer {
             if let Some(request) = shared.placed_by.take(call.id) {
                 span.record("request_id", field::display(request));
             }
-            let held = call::hold(shared.clone(), call, claim, claimed_at, control);
-            self.calls.spawn(held.instrument(span));
+            let network = shared.network.clone();
+            let held = call::hold(shared.clone(), call, claim, claimed_at, control, network);
+            shared.held.spawn(held.instrument(span));
         }
         Ok(())
     }

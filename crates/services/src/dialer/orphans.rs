@@ -11,7 +11,6 @@ use offhook_metrics::metrics;
 use offhook_storage::{Conversation, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::closing::{MediaEnd, close, settle};
 use super::{SWEEP_EVERY, expire, legacy};
@@ -24,7 +23,7 @@ const BATCH: i64 = 64;
 const HANG_UP_TRIES: u32 = 3;
 
 /// Takes over what has lost its owner, expires what nobody dialed, and keeps house.
-pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: CancellationToken) {
+pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
     let mut tick = interval(SWEEP_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The embedded database has one owner: whoever else held a claim is gone.
@@ -42,7 +41,7 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
         if !shared.store.is_embedded() && !may_judge {
             continue;
         }
-        match take(&shared, &calls, all).await {
+        match take(&shared, all).await {
             // Nothing of the dead process is left.
             Ok(0) => all = false,
             Ok(_) => {}
@@ -51,7 +50,7 @@ pub(crate) async fn sweep(shared: Arc<Shared>, calls: TaskTracker, stop: Cancell
     }
 }
 
-async fn take(shared: &Arc<Shared>, calls: &TaskTracker, all: bool) -> Result<usize, StoreError> {
+async fn take(shared: &Arc<Shared>, all: bool) -> Result<usize, StoreError> {
     let now = shared.clock.now();
     let orphans = shared
         .store
@@ -63,8 +62,9 @@ async fn take(shared: &Arc<Shared>, calls: &TaskTracker, all: bool) -> Result<us
         let Some(claim) = call.claim_id else { continue };
         // It may be this process's own: a carrier that never reported back.
         shared.registry.end(call.id, EndRequest::ClaimLost);
-        let shared = shared.clone();
-        calls.spawn(async move {
+        let owner = shared.clone();
+        shared.held.spawn(async move {
+            let shared = owner;
             if let Err(error) = report(&shared, &call, claim).await {
                 tracing::error!(%error, call = %call.id, "an orphaned call could not be reported");
             }
@@ -129,7 +129,10 @@ async fn report(
 
 async fn hang_up(shared: &Shared, call: &Conversation) {
     for attempt in 1..=HANG_UP_TRIES {
-        match shared.network.hang_up_orphan(CallHandle(call.id)).await {
+        let ended = shared
+            .network
+            .hang_up_orphan(CallHandle(call.id), call.dialog.as_deref());
+        match ended.await {
             Ok(()) => return,
             Err(error) => {
                 tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the carrier");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{ClaimId, ConversationId, Timestamp};
+use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
 use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -69,9 +69,10 @@ impl Record {
         while let Some(step) = kept.front() {
             let written = match step {
                 Step::Answered(at) => {
+                    let dialog = self.shared.network.dialog(CallHandle(self.id));
                     self.shared
                         .store
-                        .call_answered(self.id, self.claim, *at)
+                        .call_answered(self.id, self.claim, *at, dialog)
                         .await
                 }
                 Step::Turn(turn) => {

@@ -32,6 +32,8 @@ pub(super) struct Leg {
     rang: bool,
     /// Where its pump's counts go when it is over.
     counted: Arc<Mutex<Counted>>,
+    /// The other side called.
+    pub(super) came_in: bool,
 }
 
 /// The engine's ends of a leg.
@@ -60,6 +62,7 @@ impl Leg {
             held: false,
             rang: false,
             counted,
+            came_in: false,
         }
     }
 
@@ -146,6 +149,10 @@ impl Leg {
             // Where keys come as telephone-events, an INFO tells the same one again.
             SipEvent::Digit(_) if self.sound.takes_keys.load(Ordering::Relaxed) => Vec::new(),
             SipEvent::Digit(key) => vec![AudioEvent::Dtmf(key)],
+            // Whoever called and gave up before we answered was not refused by anybody.
+            SipEvent::Hangup if self.came_in && self.socket.is_some() => {
+                vec![AudioEvent::Failed(FailureReason::Cancelled)]
+            }
             SipEvent::Hangup => vec![AudioEvent::Hangup],
             SipEvent::Failed(failure) => vec![AudioEvent::Failed(failure.reason)],
         }

@@ -20,6 +20,7 @@ use self::leg::Leg;
 use crate::call::{CallControl, SipCall};
 use crate::endpoint::{CallError, Invite, SipTrunks};
 use crate::inbound::{Incoming, Refusal};
+use crate::saved::EndError;
 
 /// Where calls' sound goes through.
 #[derive(Debug, Clone)]
@@ -118,6 +119,7 @@ impl SipCarrier {
         );
         let call = incoming.answer(answer);
         let mut leg = self.leg(call, socket, local);
+        leg.came_in = true;
         leg.knows(offer.map(|offer| offer.remote));
         Ok(leg.start(|| {}))
     }
@@ -176,14 +178,34 @@ impl AudioCarrier for SipCarrier {
         }))
     }
 
-    /// Calls of this process alone are known: what another one left behind ends by the carrier's own limits, as nothing
-    /// is heard from us any more.
+    /// Calls of this process alone are known: one that another left behind before it was answered ends by the carrier's
+    /// own limits, as nothing is heard from us any more.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
         let control = lock(&self.live).get(&handle).cloned();
         if let Some(control) = control {
             control.hang_up().await;
         }
         Ok(())
+    }
+
+    fn dialog(&self, handle: CallHandle) -> Option<String> {
+        let control = lock(&self.live).get(&handle).cloned();
+        control.map(|control| control.saved())
+    }
+
+    async fn hang_up_dialog(&self, handle: CallHandle, dialog: &str) -> Result<(), DialError> {
+        if lock(&self.live).contains_key(&handle) {
+            return self.hang_up_orphan(handle).await;
+        }
+        match self.trunks.end_dialog(dialog).await {
+            Ok(()) => Ok(()),
+            Err(EndError::NotConnected) => Err(DialError::NotConnected),
+            Err(EndError::Unconfirmed) => Err(DialError::Unknown),
+            Err(error @ EndError::Unreadable) => {
+                tracing::warn!(%handle, %error, "a call that was left behind cannot be ended");
+                Err(DialError::Refused(FailureReason::CarrierError))
+            }
+        }
     }
 
     fn is_down(&self) -> bool {

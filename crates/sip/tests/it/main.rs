@@ -3,6 +3,7 @@
 
 mod cancel;
 mod inbound;
+mod left;
 mod middle;
 mod peer;
 mod sipp;

@@ -226,6 +226,49 @@ async fn an_offer_that_cannot_be_taken_is_refused_at_the_door() {
 }
 
 #[tokio::test]
+async fn a_caller_who_gives_up_was_refused_by_nobody() {
+    needs_sipp!();
+    let mut stage = Stage::with("127.0.0.1:9".parse().unwrap()).await;
+    let mut caller = play("caller_cancels").to(stage.address()).start();
+    let incoming = stage.comes_in().await;
+    incoming.ring(None);
+    caller.succeeds().await;
+    let mut leg = carrier(&stage, &ports()).answer(incoming).await.unwrap();
+    let cancelled = AudioEvent::Failed(FailureReason::Cancelled);
+    assert_eq!(event(&mut leg).await, Some(cancelled));
+    assert_eq!(event(&mut leg).await, None);
+    stage.is_empty().await;
+}
+
+#[tokio::test]
+async fn a_call_is_ended_by_what_its_carrier_said_of_it() {
+    let callee = Peer::on("127.0.0.1").await;
+    let stage = Stage::with(callee.address).await;
+    let (dead, ports) = (carrier(&stage, &ports()), ports());
+    let handle = request().handle;
+    assert_eq!(dead.dialog(handle), None);
+    let mut leg = dead.dial(request()).await.unwrap();
+    let (invite, from) = callee.receive("INVITE").await;
+    let sdp = "Content-Type: application/sdp\r\n";
+    callee
+        .send(from, callee.answer(&invite, "200 OK", sdp, OFFER))
+        .await;
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
+    let dialog = dead.dialog(handle).unwrap();
+    std::mem::forget(leg);
+
+    let stage = Stage::with(callee.address).await;
+    let successor = carrier(&stage, &ports);
+    let ending =
+        tokio::spawn(async move { successor.hang_up_dialog(request().handle, &dialog).await });
+    let (bye, from) = callee.receive("BYE").await;
+    callee
+        .send(from, callee.answer(&bye, "200 OK", "", ""))
+        .await;
+    assert_eq!(ending.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
 async fn without_a_way_nothing_is_dialed_and_no_port_is_kept() {
     let mut nowhere = trunk("127.0.0.1:1".parse().unwrap());
     nowhere.transport = Some("tcp".to_owned());

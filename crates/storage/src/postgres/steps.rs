@@ -38,8 +38,8 @@ pub(crate) struct CallStep {
 /// What a call tells.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// It was answered: `dialing` becomes `live`.
-    Answered(Timestamp),
+    /// It was answered: `dialing` becomes `live`. With it comes what ends the call should this process die.
+    Answered(Timestamp, Option<String>),
     /// A turn of a live call is over.
     Turn(NewTurn),
 }
@@ -124,7 +124,8 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
         let Waiting { step, done } = waiting;
         let CallStep { id, claim, step } = step;
         let written = match step {
-            Step::Answered(at) => {
+            Step::Answered(at, dialog) => {
+                let at = (at, dialog);
                 db.write(move |conn| {
                     Box::pin(async move {
                         let answered = queries::calls::answered(conn, id, claim, at).await?;

@@ -1,8 +1,9 @@
 //! Agents and their versions.
 
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
 
 use super::super::{Conn, Db};
 use super::{names, tools};
@@ -73,23 +74,32 @@ pub(crate) async fn find(
 }
 
 /// The agent that the client named, by its id or its id at the legacy provider, with the configuration that serves calls,
-/// and the number that its calls are placed from: its oldest, else the account's (decision 6.4). One statement: placing a call waits for each.
+/// and the number that its calls are placed from: its oldest, else the account's (decision 6.4); where calls go by a
+/// trunk, only a number of the trunk may say who calls. One statement: placing a call waits for each.
 pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,
     reference: &AgentRef,
+    by_trunk: bool,
 ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+    let carried = || {
+        numbers::provider
+            .eq(V(NumberProvider::Sip))
+            .or((!by_trunk).into_sql::<Bool>())
+    };
     let published = versions::agent_id
         .eq(agents::id)
         .and(versions::version.eq(agents::published_version));
     let its_own = numbers::table
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.eq(agents::id.nullable()))
+        .filter(carried())
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();
     let any = numbers::table
         .filter(numbers::account_id.eq(V(account)))
+        .filter(carried())
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();

@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    AccountId, CallOutcome, CallState, Channel, ClaimId, ConversationId, ConversationStatus,
-    FailureReason, Runtime, Timestamp,
+    AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
+    ConversationStatus, E164, FailureReason, KeyId, Price, Runtime, Timestamp,
 };
 
 use super::super::{Conn, Db, dialect};
@@ -17,6 +17,25 @@ use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
 /// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
 type Ended = (Timestamp, bool, Option<i64>);
 
+/// What is written of a call as it is accepted, placed here or come in.
+pub(crate) struct Row {
+    pub(crate) id: ConversationId,
+    pub(crate) account_id: AccountId,
+    pub(crate) agent_id: AgentId,
+    pub(crate) agent_ref: String,
+    pub(crate) agent_version: i32,
+    pub(crate) key_id: Option<KeyId>,
+    pub(crate) runtime: Runtime,
+    pub(crate) from: Option<E164>,
+    pub(crate) to: E164,
+    pub(crate) customer: Option<E164>,
+    pub(crate) metadata: String,
+    pub(crate) price: Price,
+    pub(crate) at: Timestamp,
+    pub(crate) steady: Timestamp,
+    pub(crate) dialog: Option<String>,
+}
+
 /// Writes the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
     row(call).execute(conn).await?;
@@ -25,32 +44,54 @@ pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreE
 
 /// The statement that does.
 pub(crate) fn row(call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    queued(Row {
+        id: call.id,
+        account_id: call.account_id,
+        agent_id: call.agent_id,
+        agent_ref: call.agent_ref.clone(),
+        agent_version: call.agent_version,
+        key_id: Some(call.key_id),
+        runtime: call.runtime,
+        from: Some(call.from.clone()),
+        to: call.to.clone(),
+        customer: Some(call.to.clone()),
+        metadata: call.metadata.clone(),
+        price: call.price,
+        at: call.at,
+        steady: call.steady,
+        dialog: None,
+    })
+}
+
+/// The statement that writes a conversation which nobody has claimed.
+pub(crate) fn queued(row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     diesel::insert_into(calls::table).values((
         (
-            calls::id.eq(V(call.id)),
-            calls::account_id.eq(V(call.account_id)),
-            calls::agent_id.eq(V(call.agent_id)),
-            calls::agent_ref.eq(call.agent_ref.clone()),
-            calls::agent_version.eq(call.agent_version),
-            calls::key_id.eq(V(call.key_id)),
-            calls::runtime.eq(V(call.runtime)),
+            calls::id.eq(V(row.id)),
+            calls::account_id.eq(V(row.account_id)),
+            calls::agent_id.eq(V(row.agent_id)),
+            calls::agent_ref.eq(row.agent_ref),
+            calls::agent_version.eq(row.agent_version),
+            calls::key_id.eq(row.key_id),
+            calls::runtime.eq(V(row.runtime)),
             calls::channel.eq(V(Channel::Phone)),
             calls::voice.eq(true),
             calls::state.eq(V(CallState::Queued)),
             calls::status.eq(V(ConversationStatus::Unknown)),
         ),
         (
-            calls::from_number.eq(V(call.from.clone())),
-            calls::to_number.eq(V(call.to.clone())),
-            calls::customer_phone.eq(V(call.to.clone())),
-            calls::metadata.eq(V(call.metadata.clone())),
-            calls::price_millicredits.eq(call.price.millicredits_per_minute()),
-            calls::started_at.eq(V(call.at)),
+            calls::from_number.eq(row.from),
+            calls::to_number.eq(V(row.to)),
+            calls::customer_phone.eq(row.customer),
+            calls::metadata.eq(V(row.metadata)),
+            calls::price_millicredits.eq(row.price.millicredits_per_minute()),
+            calls::started_at.eq(V(row.at)),
             calls::has_audio.eq(false),
             calls::messages_count.eq(0),
             calls::last_seq.eq(0),
             calls::hangup_requested.eq(false),
-            dialect::queued_at(call.steady).map(|at| calls::queued_at.eq(V(at))),
+            calls::dialog.eq(row.dialog),
+            dialect::queued_at(row.steady).map(|at| calls::queued_at.eq(V(at))),
         ),
     ))
 }
@@ -78,7 +119,7 @@ pub(crate) async fn answered(
     conn: &mut Conn,
     id: ConversationId,
     claim: ClaimId,
-    at: Timestamp,
+    (at, dialog): (Timestamp, Option<String>),
 ) -> Result<Fenced, StoreError> {
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(
@@ -89,6 +130,8 @@ pub(crate) async fn answered(
         .set((
             calls::state.eq(V(CallState::Live)),
             calls::answered_at.eq(V(at)),
+            // What came in has told it already.
+            dialog.map(|dialog| calls::dialog.eq(dialog)),
             calls::last_seq.eq(calls::last_seq + 1),
         ))
         .returning(calls::last_seq)
@@ -126,6 +169,8 @@ pub(crate) async fn close(
             calls::latency_turns.eq(latency.map(|l| l.0)),
             calls::latency_p50_ms.eq(latency.map(|l| l.1)),
             calls::latency_p95_ms.eq(latency.map(|l| l.2)),
+            // There is no call left that it could end.
+            calls::dialog.eq(None::<String>),
             calls::last_seq.eq(calls::last_seq + 1),
         ))
         .returning(calls::last_seq)

@@ -92,21 +92,33 @@ pub(crate) async fn claim(
         .await?;
     let mut claimed = Vec::with_capacity(ids.len());
     for id in dialect::skip_locked_calls(conn, ids).await? {
-        let claim: ClaimId = crate::store::mint(now);
-        let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
-            .filter(is_queued())
-            .set((
-                calls::state.eq(V(CallState::Dialing)),
-                calls::claim_id.eq(V(claim)),
-                calls::node_id.eq(V(node)),
-                calls::lease_expires_at.eq(V(lease)),
-                calls::last_seq.eq(calls::last_seq + 1),
-            ))
-            .returning(Conversation::as_returning())
-            .get_result(conn)
-            .await
-            .optional()?;
-        let Some(call) = call else { continue };
+        claimed.extend(claim_one(conn, id, (now, lease), node).await?);
+    }
+    Ok(claimed)
+}
+
+/// `queued → dialing` of one call; `None` if it is queued no more.
+pub(crate) async fn claim_one(
+    conn: &mut Conn,
+    id: ConversationId,
+    (now, lease): (Timestamp, Timestamp),
+    node: NodeId,
+) -> Result<Option<Conversation>, StoreError> {
+    let claim: ClaimId = crate::store::mint(now);
+    let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
+        .filter(is_queued())
+        .set((
+            calls::state.eq(V(CallState::Dialing)),
+            calls::claim_id.eq(V(claim)),
+            calls::node_id.eq(V(node)),
+            calls::lease_expires_at.eq(V(lease)),
+            calls::last_seq.eq(calls::last_seq + 1),
+        ))
+        .returning(Conversation::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?;
+    if let Some(call) = &call {
         diesel::insert_into(moments::table)
             .values((
                 moments::conversation_id.eq(V(id)),
@@ -116,9 +128,8 @@ pub(crate) async fn claim(
             ))
             .execute(conn)
             .await?;
-        claimed.push(call);
     }
-    Ok(claimed)
+    Ok(call)
 }
 
 /// Renews the leases of these claims; returns those that were still in force.

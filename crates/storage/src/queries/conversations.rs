@@ -16,7 +16,7 @@ use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey,
 enum Side {
     Any,
     Customer,
-    /// The dialed number where it is not the customer's: calls that customers placed.
+    /// The dialed number where it is not the customer's: calls that customers placed, with their number or without.
     Dialed,
 }
 
@@ -101,7 +101,12 @@ async fn rows(
         }
         (Side::Dialed, Some(phone)) => query
             .filter(unlikely(calls::to_number.eq(V(phone.clone()))))
-            .filter(calls::to_number.ne(calls::customer_phone)),
+            .filter(calls::to_number.is_not_null())
+            .filter(
+                calls::customer_phone
+                    .is_null()
+                    .or(calls::to_number.ne(calls::customer_phone)),
+            ),
         _ => query,
     };
     let rows: Vec<(Conversation, String)> = query.load(conn).await?;

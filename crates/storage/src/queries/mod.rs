@@ -26,6 +26,7 @@ pub(crate) mod folders;
 pub(crate) mod folds;
 pub(crate) mod health;
 pub(crate) mod idempotency;
+pub(crate) mod inbound;
 pub(crate) mod ingestion;
 pub(crate) mod integrations;
 pub(crate) mod invoices;

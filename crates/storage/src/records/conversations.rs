@@ -78,6 +78,8 @@ pub struct Conversation {
     pub claim_id: Option<ClaimId>,
     /// The process that holds the claim.
     pub node_id: Option<NodeId>,
+    /// While it lasts: what the network needs to end it, should its owner die. The network's own words.
+    pub dialog: Option<String>,
 }
 
 impl Conversation {
@@ -91,6 +93,12 @@ impl Conversation {
     #[must_use]
     pub const fn is_voice(&self) -> bool {
         self.voice
+    }
+
+    /// Whether the customer called: then the number called is ours.
+    #[must_use]
+    pub fn is_inbound(&self) -> bool {
+        self.to_number.is_some() && self.customer_phone != self.to_number
     }
 }
 

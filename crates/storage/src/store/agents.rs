@@ -52,7 +52,8 @@ impl Store {
         })
     }
 
-    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from.
+    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from; one of a
+    /// trunk where they go `by_trunk`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -60,9 +61,10 @@ impl Store {
         &self,
         account: AccountId,
         reference: AgentRef,
+        by_trunk: bool,
     ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
         read!(self, |conn| queries::agents::to_call(
-            conn, account, &reference
+            conn, account, &reference, by_trunk
         )
         .await)
     }

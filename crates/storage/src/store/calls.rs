@@ -193,7 +193,7 @@ impl Store {
             .await)
     }
 
-    /// `dialing → live`.
+    /// `dialing → live`. `dialog` is what ends the call should this process die.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -202,12 +202,13 @@ impl Store {
         id: ConversationId,
         claim: ClaimId,
         at: Timestamp,
+        dialog: Option<String>,
     ) -> Result<Fenced, StoreError> {
         match &self.steps {
-            Some(steps) => steps.take(id, claim, Step::Answered(at)).await,
+            Some(steps) => steps.take(id, claim, Step::Answered(at, dialog)).await,
             None => write!(self, |conn| {
                 Ok(Verdict::Commit(
-                    queries::calls::answered(conn, id, claim, at).await?,
+                    queries::calls::answered(conn, id, claim, (at, dialog)).await?,
                 ))
             }),
         }

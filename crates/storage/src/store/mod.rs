@@ -16,6 +16,7 @@ pub(crate) mod documents;
 mod embeddings;
 mod figures;
 mod folders;
+mod inbound;
 pub(crate) mod ingestion;
 mod integrations;
 mod jobs;

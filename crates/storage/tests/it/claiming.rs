@@ -199,7 +199,7 @@ contract! {
         let (id, _) = shop.dialing(node()).await;
         let claim = stale(id).2;
         let before = format!("{:?}", shop.conversation(id).await);
-        assert_eq!(store.call_answered(id, claim, T0).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.call_answered(id, claim, T0, None).await.unwrap(), Fenced::Lost);
         assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Lost);
         assert_eq!(format!("{:?}", shop.conversation(id).await), before);
 
@@ -223,9 +223,10 @@ contract! {
             calls.push(shop.dialing(node()).await);
         }
         let store = &store;
-        let answers = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(1)));
+        let dialog = |id: &_| Some(format!("the way to end {id}"));
+        let answers = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(1), dialog(id)));
         assert!(join_all(answers).await.into_iter().all(|done| done.unwrap() == Fenced::Done));
-        let again = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(2)));
+        let again = calls.iter().map(|(id, claim)| store.call_answered(*id, *claim, after(2), None));
         assert!(join_all(again).await.into_iter().all(|done| done.unwrap() == Fenced::Lost));
         let lost = calls[7].0;
         let rounds = ["user", "tool", "agent"];
@@ -251,6 +252,7 @@ contract! {
             assert_eq!((moments[0].seq, moments[0].state, moments[0].at), (2, Some(CallState::Live), after(1)));
             let call = shop.conversation(*id).await;
             assert_eq!((call.state, call.answered_at), (CallState::Live, Some(after(1))));
+            assert_eq!(call.dialog, dialog(id));
             assert_eq!(call.messages_count, if *id == lost { 0 } else { 2 });
         }
     }
@@ -261,8 +263,8 @@ contract! {
         assert_eq!(store.append_turn(id, claim, turn("user", "Hola")).await.unwrap(), Fenced::Lost);
         let settle = |state| store.settle_call((shop.account, id, claim), settlement(state, 0));
         assert_eq!(settle(CallState::Failed).await.unwrap(), None);
-        store.call_answered(id, claim, after(3)).await.unwrap();
-        assert_eq!(store.call_answered(id, claim, after(4)).await.unwrap(), Fenced::Lost);
+        store.call_answered(id, claim, after(3), None).await.unwrap();
+        assert_eq!(store.call_answered(id, claim, after(4), None).await.unwrap(), Fenced::Lost);
         store.close_call(id, claim, end()).await.unwrap();
         assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Lost);
         assert_eq!(settle(CallState::Completed).await.unwrap(), Some(vec![]));

@@ -119,7 +119,7 @@ contract! {
         assert_eq!(raw.line(budget).await, "0 15");
         assert_eq!(shop.wallet().await, (1_000, 15));
 
-        store.call_answered(id, claim, after(3)).await.unwrap();
+        store.call_answered(id, claim, after(3), None).await.unwrap();
         store.close_call(id, claim, end()).await.unwrap();
         store
             .settle_call((shop.account, id, claim), settlement(CallState::Completed, 12))

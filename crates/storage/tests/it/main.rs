@@ -36,6 +36,8 @@ mod filters;
 #[cfg(test)]
 mod folds;
 #[cfg(test)]
+mod inbound;
+#[cfg(test)]
 mod integrations;
 #[cfg(test)]
 mod jobs;

@@ -32,7 +32,9 @@ async fn added(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
 
 /// The number that the agent's calls are placed from.
 pub(crate) async fn calls_from(shop: &Shop, agent: AgentId) -> Option<E164> {
-    let found = shop.store.agent_to_call(shop.account, AgentRef::Id(agent));
+    let found = shop
+        .store
+        .agent_to_call(shop.account, AgentRef::Id(agent), false);
     found.await.unwrap().unwrap().2
 }
 

@@ -201,15 +201,14 @@ async fn indexes(raw: &mut Raw) -> BTreeSet<String> {
 
 fn declared_indexes() -> BTreeSet<String> {
     let statements = statements("sqlite", "up.sql");
-    let indexes = statements.iter().filter_map(|statement| {
-        let rest = statement
-            .strip_prefix("CREATE INDEX ")
-            .or_else(|| statement.strip_prefix("CREATE UNIQUE INDEX "))?;
-        rest.split(' ').next().map(str::to_owned)
-    });
-    let mut indexes: BTreeSet<String> = indexes.collect();
+    let mut indexes = BTreeSet::new();
     for statement in &statements {
-        if let Some(dropped) = statement.strip_prefix("DROP INDEX ") {
+        let made = statement
+            .strip_prefix("CREATE INDEX ")
+            .or_else(|| statement.strip_prefix("CREATE UNIQUE INDEX "));
+        if let Some(name) = made.and_then(|rest| rest.split(' ').next()) {
+            indexes.insert(name.to_owned());
+        } else if let Some(dropped) = statement.strip_prefix("DROP INDEX ") {
             indexes.remove(dropped);
         }
     }

@@ -149,7 +149,11 @@ impl Shop {
 
     pub(crate) async fn live(&self, node: NodeId) -> (ConversationId, ClaimId) {
         let (id, claim) = self.dialing(node).await;
-        let answered = self.store.call_answered(id, claim, after(3)).await.unwrap();
+        let answered = self
+            .store
+            .call_answered(id, claim, after(3), None)
+            .await
+            .unwrap();
         assert_eq!(answered, Fenced::Done);
         (id, claim)
     }

@@ -115,7 +115,10 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
         }
         Step::Settle(cost) => {
             if let Some((id, claim, held)) = calls.owned.pop_front() {
-                store.call_answered(id, claim, after(1)).await.unwrap();
+                store
+                    .call_answered(id, claim, after(1), None)
+                    .await
+                    .unwrap();
                 store.close_call(id, claim, end()).await.unwrap();
                 let settled = settlement(CallState::Completed, cost.min(held));
                 let done = store

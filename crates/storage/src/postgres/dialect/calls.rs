@@ -57,21 +57,26 @@ pub(crate) async fn take_steps(
     steps: &[CallStep],
 ) -> Result<HashSet<ConversationId>, StoreError> {
     let turn = |step: &CallStep| match &step.step {
-        Step::Answered(_) => None,
+        Step::Answered(..) => None,
         Step::Turn(turn) => Some(turn.clone()),
     };
+    let dialog = |step: &CallStep| match &step.step {
+        Step::Answered(_, dialog) => dialog.clone(),
+        Step::Turn(_) => None,
+    };
     let at = |step: &CallStep| match &step.step {
-        Step::Answered(at) => V(*at),
+        Step::Answered(at, _) => V(*at),
         Step::Turn(turn) => V(turn.started_at),
     };
     let taken = diesel::sql_query(
-        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8) \
-             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency)), \
+        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $11) \
+             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency, dialog)), \
          free AS MATERIALIZED (SELECT c.id FROM step JOIN conversations c ON c.id = step.id \
              WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $9 ELSE $10 END \
              FOR NO KEY UPDATE OF c SKIP LOCKED), \
          call AS (UPDATE conversations c SET state = $10, \
              answered_at = CASE WHEN step.role IS NULL THEN step.at ELSE c.answered_at END, \
+             dialog = COALESCE(step.dialog, c.dialog), \
              last_seq = c.last_seq + 1, \
              messages_count = c.messages_count + CASE WHEN step.role IN ('agent', 'user') THEN 1 ELSE 0 END \
              FROM free JOIN step ON step.id = free.id WHERE c.id = free.id \
@@ -99,6 +104,7 @@ pub(crate) async fn take_steps(
     }))
     .bind::<sql::Word, _>(V(CallState::Dialing))
     .bind::<sql::Word, _>(V(CallState::Live))
+    .bind::<Array<Nullable<Text>>, _>(super::column(steps, dialog))
     .load::<Taken>(conn)
     .await?;
     Ok(taken.into_iter().map(|row| row.conversation_id).collect())

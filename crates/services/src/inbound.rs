@@ -1,0 +1,200 @@
+//! Calls that come in: whose number it is, whether anybody may answer, and the conversation (decisions 5, 6.4 and 8).
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use offhook_domain::{AgentConfig, AgentStatus, ConversationId, E164, Runtime};
+use offhook_engine::ports::DialError;
+use offhook_engine::ports::audio::AudioLeg;
+use offhook_engine::{CallControl, EndRequest};
+use offhook_metrics::metrics;
+use offhook_storage::{CalledNumber, Conversation, NewInboundCall, StoreError, Taken, mint};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use crate::calls::{Hours, opening};
+use crate::dialer::{CameIn, hold};
+use crate::{Network, Shared};
+
+/// A call that came in, in what is known of it.
+pub struct InboundCall {
+    /// Who calls; `None` if the caller's number is withheld, or is none.
+    pub from: Option<E164>,
+    /// The number called.
+    pub to: E164,
+    /// What another process needs to end the call, should this one die.
+    pub dialog: Option<String>,
+}
+
+/// Without numbers.
+impl fmt::Debug for InboundCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InboundCall")
+    }
+}
+
+/// The line of a call that came in and waits. Dropped, it is refused for now.
+#[async_trait]
+pub trait WaitingLine: Send {
+    /// Tells the caller that it rings here.
+    fn ring(&self);
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// [`DialError::Refused`] if the call's sound cannot be carried; the caller was told so.
+    async fn answer(self: Box<Self>) -> Result<AudioLeg, DialError>;
+
+    /// Tells the caller why nobody answers.
+    fn refuse(self: Box<Self>, why: NotAnswered);
+}
+
+/// Why nobody answers a call that came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAnswered {
+    /// Nobody has this number.
+    UnknownNumber,
+    /// Nobody serves it now: no agent, one that does not serve, or it is outside the agent's calling hours.
+    Unavailable,
+    /// The account's lines are taken, or its wallet does not cover a call.
+    Busy,
+    /// This process takes no calls now: it is being stopped, is full, or its database does not answer.
+    Later,
+}
+
+impl NotAnswered {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownNumber => "unknown_number",
+            Self::Unavailable => "unavailable",
+            Self::Busy => "busy",
+            Self::Later => "later",
+        }
+    }
+}
+
+/// Calls that come in.
+#[derive(Clone)]
+pub struct Inbound(Arc<Shared>);
+
+impl Inbound {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Has the number's agent answer, or refuses. When this returns the caller has been told: it rings, or nobody
+    /// answers. A call that is taken goes on by itself, as one that was placed here does.
+    ///
+    /// # Errors
+    /// [`NotAnswered`] says why nobody answers.
+    pub async fn answer(
+        &self,
+        call: InboundCall,
+        line: Box<dyn WaitingLine>,
+    ) -> Result<ConversationId, NotAnswered> {
+        let shared = &self.0;
+        // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
+        let held = shared.held.token();
+        // Its lease counts from before it was taken.
+        let claimed_at = Instant::now();
+        let call = match self.take(call).await {
+            Ok(call) => call,
+            Err(why) => {
+                metrics().calls.came_in(why.as_str());
+                line.refuse(why);
+                return Err(why);
+            }
+        };
+        metrics().calls.came_in("taken");
+        let Some(claim) = call.claim_id else {
+            line.refuse(NotAnswered::Later);
+            return Err(NotAnswered::Later);
+        };
+        let id = call.id;
+        let control = CallControl::new();
+        shared.registry.insert(id, claim, control.clone());
+        // Its caller is there, which is all that a carrier could report.
+        shared.registry.mark_alive(id);
+        shared.touch(id);
+        if shared.stopping.load(Ordering::SeqCst) {
+            // Begun while it was written: whoever ends the calls here may not see this one any more.
+            control.end(EndRequest::Drain);
+        }
+        line.ring();
+        let span = tracing::info_span!("call", call = %id);
+        tracing::info!(parent: &span, "call taken");
+        let network = Network::Spoken(Arc::new(CameIn::new(line)));
+        let session = hold(shared.clone(), call, claim, claimed_at, control, network);
+        shared.held.spawn(session.instrument(span));
+        drop(held);
+        Ok(id)
+    }
+
+    async fn take(&self, call: InboundCall) -> Result<Conversation, NotAnswered> {
+        let shared = &self.0;
+        let full = shared.registry.len() >= shared.calls.sessions_at_most;
+        if full || shared.stopping.load(Ordering::SeqCst) {
+            return Err(NotAnswered::Later);
+        }
+        let found = shared.store.called_number(call.to.clone()).await;
+        let found = found.map_err(|error| out_of_reach(&error))?;
+        let found = found.ok_or(NotAnswered::UnknownNumber)?;
+        let call = self.admit(&found, call)?;
+        let taken = shared.store.take_call(call).await;
+        match taken.map_err(|error| out_of_reach(&error))? {
+            Taken::Claimed(call) => Ok(*call),
+            Taken::LinesBusy | Taken::WalletTooLow => Err(NotAnswered::Busy),
+            Taken::AgentUnavailable => Err(NotAnswered::Unavailable),
+        }
+    }
+
+    /// The call as it is to be written, if the number's agent serves now.
+    fn admit(
+        &self,
+        found: &CalledNumber,
+        call: InboundCall,
+    ) -> Result<NewInboundCall, NotAnswered> {
+        let shared = &self.0;
+        let agent = found.agent.as_ref().filter(|agent| {
+            agent.status == AgentStatus::Active && agent.runtime == Runtime::Engine
+        });
+        let (Some(agent), Some(config)) = (agent, &found.config) else {
+            return Err(NotAnswered::Unavailable);
+        };
+        let Ok(config) = AgentConfig::from_stored(config) else {
+            tracing::error!(agent = %agent.id, "a stored agent configuration cannot be read");
+            return Err(NotAnswered::Unavailable);
+        };
+        let at = shared.clock.now();
+        if let Some(hours) = &config.conversation.calling_hours
+            && opening(hours, at) != Hours::Open
+        {
+            return Err(NotAnswered::Unavailable);
+        }
+        let plan = found.account.plan;
+        let (price, reserve) = shared.terms_of(plan, &config);
+        Ok(NewInboundCall {
+            id: mint(at),
+            account_id: found.account.id,
+            agent_id: agent.id,
+            agent_version: agent.published_version,
+            // Whoever claims to call from the very number that is called does not.
+            from: call.from.filter(|from| *from != call.to),
+            to: call.to,
+            price,
+            reserve,
+            dialog: call.dialog,
+            at,
+            steady: shared.clock.steady(),
+            node: shared.node,
+            live_calls: shared.plans.terms(plan).live_calls,
+        })
+    }
+}
+
+fn out_of_reach(error: &StoreError) -> NotAnswered {
+    tracing::warn!(%error, "a call that came in cannot be taken");
+    NotAnswered::Later
+}

@@ -1,0 +1,39 @@
+//! Calls that come in.
+
+use offhook_domain::E164;
+use offhook_failpoints as failpoints;
+
+use super::{LEASE, read, write};
+use crate::{CalledNumber, NewInboundCall, Store, StoreError, Taken, Verdict};
+
+impl Store {
+    /// Who has a number whose calls come by a trunk; `None` if nobody has. No account is named: a call that comes in
+    /// knows none.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn called_number(&self, number: E164) -> Result<Option<CalledNumber>, StoreError> {
+        read!(self, |conn| queries::inbound::called(conn, number).await)
+    }
+
+    /// Takes a call that came in, in one transaction: the plan's live calls, the agent, the reservation, and the
+    /// conversation, claimed already. A process that dies behind it leaves an orphan, which others report.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if the call may have been written, the others if it was not.
+    pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken, StoreError> {
+        let offset = self.offset();
+        let taken = write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let taken = queries::inbound::take(conn, call, lease).await?;
+            Ok(match taken {
+                Taken::Claimed(_) => Verdict::Commit(taken),
+                refused => Verdict::Rollback(refused),
+            })
+        });
+        if matches!(taken, Ok(Taken::Claimed(_))) {
+            failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
+        }
+        taken
+    }
+}
