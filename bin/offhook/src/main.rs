@@ -5,6 +5,7 @@ mod data_dir;
 mod demo;
 mod doctor;
 mod health;
+mod inbound;
 mod logging;
 mod metrics;
 mod output;

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, DataDirLock};
+use crate::inbound;
 use crate::metrics::{self, Figures};
 use crate::parts;
 use crate::settings::Settings;
@@ -148,7 +149,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         tracing::info!(%address, "carriers are listened to");
     }
     if let Some(switchboard) = telephone.switchboard {
-        tokio::spawn(switchboard.refuse());
+        tokio::spawn(inbound::serve(switchboard, services.inbound().clone()));
     }
     let listener = TcpListener::bind(settings.listen)
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;

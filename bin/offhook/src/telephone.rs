@@ -14,8 +14,7 @@ use offhook_media::ports::Ports;
 use offhook_media::pump::Latch;
 use offhook_services::Network;
 use offhook_sip::{
-    Incoming, Listen, Refusal, SipCarrier, SipSettings as Endpoint, SipTrunks, SoundSettings,
-    Transport,
+    Incoming, Listen, SipCarrier, SipSettings as Endpoint, SipTrunks, SoundSettings, Transport,
 };
 use tokio::sync::mpsc;
 
@@ -35,19 +34,9 @@ pub(crate) struct Telephone {
 /// Calls that come in by the trunks.
 pub(crate) struct Switchboard {
     /// What answers them.
-    #[expect(dead_code, reason = "no call that comes in is answered yet")]
     pub(crate) carrier: Arc<SipCarrier>,
     /// The calls, each by one of the trunks.
     pub(crate) calls: mpsc::Receiver<Incoming>,
-}
-
-impl Switchboard {
-    /// Refuses every call.
-    pub(crate) async fn refuse(mut self) {
-        while let Some(call) = self.calls.recv().await {
-            call.refuse(Refusal::Unavailable);
-        }
-    }
 }
 
 /// Connects this process to its phone network: with trunks it listens from now on, and looks after the carriers.

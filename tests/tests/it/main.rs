@@ -24,6 +24,8 @@ mod files_apart;
 mod hang_up;
 mod hostile;
 mod idempotency;
+#[cfg(test)]
+mod inbound;
 mod knowledge;
 mod legacy;
 mod limits;
