@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use time::format_description::well_known::Iso8601;
 use time::macros::format_description;
-use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -170,9 +170,10 @@ fn parse(text: &str) -> Result<(Timestamp, bool), TimestampError> {
     } else {
         return Err(TimestampError::Form);
     };
-    if !(1..=9999).contains(&moment.year()) {
-        return Err(TimestampError::Form);
-    }
+    // In UTC, where it is printed: the last hours of the year 9999 are of the next one further west.
+    let moment = moment.checked_to_offset(UtcOffset::UTC);
+    let moment = moment.filter(|moment| (1..=9999).contains(&moment.year()));
+    let moment = moment.ok_or(TimestampError::Form)?;
     let micros = moment.unix_timestamp_nanos().div_euclid(1_000);
     i64::try_from(micros)
         .map(|micros| (Timestamp(micros), bare))
@@ -264,10 +265,26 @@ mod tests {
             "+12026-01-01",
             "today",
             "2026-04-30x18:32:11",
+            "99991231T20-04",
+            "9999-12-31T23:59:59-00:01",
+            "0001-01-01T00:00:00+00:01",
+            "0000-12-31T23:59:59",
         ] {
             let refused = Err(TimestampError::Form);
             assert_eq!(Timestamp::parse_from(text), refused, "{text}");
         }
+    }
+
+    #[test]
+    fn the_first_and_the_last_instant_are_those_of_the_years_1_and_9999_in_utc() {
+        assert_eq!(
+            from("9999-12-31T19:59:59.999-04:00"),
+            "9999-12-31T23:59:59.999Z"
+        );
+        assert_eq!(
+            from("0001-01-01T04:00:00+04:00"),
+            "0001-01-01T00:00:00.000Z"
+        );
     }
 
     #[test]
