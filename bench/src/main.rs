@@ -10,6 +10,7 @@ mod figures;
 mod load;
 mod pairs;
 mod process;
+mod processor;
 mod receiver;
 mod report;
 mod seed;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::Bench;
 use super::paging::{Measured, Reading, compare};
 use crate::database::{Database, Kind};
+use crate::processor::OneProcessor;
 use crate::report::{Report, Target};
 use crate::sql::{Of, Sql, uuid};
 
@@ -247,6 +248,10 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     for kind in bench.databases() {
         let (mut served, mut within) = (Worst::default(), Worst::default());
         let mut walked = Worst::default();
+        let _held = match kind {
+            Kind::Sqlite => None,
+            Kind::Postgres => Some(OneProcessor::hold(&bench.postgres).await?),
+        };
         for list in content::lists().into_iter().chain(account::lists()) {
             if bench.list.as_deref().is_some_and(|only| only != list.name) {
                 continue;
