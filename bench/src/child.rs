@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use crate::{bare, process, service};
+use crate::{bare, calls, process, service};
 
 /// The variable that holds the role.
 pub(crate) const ROLE: &str = "OFFHOOK_BENCH_ROLE";
@@ -22,6 +22,10 @@ pub(crate) enum Role {
     Deliver(bare::deliver::Options),
     /// Post to receivers on kept connections, without a database.
     KeepAlive(bare::keep_alive::Options),
+    /// Hold spoken calls.
+    Calls(calls::Options),
+    /// Send sound to a sink.
+    Pumps(calls::Alone),
 }
 
 /// Does what the role says; the process ends when its parent does.
@@ -30,6 +34,8 @@ pub(crate) async fn run(role: Role) -> anyhow::Result<()> {
         Role::Service(options) => service::run(options).await,
         Role::Deliver(options) => bare::deliver::run(options).await,
         Role::KeepAlive(options) => bare::keep_alive::run(options).await,
+        Role::Calls(options) => calls::run(options).await,
+        Role::Pumps(options) => calls::alone(options).await,
     }
 }
 

@@ -4,9 +4,12 @@ mod batch;
 mod crowd;
 mod dead;
 mod drain;
+mod fifty;
+mod invite;
 mod knowledge;
 mod limits;
 mod lists;
+mod metrics;
 mod nodes;
 mod pages;
 mod paging;
@@ -14,6 +17,7 @@ mod posts;
 mod process;
 mod redis;
 mod resources;
+mod turns;
 mod usage;
 mod voices;
 mod webhooks;
@@ -45,6 +49,8 @@ pub(crate) struct Bench {
     pub(crate) rows: i64,
     /// The only list to measure the pages of.
     pub(crate) list: Option<String>,
+    /// Calls at once, if not the usual number.
+    pub(crate) calls: Option<usize>,
 }
 
 impl Bench {
@@ -62,7 +68,7 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 17] = [
+const ALL: [&str; 21] = [
     "limits",
     "redis",
     "lists",
@@ -79,6 +85,10 @@ const ALL: [&str; 17] = [
     "backlog",
     "nodes",
     "crowd",
+    "turns",
+    "fifty",
+    "invite",
+    "metrics",
     "process",
 ];
 
@@ -125,6 +135,10 @@ async fn measure(
             "backlog" => drain::backlog(bench, report, tasks).await?,
             "nodes" => nodes::run(bench, report).await?,
             "crowd" => crowd::run(bench, report, tasks).await?,
+            "turns" => turns::run(bench, report).await?,
+            "fifty" => fifty::run(bench, report).await?,
+            "invite" => invite::run(bench, report).await?,
+            "metrics" => metrics::run(bench, report).await?,
             _ => process::run(bench, report).await?,
         }
     }

@@ -4,11 +4,14 @@
 //! with the bare handlers on the same store ([`service`]), the bare loops ([`bare`]), or the release binary.
 
 mod bare;
+mod binary;
+mod calls;
 mod child;
 mod database;
 mod figures;
 mod load;
 mod pairs;
+mod phone;
 mod process;
 mod processor;
 mod receiver;
@@ -27,7 +30,7 @@ use report::Report;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The figures to measure: limits, redis, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, dead,
-    /// drain, backlog, nodes, crowd, process. None: all of them.
+    /// drain, backlog, nodes, crowd, turns, fifty, invite, metrics, process. None: all of them.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
@@ -54,12 +57,17 @@ struct Arguments {
     /// Rows of the long lists of `resources`, documents of `knowledge` times 100, conversations of `usage`.
     #[arg(long, default_value_t = 1_000_000)]
     rows: i64,
+    /// Calls at once: of `turns` and the first step of `fifty`.
+    #[arg(long)]
+    calls: Option<usize>,
     /// Of `resources`, only this list, such as `agents`.
     #[arg(long)]
     list: Option<String>,
 }
 
 fn main() -> anyhow::Result<()> {
+    // Each call has sockets on both sides; children have the limit of their parent.
+    rlimit::increase_nofile_limit(u64::MAX)?;
     if let Ok(role) = std::env::var(child::ROLE) {
         let role = serde_json::from_str(&role).context("the role of this process")?;
         return runtime(true)?.block_on(child::run(role));
@@ -74,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         rounds: arguments.rounds,
         rows: arguments.rows,
         list: arguments.list,
+        calls: arguments.calls,
     };
     let mut report = Report::default();
     let measured = runtime(false)?.block_on(figures::run(&bench, &arguments.figures, &mut report));

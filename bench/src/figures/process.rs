@@ -1,20 +1,15 @@
 //! The release binary: start, memory, size.
 
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use tempfile::TempDir;
-use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
 use super::Bench;
+use crate::binary::{Offhook, Serving, find, post, text};
 use crate::load::{self, Client, Until};
 use crate::pairs::median;
-use crate::process::resident_kib;
 use crate::report::{Report, Target};
 
 const STARTS: usize = 7;
@@ -32,23 +27,11 @@ drain_seconds = 0
 ";
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let config = directory.path().join("offhook.toml");
-    std::fs::write(&config, CONFIG)?;
-    let offhook = Offhook {
-        binary: &bench.binary,
-        directory,
-    };
+    let offhook = Offhook::new(&bench.binary, CONFIG)?;
     let size = std::fs::metadata(&bench.binary)
         .context("the release binary")?
         .len();
-    let account = offhook
-        .administer("account create --name Bench --plan enterprise --credits 1000000000")
-        .await?;
-    let account = text(&account, "id")?;
-    let key = format!("key create --account {account} --name bench --scopes all");
-    let key = offhook.administer(&key).await?;
-    let token = text(&key, "token").or_else(|_| text(&key, "key"))?;
+    let token = offhook.token().await?;
 
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -140,107 +123,4 @@ async fn calls(serving: &Serving, token: &str) -> anyhow::Result<(i64, f64)> {
     }
     ensure!(held > 0.0, "only {most} calls were live at once");
     Ok((most, held))
-}
-
-async fn post(client: &mut Client, path: &str, headers: &str, body: &str) -> anyhow::Result<Value> {
-    let status = client
-        .exchange(&load::request("POST", path, headers, body))
-        .await?;
-    ensure!(status < 300, "{path}: {}", client.text());
-    Ok(serde_json::from_slice(client.body())?)
-}
-
-/// A member at any depth.
-fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(members) => members
-            .get(name)
-            .or_else(|| members.values().find_map(|value| find(value, name))),
-        _ => None,
-    }
-}
-
-fn text(value: &Value, name: &str) -> anyhow::Result<String> {
-    let text = find(value, name).and_then(Value::as_str);
-    Ok(text
-        .with_context(|| format!("no `{name}` in {value}"))?
-        .to_owned())
-}
-
-/// The binary with a data directory.
-struct Offhook<'a> {
-    binary: &'a Path,
-    directory: TempDir,
-}
-
-impl Offhook<'_> {
-    fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(self.binary);
-        command
-            .args(words.split_whitespace())
-            .arg("--config")
-            .arg(self.directory.path().join("offhook.toml"))
-            .arg("--data-dir")
-            .arg(self.directory.path().join("data"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("OFFHOOK_") {
-                command.env_remove(name);
-            }
-        }
-        command
-    }
-
-    async fn administer(&self, words: &str) -> anyhow::Result<Value> {
-        let output = self.command(words).arg("--json").output().await?;
-        ensure!(output.status.success(), "offhook {words} failed");
-        Ok(serde_json::from_slice(&output.stdout)?)
-    }
-
-    /// Starts the service; how long it took until it was ready.
-    async fn serve(&self) -> anyhow::Result<(Serving, Duration)> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let began = Instant::now();
-        let process = self
-            .command(&format!("serve --listen {port}"))
-            .stdout(Stdio::null())
-            .spawn()
-            .context("the release binary")?;
-        let ready = load::request("GET", "/readyz", "", "");
-        while began.elapsed() < Duration::from_secs(20) {
-            if let Ok(mut client) = Client::connect(port).await
-                && client
-                    .exchange(&ready)
-                    .await
-                    .is_ok_and(|status| status == 200)
-            {
-                return Ok((
-                    Serving {
-                        process,
-                        address: port,
-                    },
-                    began.elapsed(),
-                ));
-            }
-            sleep(Duration::from_millis(1)).await;
-        }
-        anyhow::bail!("the service was not ready within 20 s")
-    }
-}
-
-struct Serving {
-    process: Child,
-    address: SocketAddr,
-}
-
-impl Serving {
-    fn kib(&self) -> anyhow::Result<f64> {
-        resident_kib(self.process.id().context("the service has ended")?)
-    }
-
-    async fn stop(mut self) -> anyhow::Result<()> {
-        Ok(self.process.kill().await?)
-    }
 }

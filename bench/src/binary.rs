@@ -1,0 +1,165 @@
+//! The release binary, as a user runs it: a configuration file, an account with a key, the service.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::sleep;
+
+use crate::load::{self, Client};
+use crate::process::resident_kib;
+
+/// Posts a body that the service takes; the answer.
+pub(crate) async fn post(
+    client: &mut Client,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> anyhow::Result<Value> {
+    let status = client
+        .exchange(&load::request("POST", path, headers, body))
+        .await?;
+    ensure!(status < 300, "{path}: {}", client.text());
+    Ok(serde_json::from_slice(client.body())?)
+}
+
+/// A member at any depth.
+pub(crate) fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => members
+            .get(name)
+            .or_else(|| members.values().find_map(|value| find(value, name))),
+        _ => None,
+    }
+}
+
+/// A text at any depth.
+pub(crate) fn text(value: &Value, name: &str) -> anyhow::Result<String> {
+    let text = find(value, name).and_then(Value::as_str);
+    Ok(text
+        .with_context(|| format!("no `{name}` in {value}"))?
+        .to_owned())
+}
+
+/// The binary with a data directory.
+pub(crate) struct Offhook<'a> {
+    binary: &'a Path,
+    directory: TempDir,
+}
+
+impl<'a> Offhook<'a> {
+    /// The binary, with a configuration and a data directory of its own.
+    pub(crate) fn new(binary: &'a Path, config: &str) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("offhook.toml"), config)?;
+        Ok(Self { binary, directory })
+    }
+
+    /// Makes an account that nothing limits; its key.
+    pub(crate) async fn token(&self) -> anyhow::Result<String> {
+        let account = self.account().await?;
+        self.key(&account).await
+    }
+
+    /// The same, with a number.
+    pub(crate) async fn token_calling_from(&self, number: &str) -> anyhow::Result<String> {
+        let account = self.account().await?;
+        let add = format!("number add --account {account} --phone-number {number} --provider sip");
+        self.administer(&add).await?;
+        self.key(&account).await
+    }
+
+    async fn account(&self) -> anyhow::Result<String> {
+        let account = "account create --name Bench --plan enterprise --credits 1000000000";
+        text(&self.administer(account).await?, "id")
+    }
+
+    async fn key(&self, account: &str) -> anyhow::Result<String> {
+        let key = format!("key create --account {account} --name bench --scopes all");
+        let key = self.administer(&key).await?;
+        text(&key, "token").or_else(|_| text(&key, "key"))
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(self.binary);
+        command
+            .args(words.split_whitespace())
+            .arg("--config")
+            .arg(self.directory.path().join("offhook.toml"))
+            .arg("--data-dir")
+            .arg(self.directory.path().join("data"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("OFFHOOK_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    async fn administer(&self, words: &str) -> anyhow::Result<Value> {
+        let output = self.command(words).arg("--json").output().await?;
+        ensure!(output.status.success(), "offhook {words} failed");
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// Starts the service; how long it took until it was ready.
+    pub(crate) async fn serve(&self) -> anyhow::Result<(Serving, Duration)> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let began = Instant::now();
+        let process = self
+            .command(&format!("serve --listen {port}"))
+            .stdout(Stdio::null())
+            .spawn()
+            .context("the release binary")?;
+        let ready = load::request("GET", "/readyz", "", "");
+        while began.elapsed() < Duration::from_secs(20) {
+            if let Ok(mut client) = Client::connect(port).await
+                && client
+                    .exchange(&ready)
+                    .await
+                    .is_ok_and(|status| status == 200)
+            {
+                return Ok((
+                    Serving {
+                        process,
+                        address: port,
+                    },
+                    began.elapsed(),
+                ));
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        anyhow::bail!("the service was not ready within 20 s")
+    }
+}
+
+/// The service that runs. It is killed with the value.
+pub(crate) struct Serving {
+    process: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Serving {
+    /// Its process id.
+    pub(crate) fn id(&self) -> anyhow::Result<u32> {
+        self.process.id().context("the service has ended")
+    }
+
+    /// KiB of memory that it holds.
+    pub(crate) fn kib(&self) -> anyhow::Result<f64> {
+        resident_kib(self.id()?)
+    }
+
+    /// Kills it.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        Ok(self.process.kill().await?)
+    }
+}
