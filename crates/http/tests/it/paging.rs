@@ -125,7 +125,8 @@ impl List {
             }
             "listTurns" => raw::run(
                 &self.database,
-                "INSERT INTO conversation_moments SELECT conversation_id, (SELECT MAX(seq) + 1 FROM conversation_moments), \
+                "INSERT INTO conversation_moments (conversation_id, seq, at, state, role, content, duration_ms, interrupted) \
+                 SELECT conversation_id, (SELECT MAX(seq) + 1 FROM conversation_moments), \
                  (SELECT MAX(at) + 1000 FROM conversation_moments), state, role, content, duration_ms, interrupted \
                  FROM conversation_moments WHERE role IS NOT NULL LIMIT 1",
             ),

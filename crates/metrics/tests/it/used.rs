@@ -25,6 +25,7 @@ fn touch(metrics: &Metrics) {
     metrics.calls.claimed(SECOND);
     metrics.calls.dialed("taken_over", SECOND);
     metrics.calls.turn(300);
+    metrics.calls.turn_step("playout", 300);
     metrics.calls.ended("failed", "busy");
     metrics.calls.renewal_failed();
     metrics.calls.lease_lost();
