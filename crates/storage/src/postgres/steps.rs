@@ -14,8 +14,14 @@ use tokio::time::{Instant, sleep_until};
 use super::{Postgres, dialect, queries};
 use crate::{Fenced, NewTurn, StoreError, Verdict};
 
-/// The least time between two statements. A step that comes alone is written at once.
+/// The least time between two statements where many steps come. Where few do, each is written at once.
 const EVERY: Duration = Duration::from_millis(20);
+
+/// So many steps within [`WINDOW`] are many.
+const MANY: usize = 20;
+
+/// What steps are counted within.
+const WINDOW: Duration = Duration::from_millis(100);
 
 /// Steps of one statement.
 const AT_ONCE: usize = 256;
@@ -76,10 +82,18 @@ impl CallWriter {
 
 async fn write(db: Postgres, mut waiting: mpsc::UnboundedReceiver<Waiting>) {
     let mut together = Vec::new();
+    let (mut window, mut before, mut within) = (Instant::now(), 0, 0);
     while waiting.recv_many(&mut together, AT_ONCE).await > 0 {
-        let next = Instant::now() + EVERY;
+        let now = Instant::now();
+        if now - window >= WINDOW {
+            before = if now - window < 2 * WINDOW { within } else { 0 };
+            (window, within) = (now, 0);
+        }
+        within += together.len();
         write_together(&db, std::mem::take(&mut together)).await;
-        sleep_until(next).await;
+        if before.max(within) >= MANY {
+            sleep_until(now + EVERY).await;
+        }
     }
 }
 
