@@ -1,18 +1,23 @@
 //! `offhook demo`: a call from end to end, through the public interface.
 
 mod api;
+mod callee;
 mod events;
+mod voice;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use offhook_domain::{Plan, Scopes};
+use offhook_domain::{AccountId, NumberProvider, Plan, Scopes};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 pub(crate) use self::api::Api;
+use self::voice::Staging;
 use crate::receiver::{Delivered, Receiver};
 use crate::serve::{self, Running};
 use crate::settings::Settings;
@@ -24,6 +29,9 @@ const SPEED_WITH_EXIT: f64 = 10.0;
 
 /// How long the call and its events may take.
 const LIMIT: Duration = Duration::from_secs(90);
+
+/// How long the recording may take to be put away once the call is over.
+const RECORDING_LIMIT: Duration = Duration::from_secs(20);
 
 /// A number of the range that is kept for fiction; in the simulated network a person answers it.
 const CUSTOMER: &str = "+14155550123";
@@ -44,6 +52,9 @@ pub(crate) struct DemoArgs {
     /// End when the call is over, with exit code 0 if all went well.
     #[arg(long)]
     exit: bool,
+    /// Hold the call by sound, over a trunk of this machine, with flite and pocketsphinx of the system's packages.
+    #[arg(long)]
+    voice: bool,
     /// The loopback address to serve on; port 0 picks one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -78,20 +89,30 @@ pub(crate) async fn run(
     settings.sip = None;
     // Whoever ends a demo does not wait for the end of its calls.
     settings.calls.drain = Duration::ZERO;
-    let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };
-    settings.simulator.speed.get_or_insert(speed);
+    println!("Offhook demo: data in {}", settings.data_dir.display());
+    let mut staging = if args.voice {
+        Some(Staging::prepare(&mut settings).await?)
+    } else {
+        let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };
+        settings.simulator.speed.get_or_insert(speed);
+        None
+    };
     settings.check_serving()?;
 
     let mut signals = Signals::listen()?;
-    println!("Offhook demo: data in {}", settings.data_dir.display());
     let running = serve::start(settings).await?;
+    let lines = staging.as_ref().map(Staging::lines);
     let shown = tokio::select! {
-        shown = Demo::show(&running) => shown,
+        shown = Demo::show(&running, lines) => shown,
+        Err(fault) = talk(&mut staging) => Err(fault.context("the customer's telephone")),
         () = signals.next() => Err(anyhow::anyhow!("the demo was interrupted")),
     };
     let ended = match shown {
         Ok(demo) if !args.exit => {
-            demo.go_on(&mut signals).await;
+            tokio::select! {
+                () = demo.go_on(&mut signals) => {}
+                never = keep_talking(&mut staging) => match never {},
+            }
             Ok(())
         }
         Ok(_) => Ok(()),
@@ -99,6 +120,23 @@ pub(crate) async fn run(
     };
     running.stop(&mut signals).await?;
     ended
+}
+
+/// Lets the customer of a spoken demo answer; nobody is there in a written one.
+async fn talk(staging: &mut Option<Staging>) -> anyhow::Result<Infallible> {
+    match staging {
+        Some(staging) => staging.talk().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// As [`talk`], for calls that may go as they like.
+async fn keep_talking(staging: &mut Option<Staging>) -> Infallible {
+    loop {
+        let Err(fault) = talk(staging).await;
+        println!("  telephone {fault:#}");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// A demo whose call has ended well.
@@ -110,13 +148,21 @@ struct Demo {
 }
 
 impl Demo {
-    async fn show(running: &Running) -> anyhow::Result<Self> {
+    /// `lines`: how often the customer of a spoken demo speaks.
+    async fn show(running: &Running, lines: Option<usize>) -> anyhow::Result<Self> {
         let base = format!("http://{}", running.address());
         println!("  service   {base}, embedded SQLite");
-        let key = make_key(running).await?;
+        let (account, key) = make_key(running).await?;
+        if lines.is_some() {
+            add_number(running, account).await?;
+        }
         let api = Api::new(base, key)?;
         let mut receiver = Receiver::start("127.0.0.1:0".parse()?).await?;
-        let agent_id = make_agent(&api).await?;
+        let config = match lines {
+            Some(_) => voice::config(FIRST_MESSAGE),
+            None => config(),
+        };
+        let agent_id = make_agent(&api, config).await?;
         make_webhook(&api, &receiver).await?;
 
         let body = json!({ "agent_id": agent_id, "to": CUSTOMER, "metadata": { "name": "Ana" } });
@@ -140,10 +186,22 @@ impl Demo {
                 LIMIT.as_secs()
             )
         })??;
-        ensure!(turns > 1, "the transcript has {turns} turns");
+        // Whoever speaks is answered.
+        let least = lines.map_or(2, |lines| 2 * lines);
+        ensure!(
+            turns >= least,
+            "the transcript has {turns} turns instead of {least} or more"
+        );
         println!();
         let call = api.get(&format!("/v1/calls/{handle}")).await?;
         summarize(&call)?;
+        if lines.is_some() {
+            let path = keep_recording(&api, &conversation_id).await?;
+            println!(
+                "  recording {} (left the customer, right the agent)",
+                path.display()
+            );
+        }
         Ok(Self {
             api,
             receiver,
@@ -175,7 +233,7 @@ impl Demo {
 }
 
 /// Accounts and keys are the operator's to make: there is no request for them.
-async fn make_key(running: &Running) -> anyhow::Result<String> {
+async fn make_key(running: &Running) -> anyhow::Result<(AccountId, String)> {
     let services = running.services();
     let account = services
         .accounts()
@@ -187,20 +245,31 @@ async fn make_key(running: &Running) -> anyhow::Result<String> {
         .create(account.id, "demo", Scopes::all(), false, None, None)
         .await?;
     println!("  key       {}…", key.prefix);
-    Ok(token)
+    Ok((account.id, token))
 }
 
-async fn make_agent(api: &Api) -> anyhow::Result<String> {
-    let body = json!({
-        "name": "Eva",
-        "language": "en-US",
-        "config": {
-            "system_prompt": SYSTEM_PROMPT,
-            "first_message": FIRST_MESSAGE,
-            "llm": { "provider": "scripted", "model": "scripted" },
-            "dynamic_variables": { "name": { "default": "there" } },
-        },
-    });
+/// A trunk's calls come from a number.
+async fn add_number(running: &Running, account: AccountId) -> anyhow::Result<()> {
+    let numbers = running.services().numbers();
+    let number = voice::NUMBER.parse()?;
+    numbers
+        .add(account, number, "Desk", (NumberProvider::Sip, None))
+        .await?;
+    println!("  number    {}", voice::NUMBER);
+    Ok(())
+}
+
+fn config() -> Value {
+    json!({
+        "system_prompt": SYSTEM_PROMPT,
+        "first_message": FIRST_MESSAGE,
+        "llm": { "provider": "scripted", "model": "scripted" },
+        "dynamic_variables": { "name": { "default": "there" } },
+    })
+}
+
+async fn make_agent(api: &Api, config: Value) -> anyhow::Result<String> {
+    let body = json!({ "name": "Eva", "language": "en-US", "config": config });
     let agent = api
         .post("/v1/agents", &body)
         .await
@@ -280,6 +349,28 @@ fn summarize(call: &Value) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Writes the recording where it outlives the demo, and says where.
+async fn keep_recording(api: &Api, conversation_id: &str) -> anyhow::Result<PathBuf> {
+    let path = format!("/v1/conversations/{conversation_id}");
+    let put_away = async {
+        loop {
+            let conversation = api.get(&path).await?;
+            if let Some(url) = conversation["recording_url"].as_str() {
+                return anyhow::Ok(url.to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let url = timeout(RECORDING_LIMIT, put_away)
+        .await
+        .context("the call has no recording")??;
+    let sound = api.bytes(&url).await.context("fetching the recording")?;
+    let file = std::env::temp_dir().join(format!("offhook-demo-{conversation_id}.wav"));
+    std::fs::write(&file, sound)
+        .with_context(|| format!("writing the recording to {}", file.display()))?;
+    Ok(file)
 }
 
 fn text(value: &Value, name: &str) -> anyhow::Result<String> {

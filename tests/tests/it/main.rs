@@ -15,6 +15,7 @@ mod checks;
 mod conversations;
 mod crashes;
 mod deliveries;
+mod demo;
 mod doctor;
 mod doctor_stores;
 mod embeddings;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use bytes::Bytes;
 use reqwest::RequestBuilder;
 use reqwest::header::ACCEPT;
 use serde_json::Value;
@@ -42,6 +43,13 @@ impl Api {
     pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let request = self.http.post(format!("{}{path}", self.base));
         self.exchange(request.json(body)).await
+    }
+
+    /// What is at a path, as it is.
+    pub(crate) async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
+        let request = self.http.get(format!("{}{path}", self.base));
+        let response = request.bearer_auth(&self.key).timeout(LIMIT).send().await?;
+        Ok(accepted(response).await?.bytes().await?)
     }
 
     /// Opens a stream of server-sent events.

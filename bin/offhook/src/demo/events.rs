@@ -32,6 +32,12 @@ fn show(event: &Value) -> bool {
     if let (Some(role), Some(text)) = (event["role"].as_str(), event["text"].as_str()) {
         let who = if role == "user" { "customer" } else { role };
         println!("  {who:<9} {text}");
+        if let Some(waited) = event["latency"]["first_frame_ms"].as_i64() {
+            let end_of_turn = &event["latency"]["end_of_turn_ms"];
+            println!(
+                "            heard after {waited} ms, of which {end_of_turn} ms to know that the customer had finished"
+            );
+        }
         return true;
     }
     if let Some(state) = event["state"].as_str() {
