@@ -1,6 +1,6 @@
 //! baresip, a user agent that people use, as a telephone that answers by itself and plays a file.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ pub struct Baresip {
 }
 
 impl Baresip {
-    /// Answers calls, and says these samples at 8 kHz to each.
+    /// Answers calls to a number, and says these samples at 8 kHz to each.
     ///
     /// # Panics
     /// If it does not start.
-    pub async fn start(says: &[i16]) -> Self {
+    pub async fn start(number: &str, says: &[i16]) -> Self {
         let folder = must("a folder", tempfile::tempdir());
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_ports()));
         let write = |name: &str, content: &[u8]| {
             must(name, std::fs::write(folder.path().join(name), content));
         };
@@ -53,7 +53,7 @@ impl Baresip {
         );
         write("config", config.as_bytes());
         let account = format!(
-            "<sip:phone@{address};transport=udp>;regint=0;answermode=auto;audio_codecs=pcmu\n"
+            "<sip:{number}@{address};transport=udp>;regint=0;answermode=auto;audio_codecs=pcmu\n"
         );
         write("accounts", account.as_bytes());
         write("contacts", b"");
@@ -84,4 +84,16 @@ impl Baresip {
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+/// A free port whose next one is free as well: it listens for TLS there, and ends where it cannot.
+fn free_ports() -> u16 {
+    for _ in 0..100 {
+        let port = free_port();
+        let next = port.saturating_add(1);
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, next)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no two ports in a row are free");
 }

@@ -46,6 +46,7 @@ mod redis;
 mod redis_apart;
 mod rekey;
 mod retries;
+mod spoken;
 mod statuses;
 mod stopping;
 mod tls;

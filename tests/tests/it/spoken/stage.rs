@@ -1,0 +1,164 @@
+//! A server on a trunk, the telephone at its other end, and agents that listen and speak by local programs.
+
+use std::time::Duration;
+
+use offhook_tests::{
+    Account, Database, Listener, Options, Phone, PhoneCall, Receiver, Server, must, text,
+    write_grammar,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long anything may take on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The account's number.
+pub(super) const NUMBER: &str = "+15005550199";
+
+/// Whom the tests call.
+pub(super) const CUSTOMER: &str = "+5215512345678";
+
+/// What the service's recogniser understands, and nothing else. Whoever takes a breath is heard in two utterances: each
+/// of these is said in one.
+pub(super) const QUESTION: &[&str] = &[
+    "when is my appointment",
+    "what time do you open",
+    "please stop talking",
+    "goodbye",
+    "thank you for calling",
+    "nobody is here",
+    "please leave a message after the tone",
+];
+
+/// What the telephone's ear understands.
+pub(super) const AGENT: &[&str] = &[
+    GREETING,
+    REPLY,
+    "we open at nine in the morning",
+    PARTING,
+    "are you still there",
+];
+
+pub(super) const GREETING: &str = "hello this is the harbour hotel";
+
+pub(super) const PARTING: &str = "we wish you a good evening";
+
+pub(super) const REPLY: &str = "your appointment is on monday at ten";
+
+/// An agent that answers three times, and is not curious about machines.
+pub(super) fn config() -> Value {
+    json!({
+        "system_prompt": "say: Your appointment is on Monday at ten.\nsay: We wish you a good evening.",
+        "first_message": "Hello, this is the harbour hotel.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "stt": {"provider": "local", "model": "customer"},
+        "voice": {"provider": "local", "voice_id": "rms"},
+        "conversation": {
+            "turns": {"voicemail": "ignore", "silence_timeout_s": 60},
+        },
+    })
+}
+
+/// Everything that a spoken call needs.
+pub(super) struct Stage {
+    pub(super) server: Server,
+    pub(super) account: Account,
+    pub(super) phone: Phone,
+    pub(super) events: Receiver,
+    listener: Listener,
+    /// The grammars of the service's recogniser.
+    _grammars: TempDir,
+}
+
+impl Stage {
+    pub(super) async fn open() -> Self {
+        Self::with(|options| options).await
+    }
+
+    /// With more settings.
+    pub(super) async fn with(more: impl FnOnce(Options) -> Options) -> Self {
+        let phone = Phone::start().await;
+        let grammars = must("a folder", tempfile::tempdir());
+        write_grammar(&grammars.path().join("customer.gram"), QUESTION);
+        // Someone who says nothing of sense is not taken for somebody who says goodbye.
+        write_grammar(&grammars.path().join("long.gram"), &QUESTION[..3]);
+        let options = Options::on(Database::Sqlite)
+            .set("calls.carrier", "sip")
+            .set("calls.allowed_prefixes", "+52")
+            .set("sip.udp", "127.0.0.1:0")
+            .set("sip.trunks.carrier.server", phone.address())
+            .set("speech.local.kind", "exec")
+            .set(
+                "speech.local.listen.command",
+                format!(
+                    "/usr/bin/pocketsphinx_continuous,-infile,{{file}},-jsgf,{}/{{model}}.gram",
+                    grammars.path().display()
+                ),
+            )
+            .set(
+                "speech.local.speak.command",
+                "/usr/bin/flite,-voice,{voice},--setf,duration_stretch={stretch},-f,{text_file},-o,{wav_file}",
+            );
+        let server = Server::start(more(options)).await;
+        let account = server.account("scale").await;
+        let number = [
+            "number",
+            "add",
+            "--account",
+            &account.id,
+            "--phone-number",
+            NUMBER,
+            "--provider",
+            "sip",
+        ];
+        server.cli(&number).await;
+        let events = Receiver::start().await;
+        account.webhook(&events.url("/")).await;
+        Self {
+            server,
+            account,
+            phone,
+            events,
+            listener: Listener::of(AGENT),
+            _grammars: grammars,
+        }
+    }
+
+    /// What the agent says next, as the telephone's ear understands it.
+    pub(super) async fn hears(&self, call: &PhoneCall) -> String {
+        let heard = call.hears().await;
+        self.listener.understands(&heard.samples).await
+    }
+
+    /// Waits for the end of a call; returns how it reads then.
+    pub(super) async fn ended(&self, handle: &str) -> Value {
+        self.account.ended_within(handle, PATIENCE).await
+    }
+
+    /// A call's conversation, and its turns as `role: text`, with ` --` behind one that was interrupted.
+    pub(super) async fn transcript(&self, call: &Value) -> (Value, Vec<String>) {
+        let target = format!("/v1/conversations/{}", text(&call["conversation_id"]));
+        let conversation = self.account.read(&target).await;
+        let turns = conversation["transcript"].as_array().into_iter().flatten();
+        let turns = turns
+            .map(|turn| {
+                let cut = if turn["interrupted"] == true {
+                    " --"
+                } else {
+                    ""
+                };
+                format!("{}: {}{cut}", text(&turn["role"]), text(&turn["text"]))
+            })
+            .collect();
+        (conversation, turns)
+    }
+}
+
+/// What one of them said.
+pub(super) fn said<'a>(turns: &'a [String], role: &str) -> Vec<&'a str> {
+    let beginning = format!("{role}: ");
+    turns
+        .iter()
+        .filter_map(|turn| turn.strip_prefix(&beginning))
+        .collect()
+}
