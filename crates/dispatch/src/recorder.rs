@@ -108,11 +108,7 @@ impl Recorder {
                 }
                 Err(error) => error,
             };
-            let passes = matches!(
-                error,
-                StoreError::Unavailable(_) | StoreError::UnknownCommit(_) | StoreError::Locked
-            );
-            if !passes || self.is_too_late() {
+            if !error.may_pass() || self.is_too_late() {
                 return Err(error);
             }
             if pause == FIRST_PAUSE {

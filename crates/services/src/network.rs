@@ -37,11 +37,6 @@ impl Network {
         }
     }
 
-    /// Whether calls go by a trunk: there, who calls must be a number of the trunk.
-    pub(crate) const fn is_trunk(&self) -> bool {
-        matches!(self, Self::Spoken(_))
-    }
-
     /// Whether it can say which numbers an account's own credential opens. A trunk is the deployment's, and its numbers
     /// are the operator's to give.
     pub(crate) const fn lists_numbers(&self) -> bool {

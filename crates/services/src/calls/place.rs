@@ -290,7 +290,7 @@ impl Calls {
         let found = self
             .0
             .store
-            .agent_to_call(caller.account.id, reference, self.0.network.is_trunk())
+            .agent_to_call(caller.account.id, reference, self.0.network.is_spoken())
             .await?;
         let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;

@@ -92,7 +92,7 @@ impl Record {
                     self.shared.touch(self.id);
                 }
                 Ok(Fenced::Lost) => return Err(ClaimLost),
-                Err(error) if passes(&error) => return Ok(false),
+                Err(error) if error.may_pass() => return Ok(false),
                 Err(error) => {
                     tracing::error!(%error, call = %self.id, "a step of a call cannot be written");
                     kept.pop_front();
@@ -117,14 +117,6 @@ fn steps(latency: &TurnLatency) -> String {
     )
 }
 
-/// Whether trying again later may help.
-pub(crate) fn passes(error: &StoreError) -> bool {
-    matches!(
-        error,
-        StoreError::Unavailable(_) | StoreError::UnknownCommit(_) | StoreError::Locked
-    )
-}
-
 /// Does a step until the database answers.
 pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
 where
@@ -132,7 +124,7 @@ where
 {
     loop {
         match step().await {
-            Err(error) if passes(&error) => tokio::time::sleep(RETRY_EVERY).await,
+            Err(error) if error.may_pass() => tokio::time::sleep(RETRY_EVERY).await,
             done => return done,
         }
     }
