@@ -5,6 +5,7 @@
 
 mod baresip;
 mod binary;
+mod browser;
 mod client;
 mod database;
 mod embeddings;
@@ -16,12 +17,14 @@ mod receiver;
 mod server;
 mod simulator;
 mod sipp;
+mod site;
 mod speech;
 mod stream;
 mod wait;
 
 pub use baresip::Baresip;
 pub use binary::offhook;
+pub use browser::{Browser, Person, can_browse};
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
 pub use embeddings::EmbeddingsServer;
@@ -33,6 +36,7 @@ pub use receiver::{Received, Receiver};
 pub use server::{Account, Options, Server};
 pub use simulator::SimulatorProcess;
 pub use sipp::{Sipp, free_port};
+pub use site::Site;
 pub use speech::{
     Listener, can_speak, has_program, read_channels, read_wav, silence, speech, wav, write_grammar,
 };

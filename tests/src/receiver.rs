@@ -73,6 +73,7 @@ type Script = Box<dyn Fn(&Received, usize) -> u16 + Send + Sync>;
 struct Log {
     received: Mutex<Vec<Received>>,
     script: Script,
+    says: &'static str,
 }
 
 /// A receiver; it listens as long as the test's runtime lives.
@@ -92,11 +93,21 @@ impl Receiver {
     pub async fn scripted(
         script: impl Fn(&Received, usize) -> u16 + Send + Sync + 'static,
     ) -> Self {
+        Self::with(Box::new(script), "noted").await
+    }
+
+    /// Answers this status and body to everything.
+    pub async fn saying(status: u16, body: &'static str) -> Self {
+        Self::with(Box::new(move |_, _| status), body).await
+    }
+
+    async fn with(script: Script, says: &'static str) -> Self {
         let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
         let address = must("its address", listener.local_addr());
         let log = Arc::new(Log {
             received: Mutex::default(),
-            script: Box::new(script),
+            script,
+            says,
         });
         tokio::spawn(accept(listener, log.clone()));
         Self { address, log }
@@ -184,7 +195,7 @@ async fn answer(
         all.push(received);
         status
     };
-    let mut response = Response::new(Full::new(Bytes::from_static(b"noted")));
+    let mut response = Response::new(Full::new(Bytes::from_static(log.says.as_bytes())));
     *response.status_mut() = must("a status", hyper::StatusCode::from_u16(status));
     Ok(response)
 }

@@ -40,6 +40,7 @@ mod outages;
 mod outcomes;
 mod phones;
 mod plan_changes;
+mod portal;
 mod privacy;
 mod raw;
 mod redis;

@@ -1,0 +1,160 @@
+//! What every page is held to: no error in the browser, nothing that shuts people out, and a picture to look at.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::driver::Extension;
+use super::{Browser, HEIGHT, WIDTH};
+use crate::wait::must;
+
+/// The width of a telephone, in CSS pixels.
+const PHONE: u32 = 390;
+
+/// Nobody looks at a picture of more.
+const TALLEST: u32 = 3_000;
+
+/// axe-core 4 by Deque (MPL-2.0), as it is published.
+const AXE: &str = include_str!("../../assets/axe/axe.min.js");
+
+impl Browser {
+    /// What the browser has logged since it was asked last: messages of the console, refused requests, violations of
+    /// the page's Content-Security-Policy.
+    async fn log(&self) -> Vec<(String, String)> {
+        let command = Extension {
+            path: "se/log",
+            body: json!({"type": "browser"}),
+        };
+        let entries = must("the browser's log", self.client.issue_cmd(command).await);
+        let entries = entries.as_array().cloned().unwrap_or_default();
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        entries
+            .iter()
+            .filter(|entry| entry["level"] == "SEVERE" || entry["source"] == "security")
+            .map(|entry| (word(&entry["source"]), word(&entry["message"])))
+            .collect()
+    }
+
+    /// Checks that no page so far has broken its Content-Security-Policy, logged an error, asked for something that
+    /// is not there, or opened a dialog.
+    ///
+    /// # Panics
+    /// If one did.
+    pub async fn no_violations(&self) {
+        let dialog = self.client.get_alert_text().await;
+        assert!(dialog.is_err(), "a dialog is open: {dialog:?}");
+        let log = self.log().await;
+        assert!(log.is_empty(), "{}: {log:#?}", self.address().await);
+    }
+
+    /// As [`Browser::no_violations`], after a request that the server refused with this status.
+    ///
+    /// # Panics
+    /// If something else is in the log, or no such refusal.
+    pub async fn was_refused(&self, status: u16) {
+        let words = format!("the server responded with a status of {status} ");
+        let (refusals, others): (Vec<_>, Vec<_>) = (self.log().await.into_iter())
+            .partition(|(source, message)| source == "network" && message.contains(&words));
+        assert!(others.is_empty(), "{}: {others:#?}", self.address().await);
+        assert!(
+            !refusals.is_empty(),
+            "{} was not refused",
+            self.address().await
+        );
+    }
+
+    /// Checks the page with axe-core: nothing serious or critical stands between it and anybody.
+    ///
+    /// # Panics
+    /// With what does.
+    pub async fn axe(&self) {
+        let loaded = self.js("return Boolean(window.axe)", vec![]).await;
+        if loaded != json!(true) {
+            self.js(AXE, vec![]).await;
+        }
+        let script = "const done = arguments[arguments.length - 1];
+            axe.run(document, {resultTypes: ['violations']}).then(
+              found => done(found.violations),
+              error => done([{id: 'axe', impact: 'critical', help: String(error), nodes: []}]))";
+        let found = self.js_later(script, vec![]).await;
+        let found = found.as_array().cloned().unwrap_or_default();
+        let mut report = String::new();
+        for rule in &found {
+            if rule["impact"] != "serious" && rule["impact"] != "critical" {
+                continue;
+            }
+            let _ = writeln!(
+                report,
+                "{} ({}): {}",
+                rule["id"], rule["impact"], rule["help"]
+            );
+            for node in rule["nodes"].as_array().into_iter().flatten() {
+                let summary = node["failureSummary"].as_str().unwrap_or_default();
+                let _ = writeln!(
+                    report,
+                    "  {}\n    {}",
+                    node["html"],
+                    summary.replace('\n', "\n    ")
+                );
+            }
+        }
+        assert!(report.is_empty(), "{}:\n{report}", self.address().await);
+    }
+
+    /// Checks that the page is not wider than the window.
+    ///
+    /// # Panics
+    /// If it is.
+    pub async fn fits(&self) {
+        let script = "const page = document.documentElement;
+            const wide = [...document.body.querySelectorAll('*')]
+              .filter(e => e.getBoundingClientRect().right > page.clientWidth + 1)
+              .map(e => e.tagName + '.' + e.className).slice(0, 5);
+            return [page.scrollWidth, page.clientWidth, wide]";
+        let sizes = self.js(script, vec![]).await;
+        let (page, window) = (sizes[0].as_u64(), sizes[1].as_u64());
+        assert!(
+            page <= window,
+            "{}: {page:?} > {window:?} by {}",
+            self.address().await,
+            sizes[2]
+        );
+    }
+
+    /// Takes a picture of the window to `target/screens/<name>.png`; returns where it is.
+    pub async fn screenshot(&self, name: &str) -> PathBuf {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/screens"));
+        must("a folder", std::fs::create_dir_all(&folder));
+        let path = folder.join(format!("{name}.png"));
+        let picture = must("a picture", self.client.screenshot().await);
+        must("a picture", std::fs::write(&path, picture));
+        path
+    }
+
+    /// Pictures of the whole page, light and dark and on a telephone, where it has to fit and serve everybody.
+    pub async fn portraits(&self, name: &str) {
+        self.tall(WIDTH).await;
+        self.screenshot(name).await;
+        self.axe().await;
+        self.dark(true).await;
+        self.screenshot(&format!("{name}-dark")).await;
+        self.axe().await;
+        self.dark(false).await;
+        self.resize(PHONE, HEIGHT).await;
+        self.tall(PHONE).await;
+        self.screenshot(&format!("{name}-phone")).await;
+        self.fits().await;
+        self.resize(WIDTH, HEIGHT).await;
+    }
+
+    /// Makes the window as high as the page, so that a picture shows all of it.
+    async fn tall(&self, width: u32) {
+        let height = self
+            .js("return document.documentElement.scrollHeight", vec![])
+            .await;
+        let height = height.as_u64().and_then(|height| height.try_into().ok());
+        let height = height.unwrap_or(HEIGHT).clamp(HEIGHT, TALLEST);
+        self.resize(width, height).await;
+    }
+}

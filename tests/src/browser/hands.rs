@@ -1,0 +1,215 @@
+//! What a person does with a page.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fantoccini::elements::{Element, ElementRef};
+use serde_json::{Value, json};
+
+use super::{Browser, PATIENCE};
+use crate::wait::must;
+
+/// The name of an element's reference in WebDriver's JSON (WebDriver, section 12.2).
+const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// How often the page is looked at.
+const EVERY: Duration = Duration::from_millis(40);
+
+impl Browser {
+    /// Clicks the link, button, tab or box with this name.
+    pub async fn click(&self, name: &str) {
+        self.press(name, None).await;
+    }
+
+    /// Clicks it in the row, item, section or form that has these words.
+    pub async fn click_near(&self, words: &str, name: &str) {
+        self.press(name, Some(words)).await;
+    }
+
+    /// Writes into the field with this label, in place of what is there.
+    pub async fn fill(&self, label: &str, words: &str) {
+        let field = self.find("fill", label, None).await;
+        self.write(label, field, words).await;
+    }
+
+    /// Writes into the field in the row, item, section or form that has these words.
+    pub async fn fill_near(&self, near: &str, label: &str, words: &str) {
+        let field = self.find("fill", label, Some(near)).await;
+        self.write(label, field, words).await;
+    }
+
+    /// What stands in the field with this label.
+    pub async fn filled(&self, label: &str) -> String {
+        let field = self.find("fill", label, None).await;
+        must(label, field.prop("value").await).unwrap_or_default()
+    }
+
+    /// Chooses from the list with this label, by the words of the choice.
+    pub async fn choose(&self, label: &str, choice: &str) {
+        let list = self.find("choose", label, None).await;
+        must(choice, list.select_by_label(choice).await);
+    }
+
+    /// Gives a file to the field with this label.
+    pub async fn attach(&self, label: &str, file: &Path) {
+        let field = self.find("fill", label, None).await;
+        must(label, field.send_keys(&file.to_string_lossy()).await);
+    }
+
+    /// Presses keys where the focus is.
+    pub async fn keys(&self, keys: &str) {
+        let active = must("the focus", self.client.active_element().await);
+        must(keys, active.send_keys(keys).await);
+    }
+
+    /// The name of what has the focus, and its kind of element.
+    pub async fn focus(&self) -> String {
+        let script = "const e = document.activeElement;
+            return `${e.tagName.toLowerCase()} ${(e.getAttribute('aria-label') || e.innerText || e.name || '').trim()}`";
+        self.js(script, vec![])
+            .await
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// Waits until these words can be read on the page; letter case does not matter, as styles change it.
+    pub async fn sees(&self, words: &str) {
+        let wanted = words.to_lowercase();
+        self.until(words, async || {
+            let page = self.reads().await.to_lowercase();
+            page.contains(&wanted).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until these words cannot be read on the page any more.
+    pub async fn misses(&self, words: &str) {
+        let unwanted = words.to_lowercase();
+        self.until(&format!("no {words}"), async || {
+            let page = self.reads().await.to_lowercase();
+            (!page.contains(&unwanted)).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the page's path begins so.
+    pub async fn arrives(&self, path: &str) {
+        self.until(path, async || {
+            self.path().await.starts_with(path).then_some(())
+        })
+        .await;
+    }
+
+    /// The text of the first element that a selector finds, with single spaces.
+    pub async fn text_of(&self, selector: &str) -> String {
+        self.until(selector, async || {
+            let script = "const e = document.querySelector(arguments[0]);
+                return e && e.innerText.replace(/\\s+/g, ' ').trim()";
+            let words = self.js(script, vec![json!(selector)]).await;
+            words.as_str().map(str::to_owned)
+        })
+        .await
+    }
+
+    /// Waits until a selector finds so many elements.
+    pub async fn counts(&self, selector: &str, count: usize) {
+        self.until(&format!("{count} {selector}"), async || {
+            (self.count(selector).await == count).then_some(())
+        })
+        .await;
+    }
+
+    /// How many elements a selector finds now.
+    pub async fn count(&self, selector: &str) -> usize {
+        let script = "return document.querySelectorAll(arguments[0]).length";
+        let count = self.js(script, vec![json!(selector)]).await;
+        count
+            .as_u64()
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or_default()
+    }
+
+    /// Waits for what `ask` looks for; fails with what the page says instead.
+    ///
+    /// # Panics
+    /// If it does not come within [`PATIENCE`].
+    pub async fn until<T>(&self, what: &str, ask: impl AsyncFn() -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(found) = ask().await {
+                return found;
+            }
+            if began.elapsed() > PATIENCE {
+                self.fails(&format!("not within {PATIENCE:?}: {what}"))
+                    .await;
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// Fails, with a picture and the words of the page.
+    async fn fails(&self, why: &str) -> ! {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("test").replace("::", "-");
+        self.screenshot(&format!("failed-{name}")).await;
+        let (address, page) = (self.address().await, self.reads().await);
+        panic!("{why}\nat {address}, which says:\n{page}");
+    }
+
+    async fn press(&self, name: &str, near: Option<&str>) {
+        let began = Instant::now();
+        loop {
+            let control = self.find("click", name, near).await;
+            match control.click().await {
+                Ok(()) => return,
+                // A part of the page was drawn anew between the look and the click.
+                Err(error) if error.is_stale_element_reference() && began.elapsed() < PATIENCE => {}
+                Err(error) => {
+                    self.fails(&format!("{name} cannot be clicked: {error}"))
+                        .await;
+                }
+            }
+        }
+    }
+
+    async fn write(&self, label: &str, field: Element, words: &str) {
+        if let Err(error) = field.clear().await {
+            self.fails(&format!("{label} cannot be emptied: {error}"))
+                .await;
+        }
+        if let Err(error) = field.send_keys(words).await {
+            self.fails(&format!("{label} cannot be filled: {error}"))
+                .await;
+        }
+    }
+
+    async fn find(&self, kind: &str, name: &str, near: Option<&str>) -> Element {
+        let began = Instant::now();
+        loop {
+            let found = self
+                .js(
+                    include_str!("find.js"),
+                    vec![json!(kind), json!(name), json!(near)],
+                )
+                .await;
+            let several = found["count"].as_u64() > Some(1) && found["same"] != json!(true);
+            if !several && let Some(id) = found["element"][REFERENCE].as_str() {
+                return Element::from_element_id(
+                    self.client.clone(),
+                    ElementRef::from(id.to_owned()),
+                );
+            }
+            if began.elapsed() > PATIENCE {
+                let names = found["names"].as_array().cloned().unwrap_or_default();
+                let names: Vec<_> = names.iter().filter_map(Value::as_str).collect();
+                let how_many = if several { "several are" } else { "none is" };
+                self.fails(&format!(
+                    "{how_many} to {kind} as {name:?} (near {near:?}) among {names:?}"
+                ))
+                .await;
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The pages that people use, in a real browser.
+
+mod reference;
