@@ -21,6 +21,8 @@ use crate::seed::{self, Tenant};
 use crate::service::{Options, Ports};
 
 const CALLS: usize = 5_000;
+/// Calls before them.
+const WARM: usize = 20;
 /// Each may have 500 live calls.
 const ACCOUNTS: usize = 50;
 /// Requests that are timed, and the time between two.
@@ -76,9 +78,11 @@ async fn on(
         bodies.push(place(ports, tenant).await?);
     }
 
-    // A few calls first, so that what is timed idle lists rows too.
+    // A few calls first, so that what is timed idle lists rows too. Until the dialer has claimed them none is live, so
+    // their end is known by their events: those that come later would be counted among the crowd's.
     let warm = |connection: usize, _: usize, out: &mut Vec<u8>| out.extend(&bodies[connection]);
-    load::run(ports.limited, 20, Until::Count(20), 201, warm).await?;
+    load::run(ports.limited, WARM, Until::Count(WARM), 201, warm).await?;
+    receiver.wait_for(2 * WARM, MOST).await?;
     settle(ports, &tenants).await?;
     let idle = timed(ports, &tenants[0]).await?;
 
