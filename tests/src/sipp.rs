@@ -114,11 +114,24 @@ impl Sipp {
     /// The requests of a method, or the answers that begin so, that it received, in order.
     #[must_use]
     pub fn received(&self, beginning: &str) -> Vec<String> {
+        self.told("message received", beginning)
+    }
+
+    /// Waits until it has sent so many requests of a method, repetitions among them.
+    pub async fn sent_times(&self, beginning: &str, times: usize) {
+        let what = format!("{times} {beginning} sent");
+        eventually(&what, LIMIT, || async {
+            (self.told("message sent", beginning).len() >= times).then_some(())
+        })
+        .await;
+    }
+
+    fn told(&self, way: &str, beginning: &str) -> Vec<String> {
         let messages = self.read("messages");
         messages
             .split("-----------------------------------------------")
-            .filter(|entry| entry.contains("message received"))
-            .filter_map(|entry| entry.split_once("bytes :\n\n"))
+            .filter(|entry| entry.contains(way))
+            .filter_map(|entry| entry.split_once(":\n\n"))
             .map(|(_, message)| message.trim_start().to_owned())
             .filter(|message| message.starts_with(beginning))
             .collect()

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Database, Options, Phone, Receiver, Server, both, eventually, model_server, text,
-    unix_seconds,
+    Account, Database, Options, Phone, Receiver, Server, Sipp, both, eventually, has_program,
+    model_server, text, unix_seconds,
 };
 use serde_json::{Value, json};
 
@@ -354,4 +354,44 @@ async fn a_stranger_hears_nothing() {
         heard.expect_err("silence").kind(),
         std::io::ErrorKind::WouldBlock
     );
+}
+
+/// The trunk's own server is elsewhere, so that who calls is nobody until they prove it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_from_anywhere_is_served_once_they_have_proven_themselves() {
+    if !has_program("sipp", "sip-tester") {
+        return;
+    }
+    let desk = Desk::with(Database::Sqlite, |options| {
+        options
+            .set("sip.trunks.carrier.server", "192.0.2.1:5060")
+            .set("sip.trunks.carrier.accept_digest", true)
+            .set("sip.trunks.carrier.user", "engine")
+            .set("sip.trunks.carrier.password", "secret")
+    })
+    .await;
+    let mut caller = Sipp::caller("caller_digest", desk.sip);
+    caller.succeeds().await;
+    let ended = desk.ended().await;
+    assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
+    assert_eq!(
+        (&ended["from"], &ended["to"]),
+        (&json!("+15551234567"), &json!(NUMBER))
+    );
+    assert_eq!(caller.received("SIP/2.0 401").len(), 1);
+
+    // One who knows another password is asked once, and then hears nothing.
+    let desk = Desk::with(Database::Sqlite, |options| {
+        options
+            .set("sip.trunks.carrier.server", "192.0.2.1:5060")
+            .set("sip.trunks.carrier.accept_digest", true)
+            .set("sip.trunks.carrier.user", "engine")
+            .set("sip.trunks.carrier.password", "another")
+    })
+    .await;
+    let guesser = Sipp::caller("caller_digest", desk.sip);
+    guesser.received_times("SIP/2.0 401", 1).await;
+    guesser.sent_times("INVITE", 3).await;
+    assert!(guesser.received("SIP/2.0 200").is_empty());
+    assert!(desk.calls().await.is_empty());
 }

@@ -1,6 +1,8 @@
 //! Calls that do not go as they should: packets that are lost, programs that hang, carriers that say nothing.
 
-use offhook_tests::{Phone, millis_of, needs_speech, speech, text};
+use std::time::Duration;
+
+use offhook_tests::{Phone, Weather, millis_of, needs_speech, speech, text};
 use serde_json::{Value, json};
 
 use super::is;
@@ -23,6 +25,31 @@ async fn a_confirmation_that_is_lost_is_sent_again() {
     assert_eq!(stage.hears(&call).await, REPLY);
     call.hang_up().await;
     is(&stage.ended(&handle).await, "completed", "customer_hangup");
+}
+
+/// The ear hears a line of its script for what was said: what a recogniser makes of a torn sound is not ours.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_loses_every_fifth_packet_carries_the_call() {
+    needs_speech!();
+    let question = "When is my appointment?";
+    let stage = Stage::open().await;
+    let mut config = config();
+    config["stt"] = json!({"provider": "scripted", "settings": {"lines": [question]}});
+    let agent = stage.account.agent_with(config).await;
+    let handle = stage.account.call(&agent, CUSTOMER).await;
+    let call = stage.phone.answers().await;
+    call.weather(Weather {
+        lost_percent: 20,
+        jitter: Duration::from_millis(80),
+    });
+    assert_eq!(stage.hears(&call).await, GREETING);
+    call.says(&speech("kal", question).await).await;
+    assert_eq!(stage.hears(&call).await, REPLY);
+    call.hang_up().await;
+    let ended = stage.ended(&handle).await;
+    is(&ended, "completed", "customer_hangup");
+    let (_, turns) = stage.transcript(&ended).await;
+    assert_eq!(turns[1], format!("user: {question}"), "{turns:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
