@@ -35,7 +35,7 @@ pub(crate) async fn insert(
         name: "bare".to_owned(),
         agent_id: agent,
         phone_number_id: None,
-        key_id: key,
+        key_id: Some(key),
         status: BatchStatus::Scheduled,
         paused_reason: None,
         scheduled_at: None,

@@ -31,7 +31,7 @@ pub(crate) async fn place(
         agent_ref: text("agent_id").to_owned(),
         agent_version: 1,
         runtime: Runtime::Engine,
-        key_id: key,
+        key_id: Some(key),
         key_budget: None,
         from: offhook_carriers::OURS.parse().map_err(ErrorBadRequest)?,
         to,

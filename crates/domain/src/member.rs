@@ -20,3 +20,52 @@ vocabulary! {
         Viewer => "viewer",
     }
 }
+
+impl MemberRole {
+    /// Whether a member of this role may do what needs at least that one: an owner may what an admin may, and so on down
+    /// to the viewer.
+    #[must_use]
+    pub const fn may(self, at_least: Self) -> bool {
+        self.rank() >= at_least.rank()
+    }
+
+    /// Whether a member of this role may change what a member of the other one is, or take them out of the team: an owner
+    /// everybody, an admin everybody but owners.
+    #[must_use]
+    pub const fn may_change(self, other: Self) -> bool {
+        self.may(Self::Admin) && self.may(other)
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Owner => 3,
+            Self::Admin => 2,
+            Self::Developer => 1,
+            Self::Viewer => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemberRole::{self, Admin, Developer, Owner, Viewer};
+
+    #[test]
+    fn each_role_may_what_those_below_it_may() {
+        let of = |role: MemberRole| [Owner, Admin, Developer, Viewer].map(|least| role.may(least));
+        assert_eq!(of(Owner), [true; 4]);
+        assert_eq!(of(Admin), [false, true, true, true]);
+        assert_eq!(of(Developer), [false, false, true, true]);
+        assert_eq!(of(Viewer), [false, false, false, true]);
+    }
+
+    #[test]
+    fn the_team_is_changed_by_owners_and_by_admins_but_for_owners() {
+        let of = |role: MemberRole| {
+            [Owner, Admin, Developer, Viewer].map(|other| role.may_change(other))
+        };
+        assert_eq!(of(Owner), [true; 4]);
+        assert_eq!(of(Admin), [false, true, true, true]);
+        assert_eq!((of(Developer), of(Viewer)), ([false; 4], [false; 4]));
+    }
+}

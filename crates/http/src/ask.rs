@@ -12,6 +12,7 @@ use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
     FolderId, InvoiceId, PhoneNumberId, Scope, ToolId,
 };
+use offhook_services::store::ApiKey;
 use offhook_services::{Caller, Services};
 
 use crate::body::FromBody;
@@ -259,15 +260,21 @@ async fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Resul
     }
 }
 
+/// The key of whoever asks: behind [`authenticate`] there always is one.
+pub(crate) fn key_of(caller: &Caller) -> Result<&ApiKey, ApiError> {
+    caller.key.as_ref().ok_or_else(ApiError::unauthorized)
+}
+
 /// Read-only, then scope, then plan.
 fn permit(caller: &Caller, scope: Option<Scope>, engine_module: bool) -> Result<(), ApiError> {
     let Some(scope) = scope else {
         return Ok(());
     };
-    if caller.key.read_only && scope.writes() {
+    let key = key_of(caller)?;
+    if key.read_only && scope.writes() {
         return Err(ApiError::new(Code::Forbidden, "This key is read-only."));
     }
-    if !caller.key.scopes.contains(scope) {
+    if !key.scopes.contains(scope) {
         return Err(ApiError::new(
             Code::InsufficientScope,
             format!("This key lacks the scope {scope}."),

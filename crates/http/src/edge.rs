@@ -221,10 +221,11 @@ impl Exchange {
 
     /// From now on the request is the caller's, and will be in its log.
     pub(crate) fn know(&self, caller: &Caller, req: &HttpRequest) {
+        let Some(key) = &caller.key else { return };
         self.logged.replace(Some(Known {
             account: caller.account.id,
-            key: caller.key.id,
-            key_prefix: caller.key.prefix.clone(),
+            key: key.id,
+            key_prefix: key.prefix.clone(),
             method: req.method().as_str().to_owned(),
             path: log_path::shown(req),
         }));

@@ -18,7 +18,7 @@ use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::bearer_token;
+use crate::ask::{bearer_token, key_of};
 use crate::body::FromBody;
 use crate::reply::Reply;
 use crate::wire::conversation::{StateBody, TurnEvent};
@@ -70,7 +70,8 @@ pub(crate) fn open(
     id: ConversationId,
     resume: &Resume,
 ) -> Reply {
-    let slot = StreamSlots::take(&state.slots, caller.key.id).ok_or_else(|| {
+    let key = key_of(caller)?;
+    let slot = StreamSlots::take(&state.slots, key.id).ok_or_else(|| {
         let message = format!(
             "This key has {MAX_STREAMS_PER_KEY} open streams, the most it may have: close one first."
         );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, TransactionType};
+use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, Timestamp, TransactionType};
 use offhook_storage::{Account, Member, NewLedgerEntry, StoreError, mint};
 
 use crate::Shared;
@@ -39,12 +39,8 @@ impl Accounts {
         engine_module: Option<bool>,
         owner_email: Option<&str>,
     ) -> Result<Account, AccountError> {
-        let name = name.trim();
-        if name.is_empty() || name.chars().count() > 120 {
-            return Err(AccountError::Invalid(
-                "--name must have 1 to 120 characters".to_owned(),
-            ));
-        }
+        let at = self.0.clock.now();
+        let account = new_account(name, plan, engine_module, at)?;
         if credits.is_some_and(|credits| credits < 0) {
             return Err(AccountError::Invalid(
                 "--credits must not be negative".to_owned(),
@@ -53,32 +49,10 @@ impl Accounts {
         let owner_email = owner_email.map(str::parse::<EmailAddress>).transpose();
         let owner_email =
             owner_email.map_err(|error| AccountError::Invalid(format!("--owner-email {error}")))?;
-        let at = self.0.clock.now();
-        let id: AccountId = mint(at);
-        let account = Account {
-            id,
-            name: name.to_owned(),
-            plan,
-            engine_module,
-            created_at: at,
-        };
-        let terms = self.0.plans.terms(plan);
-        let (amount, description) = match credits {
-            Some(credits) => (credits, "Credits at account creation".to_owned()),
-            None => (
-                terms.credits_per_month.map_or(0, i64::from),
-                format!("Monthly credits of the {plan} plan"),
-            ),
-        };
-        let entry = (amount > 0).then_some(NewLedgerEntry {
-            kind: TransactionType::ManualCredit,
-            amount,
-            description,
-            at,
-        });
+        let entry = first_credits(&self.0, &account, credits);
         let owner = owner_email.map(|email| Member {
             id: mint(at),
-            account_id: id,
+            account_id: account.id,
             name: email.local_part().to_owned(),
             email,
             role: MemberRole::Owner,
@@ -110,4 +84,51 @@ impl Accounts {
     pub async fn find(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         self.0.store.account(id).await
     }
+}
+
+/// An account with a name of the right length.
+pub(crate) fn new_account(
+    name: &str,
+    plan: Plan,
+    engine_module: Option<bool>,
+    at: Timestamp,
+) -> Result<Account, AccountError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 120 {
+        return Err(AccountError::Invalid(
+            "--name must have 1 to 120 characters".to_owned(),
+        ));
+    }
+    Ok(Account {
+        id: mint(at),
+        name: name.to_owned(),
+        plan,
+        engine_module,
+        created_at: at,
+    })
+}
+
+/// What an account begins with: these credits, or else its plan's monthly ones.
+pub(crate) fn first_credits(
+    shared: &Shared,
+    account: &Account,
+    credits: Option<i64>,
+) -> Option<NewLedgerEntry> {
+    let (amount, description) = match credits {
+        Some(credits) => (credits, "Credits at account creation".to_owned()),
+        None => (
+            shared
+                .plans
+                .terms(account.plan)
+                .credits_per_month
+                .map_or(0, i64::from),
+            format!("Monthly credits of the {} plan", account.plan),
+        ),
+    };
+    (amount > 0).then_some(NewLedgerEntry {
+        kind: TransactionType::ManualCredit,
+        amount,
+        description,
+        at: account.created_at,
+    })
 }

@@ -230,7 +230,7 @@ impl Batches {
             name: request.name.clone(),
             agent_id: agent.id,
             phone_number_id: request.phone_number_id,
-            key_id: caller.key.id,
+            key_id: caller.key.as_ref().map(|key| key.id),
             status: if later {
                 BatchStatus::Scheduled
             } else {

@@ -1,11 +1,11 @@
-//! Credentials of accounts at providers (decision 9), as the operator stores them.
+//! Credentials of accounts at providers (decision 9), as the operator and admins store them.
 
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, CredentialProvider};
-use offhook_storage::{Credential, StoreError};
+use offhook_storage::{Actor, Credential, StoreError};
 
-use crate::Shared;
+use crate::{Person, Shared};
 
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
@@ -23,11 +23,17 @@ pub enum CredentialError {
 
 /// Credentials of accounts.
 #[derive(Clone)]
-pub struct Credentials(Arc<Shared>);
+pub struct Credentials(Arc<Shared>, Actor);
 
 impl Credentials {
     pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
+        Self(shared, Actor::Operator)
+    }
+
+    /// The same in the hands of somebody who is signed in: the audit log says so.
+    #[must_use]
+    pub fn by(&self, person: &Person) -> Self {
+        Self(self.0.clone(), person.actor())
     }
 
     /// Seals and stores a credential, in place of the one that the account had for this provider.
@@ -48,7 +54,8 @@ impl Credentials {
         }
         self.check_account(account).await?;
         let at = self.0.clock.now();
-        let stored = self.0.store.set_credential(account, provider, secret, at);
+        let store = self.0.store.acting(self.1);
+        let stored = store.set_credential(account, provider, secret, at);
         Ok(stored.await?)
     }
 
@@ -71,11 +78,8 @@ impl Credentials {
         provider: CredentialProvider,
     ) -> Result<Credential, CredentialError> {
         let at = self.0.clock.now();
-        let removed = self
-            .0
-            .store
-            .remove_credential(account, provider, at)
-            .await?;
+        let store = self.0.store.acting(self.1);
+        let removed = store.remove_credential(account, provider, at).await?;
         removed.ok_or_else(|| {
             CredentialError::Invalid(format!(
                 "account {account} has no credential for `{provider}`"

@@ -8,7 +8,7 @@ use offhook_storage::StoreError;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Keys, Shared, billing};
+use crate::{Keys, Shared, billing, people};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
@@ -45,12 +45,26 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
             if let Err(error) = counted("old_deliveries", ended) {
                 tracing::warn!(%error, "old deliveries could not be deleted");
             }
+            let ended = end_sessions(&shared, &stop).await;
+            if let Err(error) = counted("sessions", ended) {
+                tracing::warn!(%error, "ended sessions could not be deleted");
+            }
             let entered = billing::enter_months(&shared).await;
             if let Err(error) = counted("months", entered) {
                 tracing::warn!(%error, "accounts could not enter the month");
             }
         }
     }
+}
+
+/// Deletes sessions, links and counts of attempts to sign in whose time is over.
+async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+    for _ in 0..BATCHES {
+        if !people::delete_ended(shared).await? || stop.is_cancelled() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Counts a run of a job in the figures of the process, and hands on what came of it.

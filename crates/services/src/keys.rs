@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use offhook_domain::{AccountId, Credits, KeyId, PlanTerms, Scopes, Timestamp};
-use offhook_storage::{Account, ApiKey, NewApiKey, StoreError, mint};
+use offhook_storage::{Account, Actor, ApiKey, NewApiKey, StoreError, mint};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::Shared;
+use crate::{Person, Shared};
 
 /// What every token begins with (interface, Authentication 2).
 const TOKEN_PREFIX: &str = "service_live_";
@@ -23,13 +23,13 @@ const SHOWN_HEX: usize = 8;
 /// How often a key's last use is written at most (decision 3.1).
 const LAST_USE_EVERY: Duration = Duration::from_secs(60);
 
-/// Who is asking: a key that is in force, its account, and what the account's plan grants.
+/// Who is asking: an account, with a key that is in force or as a member who is signed in, and what the plan grants.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The account.
     pub account: Account,
-    /// The key.
-    pub key: ApiKey,
+    /// The key; none of somebody who is signed in to the portal.
+    pub key: Option<ApiKey>,
     /// The plan's terms, with what the account overrides.
     pub terms: PlanTerms,
 }
@@ -49,6 +49,7 @@ pub enum KeyError {
 #[derive(Clone)]
 pub struct Keys {
     shared: Arc<Shared>,
+    actor: Actor,
     used: Arc<Mutex<HashMap<KeyId, Timestamp>>>,
 }
 
@@ -56,7 +57,17 @@ impl Keys {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
+            actor: Actor::Operator,
             used: Arc::default(),
+        }
+    }
+
+    /// The same in the hands of somebody who is signed in: the audit log says so.
+    #[must_use]
+    pub fn by(&self, person: &Person) -> Self {
+        Self {
+            actor: person.actor(),
+            ..self.clone()
         }
     }
 
@@ -78,14 +89,10 @@ impl Keys {
             return Ok(None);
         }
         self.note_use(&key, now);
-        let mut terms = self.shared.plans.terms(account.plan).clone();
-        if let Some(engine_module) = account.engine_module {
-            terms.engine_module = engine_module;
-        }
         Ok(Some(Caller {
+            terms: self.shared.terms_for(&account),
             account,
-            key,
-            terms,
+            key: Some(key),
         }))
     }
 
@@ -186,6 +193,7 @@ impl Keys {
         let digest = sha256(token.as_bytes());
         self.shared
             .store
+            .acting(self.actor)
             .create_key(NewApiKey {
                 key: key.clone(),
                 digest,
@@ -207,10 +215,35 @@ impl Keys {
     /// # Errors
     /// [`StoreError`] if the store fails.
     pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
-        self.shared
-            .store
-            .revoke_key(id, self.shared.clock.now())
-            .await
+        let store = self.shared.store.acting(self.actor);
+        store.revoke_key(id, self.shared.clock.now()).await
+    }
+
+    /// As [`Keys::revoke`], for a key of this account alone.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn revoke_of(
+        &self,
+        account: AccountId,
+        id: KeyId,
+    ) -> Result<Option<ApiKey>, StoreError> {
+        let keys = self.shared.store.keys(account).await?;
+        if !keys.iter().any(|key| key.id == id) {
+            return Ok(None);
+        }
+        self.revoke(id).await
+    }
+}
+
+impl Shared {
+    /// What the account's plan grants, with what the account overrides.
+    pub(crate) fn terms_for(&self, account: &Account) -> PlanTerms {
+        let mut terms = self.plans.terms(account.plan).clone();
+        if let Some(engine_module) = account.engine_module {
+            terms.engine_module = engine_module;
+        }
+        terms
     }
 }
 

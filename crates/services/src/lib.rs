@@ -27,6 +27,7 @@ mod legacy;
 mod network;
 mod numbers;
 mod page;
+mod people;
 mod plan_changes;
 mod price;
 mod recordings;
@@ -91,6 +92,11 @@ pub use offhook_documents as documents;
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
 pub use page::{Page, PageRequest};
+pub use people::{
+    BeginError, ChangePasswordError, InvitationFor, JoinError, Link, LinkError, LinkFor,
+    NewService, PASSWORD_LENGTHS, PasswordFault, People, Person, SignInError, SignedIn,
+    TeamRefusal,
+};
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use recordings::{KeepError, Recording, RecordingKeeper};
 pub use request_logs::{Logged, RequestLogs};
@@ -209,6 +215,7 @@ pub struct Services {
     tools: ToolShelf,
     webhooks: Webhooks,
     team: Team,
+    people: People,
     integrations: Integrations,
     voices: Voices,
     request_logs: RequestLogs,
@@ -272,6 +279,7 @@ impl Services {
             tools: ToolShelf::new(shared.clone()),
             webhooks: Webhooks::new(shared.clone()),
             team: Team::new(shared.clone()),
+            people: People::new(shared.clone()),
             integrations: Integrations::new(shared.clone()),
             voices,
             request_logs: RequestLogs::new(shared.clone()),
@@ -388,6 +396,12 @@ impl Services {
     #[must_use]
     pub const fn team(&self) -> &Team {
         &self.team
+    }
+
+    /// People who sign in to the portal.
+    #[must_use]
+    pub const fn people(&self) -> &People {
+        &self.people
     }
 
     /// Integrations.

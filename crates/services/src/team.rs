@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole};
+use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Account, Invitation, Member, SeatTaken, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -111,27 +111,15 @@ impl Team {
         role: MemberRole,
     ) -> Result<Invited, TeamError> {
         let (account, name) = (self.account(account).await?, checked_name(name)?);
-        let mut random = [0; TOKEN_BYTES];
-        SystemRandom::new()
-            .fill(&mut random)
-            .map_err(|_| TeamError::Refused("the system gives no randomness".to_owned()))?;
-        let token = hex::encode(random);
         let at = self.0.clock.now();
-        let invitation = Invitation {
-            id: mint(at),
-            account_id: account.id,
-            name,
-            email,
-            role,
-            created_at: at,
-            expires_at: at.plus(INVITATION_LASTS),
-        };
+        let made = new_invitation(account.id, (email, name, role), at);
+        let (invited, digest) =
+            made.ok_or_else(|| TeamError::Refused("the system gives no randomness".to_owned()))?;
         let seats_max = self.0.plans.terms(account.plan).seats_max;
-        let digest = sha256(token.as_bytes());
-        let store = &self.0.store;
+        let (store, invitation) = (&self.0.store, &invited.invitation);
         let taken = store.invite(invitation.clone(), digest, seats_max).await?;
         self.check(&account, &invitation.email, taken)?;
-        Ok(Invited { invitation, token })
+        Ok(invited)
     }
 
     /// Takes a member out of the team; the seat is free again.
@@ -207,7 +195,29 @@ fn no_account(id: AccountId) -> TeamError {
     TeamError::Refused(format!("--account {id}: no such account"))
 }
 
-fn checked_name(name: &str) -> Result<String, TeamError> {
+/// An invitation with its token, and the digest under which it is kept; `None` if the system gives no randomness.
+pub(crate) fn new_invitation(
+    account: AccountId,
+    (email, name, role): (EmailAddress, String, MemberRole),
+    at: Timestamp,
+) -> Option<(Invited, [u8; 32])> {
+    let mut random = [0; TOKEN_BYTES];
+    SystemRandom::new().fill(&mut random).ok()?;
+    let token = hex::encode(random);
+    let digest = sha256(token.as_bytes());
+    let invitation = Invitation {
+        id: mint(at),
+        account_id: account,
+        name,
+        email,
+        role,
+        created_at: at,
+        expires_at: at.plus(INVITATION_LASTS),
+    };
+    Some((Invited { invitation, token }, digest))
+}
+
+pub(crate) fn checked_name(name: &str) -> Result<String, TeamError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 120 {
         return Err(TeamError::Refused(

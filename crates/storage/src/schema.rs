@@ -639,7 +639,7 @@ table! {
         name -> Text,
         agent_id -> sql::Uuid,
         phone_number_id -> Nullable<sql::Uuid>,
-        key_id -> sql::Uuid,
+        key_id -> Nullable<sql::Uuid>,
         status -> sql::Word,
         paused_reason -> Nullable<sql::Word>,
         scheduled_at -> Nullable<sql::Instant>,
@@ -958,6 +958,56 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    people (email) {
+        email -> sql::Word,
+        password -> Text,
+        changed_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    portal_sessions (digest) {
+        digest -> Binary,
+        email -> sql::Word,
+        account_id -> sql::Uuid,
+        member_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        seen_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    sign_in_links (digest) {
+        digest -> Binary,
+        email -> sql::Word,
+        account_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        expires_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    sign_in_failures (digest) {
+        digest -> Binary,
+        failures -> Integer,
+        blocked_until -> Nullable<sql::Instant>,
+        ends_at -> sql::Instant,
+    }
+}
+
 joinable!(retention_windows -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
@@ -983,3 +1033,9 @@ allow_tables_to_appear_in_same_query!(accounts, phone_numbers);
 allow_tables_to_appear_in_same_query!(agents, agent_grams);
 allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
 allow_tables_to_appear_in_same_query!(widgets, widget_origins);
+joinable!(members -> accounts (account_id));
+joinable!(invitations -> accounts (account_id));
+allow_tables_to_appear_in_same_query!(accounts, members);
+allow_tables_to_appear_in_same_query!(accounts, invitations);
+allow_tables_to_appear_in_same_query!(members, portal_sessions);
+allow_tables_to_appear_in_same_query!(accounts, portal_sessions);

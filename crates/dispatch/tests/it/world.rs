@@ -164,7 +164,7 @@ impl World {
             agent_ref: self.agent.to_string(),
             agent_version: 1,
             runtime: Runtime::Engine,
-            key_id: self.key,
+            key_id: Some(self.key),
             key_budget: None,
             from: "+15005550100".parse().unwrap(),
             to: "+5215512345678".parse().unwrap(),

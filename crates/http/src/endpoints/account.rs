@@ -1,6 +1,6 @@
 //! `GET /v1/me`.
 
-use crate::ask::{AnyKey, Ask};
+use crate::ask::{AnyKey, Ask, key_of};
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
 use crate::wire::account::MeBody;
@@ -15,5 +15,6 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 async fn me(ask: Ask<AnyKey>) -> Reply {
     let live_calls = ask.services().calls().live(ask.account()).await?;
     let remaining = ask.exchange.account.get().map(|bucket| bucket.remaining);
-    reply::ok(&MeBody::new(&ask.caller, remaining, live_calls))
+    let who = (&ask.caller, key_of(&ask.caller)?);
+    reply::ok(&MeBody::new(who, remaining, live_calls))
 }

@@ -2,6 +2,7 @@
 
 use offhook_domain::{AccountId, KeyId, Plan, Scopes, Timestamp};
 use offhook_services::Caller;
+use offhook_services::store::ApiKey;
 use serde::Serialize;
 
 /// Who asks, and how much it may.
@@ -40,8 +41,12 @@ struct RateLimitBody {
 
 impl<'a> MeBody<'a> {
     /// What a caller reads of itself, with the tokens that its account has left.
-    pub(crate) fn new(caller: &'a Caller, remaining: Option<u32>, live_calls: i64) -> Self {
-        let (account, key) = (&caller.account, &caller.key);
+    pub(crate) fn new(
+        (caller, key): (&'a Caller, &'a ApiKey),
+        remaining: Option<u32>,
+        live_calls: i64,
+    ) -> Self {
+        let account = &caller.account;
         let requests_per_minute = caller.terms.requests_per_minute;
         Self {
             account: AccountBody {

@@ -225,7 +225,11 @@ impl Calls {
         let id: ConversationId = mint(at);
         let reply = accepted(CallHandle(id), &request, at);
         let metadata = request.metadata.as_json_text();
-        let event = events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at);
+        let key = caller.key.as_ref();
+        // `call.initiated` tells of POST /v1/calls alone (decision 6.4), and who asks there has a key.
+        let event = key.map(|_| {
+            events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at)
+        });
         let call = NewCall {
             id,
             account_id: caller.account.id,
@@ -233,15 +237,15 @@ impl Calls {
             agent_ref: request.agent_ref.to_owned(),
             agent_version: agent.published_version,
             runtime: agent.runtime,
-            key_id: caller.key.id,
-            key_budget: caller.key.monthly_credit_budget,
+            key_id: key.map(|key| key.id),
+            key_budget: key.and_then(|key| key.monthly_credit_budget),
             from,
             metadata: metadata.to_owned(),
             price,
             reserve,
             at,
             steady: self.0.clock.steady(),
-            event: Some(event),
+            event,
             idempotency: None,
             to: request.to,
         };

@@ -5,9 +5,11 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::super::Conn;
-use crate::schema::{accounts, api_keys, audit_log, wallets};
+use super::{team, wallets};
+use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
-use crate::{Account, ApiKey, AutoRefill, NewApiKey, StoreError, Wallet};
+use crate::store::mint;
+use crate::{Account, ApiKey, AutoRefill, Member, NewApiKey, NewLedgerEntry, StoreError, Wallet};
 
 pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<(), StoreError> {
     diesel::insert_into(accounts::table)
@@ -20,16 +22,38 @@ pub(crate) async fn insert(conn: &mut Conn, account: &Account) -> Result<(), Sto
         ))
         .execute(conn)
         .await?;
-    diesel::insert_into(wallets::table)
+    diesel::insert_into(purses::table)
         .values((
-            wallets::account_id.eq(V(account.id)),
-            wallets::balance.eq(0),
-            wallets::reserved.eq(0),
-            wallets::last_seq.eq(0),
+            purses::account_id.eq(V(account.id)),
+            purses::balance.eq(0),
+            purses::reserved.eq(0),
+            purses::last_seq.eq(0),
         ))
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// Writes an account with its wallet, its first credits and its first member, and the line of the audit log.
+pub(crate) async fn begin(
+    conn: &mut Conn,
+    account: &Account,
+    credits: Option<NewLedgerEntry>,
+    owner: Option<Member>,
+    actor: &str,
+) -> Result<(), StoreError> {
+    let at = account.created_at;
+    insert(conn, account).await?;
+    if let Some(entry) = credits {
+        wallets::append(conn, account.id, mint(at), entry, None).await?;
+    }
+    team::begin_seats(conn, account.id, i64::from(owner.is_some())).await?;
+    if let Some(owner) = owner {
+        team::insert_member(conn, owner).await?;
+    }
+    let id: offhook_domain::EventId = mint(at);
+    let words = (actor, "account.create", account.name.as_str());
+    audit(conn, id.uuid(), Some(account.id), words, at).await
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -140,15 +164,15 @@ pub(crate) async fn wallet(
     account: AccountId,
 ) -> Result<Option<Wallet>, StoreError> {
     type Refill = (Option<Credits>, Option<Credits>, Option<i64>);
-    let row: Option<(Credits, Credits, Refill)> = wallets::table
+    let row: Option<(Credits, Credits, Refill)> = purses::table
         .find(V(account))
         .select((
-            wallets::balance,
-            wallets::reserved,
+            purses::balance,
+            purses::reserved,
             (
-                wallets::refill_threshold,
-                wallets::refill_credits,
-                wallets::refill_cents,
+                purses::refill_threshold,
+                purses::refill_credits,
+                purses::refill_cents,
             ),
         ))
         .first(conn)

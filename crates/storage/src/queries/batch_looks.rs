@@ -95,8 +95,11 @@ pub(crate) async fn look(
         .await?;
     let draw = Draw {
         account: batch.account_id,
-        key: Some(batch.key_id),
-        budget: budget(conn, batch.key_id).await?,
+        key: batch.key_id,
+        budget: match batch.key_id {
+            Some(key) => budget(conn, key).await?,
+            None => None,
+        },
         month: look.at.utc_month(),
         at: look.at,
     };

@@ -25,7 +25,7 @@ pub(crate) async fn insert(conn: &mut Conn, batch: &Batch) -> Result<(), StoreEr
                 batches::name.eq(batch.name.clone()),
                 batches::agent_id.eq(V(batch.agent_id)),
                 batches::phone_number_id.eq(batch.phone_number_id),
-                batches::key_id.eq(V(batch.key_id)),
+                batches::key_id.eq(batch.key_id),
                 batches::status.eq(V(batch.status)),
                 batches::paused_reason.eq(batch.paused_reason),
                 batches::scheduled_at.eq(batch.scheduled_at),

@@ -50,7 +50,7 @@ pub(crate) fn row(call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + u
         agent_id: call.agent_id,
         agent_ref: call.agent_ref.clone(),
         agent_version: call.agent_version,
-        key_id: Some(call.key_id),
+        key_id: call.key_id,
         runtime: call.runtime,
         from: Some(call.from.clone()),
         to: call.to.clone(),

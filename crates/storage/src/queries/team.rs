@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, EmailAddress, MemberId, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 
 use super::super::{Conn, Db};
 use crate::schema::{account_seats as seats, invitations, members};
@@ -189,4 +189,70 @@ pub(crate) async fn delete_member(
         .get_result(conn)
         .await
         .optional()?)
+}
+
+/// A member of the account.
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    id: MemberId,
+) -> Result<Option<Member>, StoreError> {
+    Ok(members::table
+        .find(V(id))
+        .filter(members::account_id.eq(V(account)))
+        .select(Member::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    Ok(members::table
+        .filter(members::account_id.eq(V(account)))
+        .filter(members::role.eq(V(MemberRole::Owner)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+pub(crate) async fn set_role(
+    conn: &mut Conn,
+    id: MemberId,
+    role: MemberRole,
+) -> Result<(), StoreError> {
+    diesel::update(members::table.find(V(id)))
+        .set(members::role.eq(V(role)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The invitation of this token's digest, if it has not expired.
+pub(crate) async fn invitation(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    now: Timestamp,
+) -> Result<Option<Invitation>, StoreError> {
+    Ok(invitations::table
+        .filter(invitations::digest.eq(digest.to_vec()))
+        .filter(invitations::expires_at.gt(V(now)))
+        .select(Invitation::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// The account's invitations that have not expired, the oldest first.
+pub(crate) async fn invitations(
+    conn: &mut Conn,
+    account: AccountId,
+    now: Timestamp,
+) -> Result<Vec<Invitation>, StoreError> {
+    Ok(invitations::table
+        .filter(invitations::account_id.eq(V(account)))
+        .filter(invitations::expires_at.gt(V(now)))
+        .order((invitations::created_at, invitations::id))
+        .select(Invitation::as_select())
+        .load(conn)
+        .await?)
 }

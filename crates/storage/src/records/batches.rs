@@ -23,8 +23,8 @@ pub struct Batch {
     pub agent_id: AgentId,
     /// The number to call from; else the agent's or the account's.
     pub phone_number_id: Option<PhoneNumberId>,
-    /// The key that made it, whose budget its calls draw on.
-    pub key_id: KeyId,
+    /// The key that made it, whose budget its calls draw on; none if a member made it, in the portal.
+    pub key_id: Option<KeyId>,
     /// Where it is in its life.
     pub status: BatchStatus,
     /// Why it is paused.

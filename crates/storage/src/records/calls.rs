@@ -58,8 +58,8 @@ pub struct NewCall {
     pub agent_version: i32,
     /// Who runs it.
     pub runtime: Runtime,
-    /// The key that places it.
-    pub key_id: KeyId,
+    /// The key that places it; none if a member does, in the portal.
+    pub key_id: Option<KeyId>,
     /// The key's monthly budget.
     pub key_budget: Option<Credits>,
     /// The account's number.

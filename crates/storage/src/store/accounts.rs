@@ -18,19 +18,9 @@ impl Store {
         credits: Option<NewLedgerEntry>,
         owner: Option<Member>,
     ) -> Result<(), StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
-            queries::accounts::insert(conn, &account).await?;
-            let at = account.created_at;
-            if let Some(entry) = credits {
-                queries::wallets::append(conn, account.id, mint(at), entry, None).await?;
-            }
-            queries::team::begin_seats(conn, account.id, i64::from(owner.is_some())).await?;
-            if let Some(owner) = owner {
-                queries::team::insert_member(conn, owner).await?;
-            }
-            let id: offhook_domain::EventId = mint(at);
-            let words = ("cli", "account.create", account.name.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account.id), words, at).await?;
+            queries::accounts::begin(conn, &account, credits, owner, &actor).await?;
             Ok(Verdict::Commit(()))
         })
     }
@@ -56,12 +46,13 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn create_key(&self, new: NewApiKey) -> Result<(), StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             let (account, name, at) =
                 (new.key.account_id, new.key.name.clone(), new.key.created_at);
             queries::accounts::insert_key(conn, new).await?;
             let id: offhook_domain::EventId = mint(at);
-            let words = ("cli", "key.create", name.as_str());
+            let words = (actor.as_str(), "key.create", name.as_str());
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(()))
         })
@@ -95,11 +86,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             let key = queries::accounts::revoke_key(conn, id, at).await?;
             if let Some(key) = &key {
                 let audit_id: offhook_domain::EventId = mint(at);
-                let words = ("cli", "key.revoke", key.name.as_str());
+                let words = (actor.as_str(), "key.revoke", key.name.as_str());
                 let account = Some(key.account_id);
                 queries::accounts::audit(conn, audit_id.uuid(), account, words, at).await?;
             }

@@ -52,7 +52,7 @@ impl Store {
             }
             let draw = Draw {
                 account: call.account_id,
-                key: Some(call.key_id),
+                key: call.key_id,
                 budget: call.key_budget,
                 month: call.at.utc_month(),
                 at: call.at,

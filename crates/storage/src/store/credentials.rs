@@ -25,11 +25,12 @@ impl Store {
             updated_at: at,
         };
         let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
+        let actor = self.actor();
         write!(self, |conn| {
             dialect::lock_account(conn, account).await?;
             let stored = queries::credentials::replace(conn, &credential, sealed).await?;
             let id: offhook_domain::EventId = mint(at);
-            let words = ("cli", "account.credential.set", provider.as_str());
+            let words = (actor.as_str(), "account.credential.set", provider.as_str());
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(stored))
         })
@@ -53,6 +54,7 @@ impl Store {
         provider: CredentialProvider,
         at: Timestamp,
     ) -> Result<Option<Credential>, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             // So that nothing which it lists is written behind it.
             dialect::lock_account(conn, account).await?;
@@ -69,7 +71,11 @@ impl Store {
                 queries::voices::renew_generation(conn, &generation.to_string()).await?;
             }
             let id: offhook_domain::EventId = mint(at);
-            let words = ("cli", "account.credential.remove", provider.as_str());
+            let words = (
+                actor.as_str(),
+                "account.credential.remove",
+                provider.as_str(),
+            );
             queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(removed))
         })

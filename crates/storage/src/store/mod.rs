@@ -24,6 +24,7 @@ mod legacy;
 mod logs;
 pub(crate) mod numbers;
 mod passages;
+mod people;
 mod recordings;
 pub(crate) mod rekey;
 mod restored;
@@ -49,7 +50,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
 use crate::sqlite::Sqlite;
-use crate::{MasterKey, StoreError, migrate};
+use crate::{Actor, MasterKey, StoreError, migrate};
 
 /// How long a claim lasts without renewal (decision 8.7).
 pub const LEASE: Duration = Duration::from_secs(45);
@@ -143,6 +144,8 @@ pub struct Store {
     clock_offset: Arc<AtomicI64>,
     /// On PostgreSQL.
     steps: Option<CallWriter>,
+    /// Who changes what is changed through this handle.
+    actor: Actor,
 }
 
 /// Runs a unit of reading on whichever database this is. `queries`, `dialect` are that database's.
@@ -202,6 +205,7 @@ impl Store {
             master_key,
             clock_offset,
             steps,
+            actor: Actor::Operator,
         };
         store.check_master_key().await?;
         if let Some(sentence) = store.outgrown().await? {
@@ -244,6 +248,19 @@ impl Store {
             }
             StoreConfig::Postgres { url, .. } => migrate::postgres(url).await,
         }
+    }
+
+    /// The same store in the hands of `actor`: the audit log says so.
+    #[must_use]
+    pub fn acting(&self, actor: Actor) -> Self {
+        Self {
+            actor,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn actor(&self) -> String {
+        self.actor.to_string()
     }
 
     /// Whether this is the embedded database, which one process owns.

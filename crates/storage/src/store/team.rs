@@ -50,6 +50,7 @@ impl Store {
         member: Member,
         seats_max: Option<u32>,
     ) -> Result<SeatTaken, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             let (account, at) = (member.account_id, member.joined_at);
             // First, as it holds the seats: of two that want the last one, the second counts the first.
@@ -66,7 +67,7 @@ impl Store {
             }
             let (audit_id, target): (EventId, _) = (mint(at), member.id.to_string());
             queries::team::insert_member(conn, member).await?;
-            let words = ("cli", "member.add", target.as_str());
+            let words = (actor.as_str(), "member.add", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(SeatTaken::Done))
         })
@@ -83,6 +84,7 @@ impl Store {
         digest: [u8; 32],
         seats_max: Option<u32>,
     ) -> Result<SeatTaken, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             let (account, at) = (invitation.account_id, invitation.created_at);
             if !queries::team::hold_seats(conn, account, 0).await? {
@@ -102,7 +104,7 @@ impl Store {
             queries::team::delete_expired(conn, account, at).await?;
             let (audit_id, target): (EventId, _) = (mint(at), invitation.id.to_string());
             queries::team::insert_invitation(conn, invitation, digest).await?;
-            let words = ("cli", "member.invite", target.as_str());
+            let words = (actor.as_str(), "member.invite", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(SeatTaken::Done))
         })
@@ -118,6 +120,7 @@ impl Store {
         email: EmailAddress,
         at: Timestamp,
     ) -> Result<Option<Member>, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             // First, as whoever changes the team does.
             if !queries::team::hold_seats(conn, account, -1).await? {
@@ -126,8 +129,9 @@ impl Store {
             let Some(member) = queries::team::delete_member(conn, account, &email).await? else {
                 return Ok(Verdict::Rollback(None));
             };
+            queries::people::end_stay(conn, &member).await?;
             let (audit_id, target): (EventId, _) = (mint(at), member.id.to_string());
-            let words = ("cli", "member.remove", target.as_str());
+            let words = (actor.as_str(), "member.remove", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(Some(member)))
         })
@@ -144,6 +148,7 @@ impl Store {
         email: EmailAddress,
         at: Timestamp,
     ) -> Result<Option<Invitation>, StoreError> {
+        let actor = self.actor();
         write!(self, |conn| {
             if !queries::team::hold_seats(conn, account, 0).await? {
                 return Ok(Verdict::Rollback(None));
@@ -153,7 +158,7 @@ impl Store {
                 return Ok(Verdict::Rollback(None));
             };
             let (audit_id, target): (EventId, _) = (mint(at), invitation.id.to_string());
-            let words = ("cli", "member.withdraw", target.as_str());
+            let words = (actor.as_str(), "member.withdraw", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(Some(invitation)))
         })

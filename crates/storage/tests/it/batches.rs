@@ -24,7 +24,7 @@ fn batch(shop: &Shop, total: i32, at: Timestamp) -> Batch {
         name: "Spring".to_owned(),
         agent_id: shop.agent,
         phone_number_id: None,
-        key_id: shop.key,
+        key_id: Some(shop.key),
         status: BatchStatus::Running,
         paused_reason: None,
         scheduled_at: None,

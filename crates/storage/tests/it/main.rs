@@ -56,6 +56,8 @@ mod opening;
 #[cfg(test)]
 mod paging;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod placing;
 #[cfg(test)]
 mod plans;

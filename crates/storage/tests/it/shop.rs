@@ -93,7 +93,7 @@ impl Shop {
             agent_ref: self.agent.to_string(),
             agent_version: 1,
             runtime: Runtime::Engine,
-            key_id: self.key,
+            key_id: Some(self.key),
             key_budget: None,
             from: phone(OURS),
             to: phone(CUSTOMER),

@@ -1,0 +1,111 @@
+//! People who sign in to the portal: passwords, sessions, links and first run (decision 6.9).
+
+mod first;
+mod joining;
+mod passwords;
+mod sessions;
+mod teamwork;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use offhook_domain::{AccountId, EventId, Plan};
+use offhook_storage::{Account, Actor, AuditEntry, Member, StoreError};
+
+use crate::{Caller, Page, PageRequest, Shared};
+
+pub(crate) use sessions::delete_ended;
+
+pub use first::{BeginError, NewService};
+pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
+pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
+pub use sessions::{ChangePasswordError, SignInError, SignedIn};
+pub use teamwork::TeamRefusal;
+
+/// Somebody who is signed in: as a member, in one of their accounts.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// The account, and what its plan grants; it has no key.
+    pub caller: Caller,
+    /// Who they are in it.
+    pub member: Member,
+    /// Every account that they may be in: its id and name, the one that they joined first in front.
+    pub accounts: Vec<(AccountId, String)>,
+    /// The digest of the session's token.
+    pub(crate) session: [u8; 32],
+}
+
+impl Person {
+    /// The person, as the audit log calls them.
+    #[must_use]
+    pub const fn actor(&self) -> Actor {
+        Actor::Member(self.member.id)
+    }
+}
+
+/// People.
+#[derive(Clone)]
+pub struct People {
+    shared: Arc<Shared>,
+    passwords: passwords::Passwords,
+    /// The code that begins the service, once somebody asked for it.
+    first_code: Arc<Mutex<Option<String>>>,
+    /// There is an account: that never changes back.
+    has_begun: Arc<AtomicBool>,
+}
+
+impl People {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            passwords: passwords::Passwords::default(),
+            first_code: Arc::default(),
+            has_begun: Arc::default(),
+        }
+    }
+
+    /// Writes to the audit log that the person has done something: `action` such as `agent.publish`, `target` an id or a
+    /// name, never a secret.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn note(
+        &self,
+        person: &Person,
+        action: &str,
+        target: &str,
+    ) -> Result<(), StoreError> {
+        let words = (action.to_owned(), target.to_owned());
+        let (account, at) = (person.member.account_id, self.shared.clock.now());
+        let store = self.shared.store.acting(person.actor());
+        store.note(account, words, at).await
+    }
+
+    /// A page of the account's audit log, the newest line first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn audit(
+        &self,
+        account: AccountId,
+        page: PageRequest<EventId>,
+    ) -> Result<Page<AuditEntry>, StoreError> {
+        let limit = i64::from(page.limit);
+        let rows = self.shared.store.audit(account, page.after, limit).await?;
+        Ok(Page::of(rows, page.limit))
+    }
+
+    /// The account as one who has no key asks for things in it.
+    fn caller(&self, account: Account) -> Caller {
+        Caller {
+            terms: self.shared.terms_for(&account),
+            account,
+            key: None,
+        }
+    }
+
+    /// How many seats a plan has.
+    fn seats_max(&self, plan: Plan) -> Option<u32> {
+        self.shared.plans.terms(plan).seats_max
+    }
+}

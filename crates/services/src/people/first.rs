@@ -1,0 +1,202 @@
+//! The first account of a service, made in the portal by whoever reads the log.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use offhook_domain::{EmailAddress, MemberRole, Plan};
+use offhook_storage::{Member, StoreError, mint};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::passwords::{self, PasswordFault};
+use super::sessions::begin;
+use super::{People, SignedIn};
+use crate::accounts::{AccountError, first_credits, new_account};
+use crate::keys::sha256;
+use crate::team::checked_name;
+
+/// What a code is written in: digits and letters without those that look like others (Crockford's base 32).
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Characters of a code, in groups of [`GROUP`]: 80 bits.
+const CODE: usize = 16;
+const GROUP: usize = 4;
+
+/// The first account, as somebody asks for it.
+#[derive(Debug)]
+pub struct NewService<'a> {
+    /// The code of the log.
+    pub code: &'a str,
+    /// The account's name.
+    pub account_name: &'a str,
+    /// Its plan.
+    pub plan: Plan,
+    /// Its owner's e-mail address.
+    pub email: &'a str,
+    /// Its owner's name.
+    pub name: &'a str,
+    /// Its owner's password.
+    pub password: &'a str,
+}
+
+/// Why the first account was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// There is an account already.
+    #[error("there is an account already")]
+    Begun,
+    /// The code is not the one of the log of this process.
+    #[error("the code is not the one of the log")]
+    Code,
+    /// The account's name is empty or longer than 120 characters.
+    #[error("the account's name must have 1 to 120 characters")]
+    AccountName,
+    /// The address is none.
+    #[error("the e-mail address is none")]
+    Email,
+    /// The name is empty or longer than 120 characters.
+    #[error("the name must have 1 to 120 characters")]
+    Name,
+    /// The password cannot be used.
+    #[error("the password {0}")]
+    Password(#[from] PasswordFault),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl People {
+    /// Whether there is no account at all.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn awaits_first_account(&self) -> Result<bool, StoreError> {
+        if self.has_begun.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let has_account = self.shared.store.has_account().await?;
+        self.has_begun.store(has_account, Ordering::Relaxed);
+        Ok(!has_account)
+    }
+
+    /// The code with which the first account is made, for the log of this process, which keeps it in memory alone; `None`
+    /// once there is an account.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn first_run_code(&self) -> Result<Option<String>, StoreError> {
+        if !self.awaits_first_account().await? {
+            return Ok(None);
+        }
+        let mut kept = self
+            .first_code
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = &*kept {
+            return Ok(Some(code.clone()));
+        }
+        let code = new_code()?;
+        *kept = Some(code.clone());
+        Ok(Some(code))
+    }
+
+    /// Makes the first account and its owner, and begins a session.
+    ///
+    /// # Errors
+    /// [`BeginError`] says what is wrong; [`BeginError::Begun`] once there is an account.
+    pub async fn begin(&self, new: NewService<'_>) -> Result<SignedIn, BeginError> {
+        if !self.awaits_first_account().await? {
+            return Err(BeginError::Begun);
+        }
+        if !self.is_code(new.code) {
+            return Err(BeginError::Code);
+        }
+        let at = self.shared.clock.now();
+        let account = new_account(new.account_name, new.plan, None, at);
+        let account = account.map_err(|_| BeginError::AccountName)?;
+        let email: EmailAddress = new.email.parse().map_err(|_| BeginError::Email)?;
+        let name = checked_name(new.name).map_err(|_| BeginError::Name)?;
+        passwords::check(new.password, &email)?;
+        let hash = self.passwords.hash(new.password).await?;
+        let owner = Member {
+            id: mint(at),
+            account_id: account.id,
+            name,
+            email,
+            role: MemberRole::Owner,
+            joined_at: at,
+        };
+        let credits = first_credits(&self.shared, &account, None);
+        let (token, session) = begin(at)?;
+        let store = &self.shared.store;
+        let begun = store.begin_service(account.clone(), credits, (owner, hash), session);
+        if !begun.await? {
+            return Err(BeginError::Begun);
+        }
+        self.has_begun.store(true, Ordering::Relaxed);
+        *self
+            .first_code
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+        tracing::info!(account = %account.id, "the first account was made in the portal");
+        // As in `Accounts::create`: what fails here is made up for at the next look at the months.
+        if let Err(error) = crate::billing::enter(&self.shared, &account, None).await {
+            tracing::warn!(%error, "the account's first invoice is begun later");
+        }
+        let person = self.who(&token).await?.ok_or(BeginError::Begun)?;
+        Ok(SignedIn { token, person })
+    }
+
+    fn is_code(&self, said: &str) -> bool {
+        let kept = self
+            .first_code
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(code) = &*kept else { return false };
+        // Of digests it tells nothing how far they are alike.
+        sha256(plain(code).as_bytes()) == sha256(plain(said).as_bytes())
+    }
+}
+
+impl From<AccountError> for BeginError {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Invalid(_) => Self::AccountName,
+            AccountError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// A code without what only helps the eye.
+fn plain(code: &str) -> String {
+    let shown = code.chars().filter(|c| !c.is_whitespace() && *c != '-');
+    shown.map(|c| c.to_ascii_uppercase()).collect()
+}
+
+fn new_code() -> Result<String, StoreError> {
+    let mut random = [0; CODE];
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))?;
+    let mut code = String::with_capacity(CODE + CODE / GROUP);
+    for (place, byte) in random.iter().enumerate() {
+        if place > 0 && place % GROUP == 0 {
+            code.push('-');
+        }
+        // 32 divides 256: every character is as likely as every other.
+        code.push(char::from(ALPHABET[usize::from(byte % 32)]));
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_four_groups_and_is_typed_in_any_way() {
+        let code = new_code().unwrap();
+        assert_eq!(code.split('-').map(str::len).collect::<Vec<_>>(), [4; 4]);
+        assert_ne!(code, new_code().unwrap());
+        assert_eq!(plain(" 0abc-defg hjkm-npqr"), "0ABCDEFGHJKMNPQR");
+    }
+}

@@ -1,0 +1,385 @@
+//! Signing in and out, and who a session is.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, EmailAddress, Timestamp};
+use offhook_storage::{AttemptKey, AttemptRule, Membership, NewSession, Password, StoreError};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::passwords::{self, PasswordFault};
+use super::{People, Person};
+use crate::Shared;
+use crate::keys::sha256;
+
+/// A session that was not used for so long has ended.
+const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// No session lasts longer.
+const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How often it is written at most that a session is used.
+const SEEN_EVERY: Duration = Duration::from_secs(60);
+
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+/// Attempts for one address of e-mail without success, from which on there is a wait.
+const TRIES_OF_PERSON: i32 = 5;
+
+/// The same for one address of the network, behind which an office may sit.
+const TRIES_FROM_ADDRESS: i32 = 20;
+
+const TRIES: AttemptRule = AttemptRule {
+    window: Duration::from_secs(15 * 60),
+    first_wait: Duration::from_secs(60),
+    longest_wait: Duration::from_secs(15 * 60),
+};
+
+/// A session that has just begun.
+#[derive(Debug)]
+pub struct SignedIn {
+    /// Its token, for the cookie: it is here and nowhere else.
+    pub token: String,
+    /// Who it is.
+    pub person: Person,
+}
+
+/// Why nobody was signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum SignInError {
+    /// The address and the password do not belong together, or to nobody who is a member of anything.
+    #[error("the e-mail address and the password do not belong together")]
+    Wrong,
+    /// Too many attempts have failed.
+    #[error("too many attempts; try again in {seconds} s")]
+    Throttled {
+        /// For how long none is looked at.
+        seconds: u64,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a password was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangePasswordError {
+    /// The one that was given as the present one is not.
+    #[error("the present password is another one")]
+    Wrong,
+    /// Too many attempts have failed.
+    #[error("too many attempts; try again in {seconds} s")]
+    Throttled {
+        /// For how long none is looked at.
+        seconds: u64,
+    },
+    /// The new one cannot be used.
+    #[error("the new password {0}")]
+    Password(#[from] PasswordFault),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<SignInError> for ChangePasswordError {
+    fn from(error: SignInError) -> Self {
+        match error {
+            SignInError::Wrong => Self::Wrong,
+            SignInError::Throttled { seconds } => Self::Throttled { seconds },
+            SignInError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// What an attempt is counted by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tried {
+    pub(super) email: [u8; 32],
+    address: [u8; 32],
+}
+
+impl Tried {
+    fn of(email: &str, address: IpAddr) -> Self {
+        Self {
+            email: email_key(email),
+            address: address_key(address),
+        }
+    }
+
+    const fn keys(self) -> ([u8; 32], [u8; 32]) {
+        (self.email, self.address)
+    }
+}
+
+pub(super) fn email_key(email: &str) -> [u8; 32] {
+    sha256(format!("email {}", email.trim().to_lowercase()).as_bytes())
+}
+
+/// IPv6 counts per /64, as in the rate limits (decision 4.1).
+fn address_key(address: IpAddr) -> [u8; 32] {
+    let text = match address.to_canonical() {
+        IpAddr::V4(address) => format!("address {address}"),
+        IpAddr::V6(address) => format!("address {:x?}", &address.segments()[..4]),
+    };
+    sha256(text.as_bytes())
+}
+
+/// A new token, and the session under its digest.
+pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession), StoreError> {
+    let mut random = [0; TOKEN_BYTES];
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))?;
+    let token = hex::encode(random);
+    let digest = sha256(token.as_bytes());
+    Ok((token, NewSession { digest, at }))
+}
+
+impl People {
+    /// Begins a session of the person with this e-mail address and password, in the account that they joined first.
+    /// `address` is the client's.
+    ///
+    /// # Errors
+    /// [`SignInError::Wrong`] whatever it is that does not fit, after the same time.
+    pub async fn sign_in(
+        &self,
+        email: &str,
+        password: &str,
+        address: IpAddr,
+    ) -> Result<SignedIn, SignInError> {
+        let tried = self.take_attempt(email, address).await?;
+        let (kept, memberships) = match email.parse::<EmailAddress>() {
+            Ok(email) => self.shared.store.person(email).await?,
+            Err(_) => (None, Vec::new()),
+        };
+        let kept = self.verify(password, kept).await?;
+        let Some(Membership { member, .. }) = memberships.first() else {
+            return Err(SignInError::Wrong);
+        };
+        let at = self.shared.clock.now();
+        let (token, session) = begin(at)?;
+        let store = &self.shared.store;
+        let begun = store.begin_session(session, member.clone(), kept.changed_at, tried.keys());
+        if !begun.await? {
+            return Err(SignInError::Wrong);
+        }
+        tracing::info!(member = %member.id, account = %member.account_id, "signed in");
+        self.signed_in(token).await
+    }
+
+    /// The person of a session that has just begun.
+    pub(super) async fn signed_in(&self, token: String) -> Result<SignedIn, SignInError> {
+        let person = self.who(&token).await?.ok_or(SignInError::Wrong)?;
+        Ok(SignedIn { token, person })
+    }
+
+    /// Counts an attempt before it is looked at, so that of many at once no more get through than one after the other.
+    pub(super) async fn take_attempt(
+        &self,
+        email: &str,
+        address: IpAddr,
+    ) -> Result<Tried, SignInError> {
+        let now = self.shared.clock.now();
+        let tried = Tried::of(email, address);
+        let keys = vec![
+            AttemptKey {
+                digest: tried.email,
+                most: TRIES_OF_PERSON,
+            },
+            AttemptKey {
+                digest: tried.address,
+                most: TRIES_FROM_ADDRESS,
+            },
+        ];
+        match self.shared.store.take_attempt(keys, TRIES, now).await? {
+            Ok(()) => Ok(tried),
+            Err(until) => Err(SignInError::Throttled {
+                seconds: until
+                    .since(now)
+                    .as_millis()
+                    .div_ceil(1_000)
+                    .try_into()
+                    .unwrap_or(u64::MAX),
+            }),
+        }
+    }
+
+    /// Takes back an attempt that succeeded and began no session.
+    pub(super) async fn give_back(&self, tried: Tried) -> Result<(), StoreError> {
+        let now = self.shared.clock.now();
+        self.shared.store.give_back_attempt(tried.keys(), now).await
+    }
+
+    /// The stored password, if it is this one.
+    pub(super) async fn verify(
+        &self,
+        password: &str,
+        kept: Option<Password>,
+    ) -> Result<Password, SignInError> {
+        let hash = kept.as_ref().map(|kept| kept.hash.clone());
+        match (self.passwords.verify(password, hash).await?, kept) {
+            (Ok(true), Some(kept)) => Ok(kept),
+            (Ok(_), _) => Err(SignInError::Wrong),
+            (Err(passwords::Crowded), _) => Err(SignInError::Throttled { seconds: 5 }),
+        }
+    }
+
+    /// Who a session's token is; `None` if it is none, or the session has ended.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn who(&self, token: &str) -> Result<Option<Person>, StoreError> {
+        let Some(digest) = token_digest(token) else {
+            return Ok(None);
+        };
+        let store = &self.shared.store;
+        let Some(session) = store.session(digest).await? else {
+            return Ok(None);
+        };
+        let now = self.shared.clock.now();
+        let (idle, age) = (now.since(session.seen_at), now.since(session.created_at));
+        if idle >= IDLE || age >= LASTS {
+            return Ok(None);
+        }
+        let accounts = session.memberships.iter();
+        let accounts = accounts
+            .map(|one| (one.account.id, one.account.name.clone()))
+            .collect();
+        let mut memberships = session.memberships.into_iter();
+        let Some(here) = memberships.find(|one| one.member.id == session.member) else {
+            return Ok(None);
+        };
+        if idle >= SEEN_EVERY {
+            let moments = (now.minus(SEEN_EVERY), now);
+            if let Err(error) = store.touch_session(digest, moments).await {
+                tracing::warn!(%error, "the use of a session could not be written");
+            }
+        }
+        Ok(Some(Person {
+            caller: self.caller(here.account),
+            member: here.member,
+            accounts,
+            session: digest,
+        }))
+    }
+
+    /// Ends a session; one that is none is no error.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn sign_out(&self, token: &str) -> Result<(), StoreError> {
+        match token_digest(token) {
+            Some(digest) => self.shared.store.end_session(digest).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Moves a session to another account of the person; `false` if they are no member of it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool, StoreError> {
+        match token_digest(token) {
+            Some(digest) => self.shared.store.switch_session(digest, account).await,
+            None => Ok(false),
+        }
+    }
+
+    /// How many other sessions the person has.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn other_sessions(&self, person: &Person) -> Result<i64, StoreError> {
+        let now = self.shared.clock.now();
+        let since = (now.minus(IDLE), now.minus(LASTS));
+        let (email, but) = (person.member.email.clone(), person.session);
+        self.shared
+            .store
+            .count_other_sessions(email, but, since)
+            .await
+    }
+
+    /// Ends every other session of the person; how many rows there were, of sessions that had ended by themselves too.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn end_other_sessions(&self, person: &Person) -> Result<usize, StoreError> {
+        let email = person.member.email.clone();
+        self.shared
+            .store
+            .end_other_sessions(email, person.session)
+            .await
+    }
+
+    /// Changes the person's password and ends their other sessions. `address` is the client's.
+    ///
+    /// # Errors
+    /// [`ChangePasswordError`] says which of the two is wrong.
+    pub async fn change_password(
+        &self,
+        person: &Person,
+        present: &str,
+        new: &str,
+        address: IpAddr,
+    ) -> Result<(), ChangePasswordError> {
+        let email = &person.member.email;
+        passwords::check(new, email)?;
+        let tried = self.take_attempt(email.as_str(), address).await?;
+        let (kept, _) = self.shared.store.person(email.clone()).await?;
+        let kept = self.verify(present, kept).await?;
+        self.give_back(tried).await?;
+        let hash = self.passwords.hash(new).await?;
+        let at = self.shared.clock.now();
+        let store = self.shared.store.acting(person.actor());
+        let member = person.member.clone();
+        let changed = store.change_password(member, kept.changed_at, hash, (person.session, at));
+        if !changed.await? {
+            return Err(ChangePasswordError::Wrong);
+        }
+        Ok(())
+    }
+}
+
+/// Deletes sessions, links and counts of attempts whose time is over; whether there may be more of them.
+pub(crate) async fn delete_ended(shared: &Shared) -> Result<bool, StoreError> {
+    let now = shared.clock.now();
+    let store = &shared.store;
+    store.delete_ended_sessions(now.minus(IDLE), now).await
+}
+
+/// The digest under which a token of the right form is kept.
+pub(super) fn token_digest(token: &str) -> Option<[u8; 32]> {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let well_formed = token.len() == 2 * TOKEN_BYTES && token.bytes().all(is_hex);
+    well_formed.then(|| sha256(token.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_ipv6_counts_with_its_network_and_a_mapped_one_as_ipv4() {
+        let key = |text: &str| address_key(text.parse().unwrap());
+        assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
+        assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+        assert_eq!(email_key(" Ana@Example.com"), email_key("ana@example.com"));
+    }
+
+    #[test]
+    fn only_what_looks_like_a_token_is_looked_for() {
+        assert!(token_digest(&"0f".repeat(32)).is_some());
+        for text in [
+            "",
+            "0f",
+            &"0F".repeat(32),
+            &"0f".repeat(33),
+            &"zz".repeat(32),
+        ] {
+            assert!(token_digest(text).is_none(), "{text}");
+        }
+    }
+}

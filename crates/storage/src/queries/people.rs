@@ -1,0 +1,381 @@
+//! People who sign in, and their sessions and links.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
+
+use super::super::{Conn, Db};
+use super::attempts::DELETED_AT_ONCE;
+use crate::schema::{
+    accounts, audit_log, members, people, portal_sessions as sessions,
+    service_settings as settings, sign_in_links as links,
+};
+use crate::sql::V;
+use crate::{
+    Account, AuditEntry, Member, Membership, NewSession, PageKey, Password, SignInLink, StoreError,
+};
+
+/// The setting that names the first account that was made in the portal.
+const FIRST_ACCOUNT: &str = "first_account";
+
+/// The person's password, if one was ever set.
+pub(crate) async fn password(
+    conn: &mut Conn,
+    email: &EmailAddress,
+) -> Result<Option<Password>, StoreError> {
+    let found: Option<(String, Timestamp)> = people::table
+        .find(V(email.clone()))
+        .select((people::password, people::changed_at))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(|(hash, changed_at)| Password { hash, changed_at }))
+}
+
+/// Sets the person's password, whether there was one or not.
+pub(crate) async fn set_password(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    hash: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(people::table)
+        .values((
+            people::email.eq(V(email.clone())),
+            people::password.eq(hash),
+            people::changed_at.eq(V(at)),
+        ))
+        .on_conflict(people::email)
+        .do_update()
+        .set((people::password.eq(hash), people::changed_at.eq(V(at))))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Sets the person's first password; `false` if there is one.
+pub(crate) async fn set_first_password(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    hash: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let set = diesel::insert_into(people::table)
+        .values((
+            people::email.eq(V(email.clone())),
+            people::password.eq(hash),
+            people::changed_at.eq(V(at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(set > 0)
+}
+
+/// Whether the password is still the one that was set at `changed_at`; if so nobody changes it until the transaction ends.
+pub(crate) async fn hold_password(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    changed_at: Timestamp,
+) -> Result<bool, StoreError> {
+    let held = diesel::update(people::table.find(V(email.clone())))
+        .filter(people::changed_at.eq(V(changed_at)))
+        .set(people::changed_at.eq(people::changed_at))
+        .execute(conn)
+        .await?;
+    Ok(held > 0)
+}
+
+/// Every account that the person is a member of, the oldest membership first.
+pub(crate) async fn memberships(
+    conn: &mut Conn,
+    email: &EmailAddress,
+) -> Result<Vec<Membership>, StoreError> {
+    let rows: Vec<(Member, Account)> = members::table
+        .inner_join(accounts::table)
+        .filter(members::email.eq(V(email.clone())))
+        .order((members::joined_at, members::id))
+        .select((Member::as_select(), Account::as_select()))
+        .load(conn)
+        .await?;
+    let membership = |(member, account)| Membership { member, account };
+    Ok(rows.into_iter().map(membership).collect())
+}
+
+pub(crate) async fn insert_session(
+    conn: &mut Conn,
+    session: &NewSession,
+    member: &Member,
+) -> Result<(), StoreError> {
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::digest.eq(session.digest.to_vec()),
+            sessions::email.eq(V(member.email.clone())),
+            sessions::account_id.eq(V(member.account_id)),
+            sessions::member_id.eq(V(member.id)),
+            sessions::created_at.eq(V(session.at)),
+            sessions::seen_at.eq(V(session.at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A session: whose, as which member, since when, and when it was used last.
+type SessionRow = (EmailAddress, MemberId, Timestamp, Timestamp);
+
+pub(crate) async fn session(
+    conn: &mut Conn,
+    digest: [u8; 32],
+) -> Result<Option<SessionRow>, StoreError> {
+    Ok(sessions::table
+        .find(digest.to_vec())
+        .select((
+            sessions::email,
+            sessions::member_id,
+            sessions::created_at,
+            sessions::seen_at,
+        ))
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Writes that a session was used, unless somebody has written so after `before`.
+pub(crate) async fn touch_session(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    (before, at): (Timestamp, Timestamp),
+) -> Result<(), StoreError> {
+    diesel::update(sessions::table.find(digest.to_vec()))
+        .filter(sessions::seen_at.le(V(before)))
+        .set(sessions::seen_at.eq(V(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Moves a session to another account.
+pub(crate) async fn move_session(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    (account, member): (AccountId, MemberId),
+) -> Result<bool, StoreError> {
+    let moved = diesel::update(sessions::table.find(digest.to_vec()))
+        .set((
+            sessions::account_id.eq(V(account)),
+            sessions::member_id.eq(V(member)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(moved > 0)
+}
+
+pub(crate) async fn end_session(conn: &mut Conn, digest: [u8; 32]) -> Result<(), StoreError> {
+    diesel::delete(sessions::table.find(digest.to_vec()))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Ends every session of a person but for one; how many there were.
+pub(crate) async fn end_other_sessions(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    but: [u8; 32],
+) -> Result<usize, StoreError> {
+    Ok(diesel::delete(sessions::table)
+        .filter(sessions::email.eq(V(email.clone())))
+        .filter(sessions::digest.ne(but.to_vec()))
+        .execute(conn)
+        .await?)
+}
+
+/// Sessions of a person that are in use after `seen`, but for one.
+pub(crate) async fn count_other_sessions(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    but: [u8; 32],
+    (seen, created): (Timestamp, Timestamp),
+) -> Result<i64, StoreError> {
+    Ok(sessions::table
+        .filter(sessions::email.eq(V(email.clone())))
+        .filter(sessions::digest.ne(but.to_vec()))
+        .filter(sessions::seen_at.gt(V(seen)))
+        .filter(sessions::created_at.gt(V(created)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+/// Ends every session of a person.
+pub(crate) async fn end_sessions(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+    diesel::delete(sessions::table)
+        .filter(sessions::email.eq(V(email.clone())))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Ends what somebody who is no longer the same in an account has there: sessions and links.
+pub(crate) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<(), StoreError> {
+    diesel::delete(sessions::table)
+        .filter(sessions::member_id.eq(V(member.id)))
+        .execute(conn)
+        .await?;
+    diesel::delete(links::table)
+        .filter(links::email.eq(V(member.email.clone())))
+        .filter(links::account_id.eq(V(member.account_id)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Deletes sessions that were not used after `before`, and links that opened nothing any more at `now`; whether there
+/// may be more of them.
+pub(crate) async fn delete_ended(
+    conn: &mut Conn,
+    (before, now): (Timestamp, Timestamp),
+) -> Result<bool, StoreError> {
+    let old: Vec<Vec<u8>> = sessions::table
+        .filter(sessions::seen_at.le(V(before)))
+        .order(sessions::seen_at)
+        .limit(DELETED_AT_ONCE)
+        .select(sessions::digest)
+        .load(conn)
+        .await?;
+    let has_more = i64::try_from(old.len()).is_ok_and(|found| found == DELETED_AT_ONCE);
+    diesel::delete(sessions::table)
+        .filter(sessions::digest.eq_any(old))
+        .filter(sessions::seen_at.le(V(before)))
+        .execute(conn)
+        .await?;
+    diesel::delete(links::table)
+        .filter(links::expires_at.le(V(now)))
+        .execute(conn)
+        .await?;
+    Ok(has_more)
+}
+
+pub(crate) async fn insert_link(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    link: &SignInLink,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(links::table)
+        .values((
+            links::digest.eq(digest.to_vec()),
+            links::email.eq(V(link.email.clone())),
+            links::account_id.eq(V(link.account_id)),
+            links::created_at.eq(V(at)),
+            links::expires_at.eq(V(link.expires_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A link that opens something at `now`.
+pub(crate) async fn link(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    now: Timestamp,
+) -> Result<Option<SignInLink>, StoreError> {
+    let found: Option<(EmailAddress, AccountId, Timestamp)> = links::table
+        .find(digest.to_vec())
+        .filter(links::expires_at.gt(V(now)))
+        .select((links::email, links::account_id, links::expires_at))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(|(email, account_id, expires_at)| SignInLink {
+        email,
+        account_id,
+        expires_at,
+    }))
+}
+
+/// Uses a link up, with the person's other ones; whose it was, if it opened anything at `now`.
+pub(crate) async fn use_link(
+    conn: &mut Conn,
+    digest: [u8; 32],
+    now: Timestamp,
+) -> Result<Option<(EmailAddress, AccountId)>, StoreError> {
+    let used: Option<(EmailAddress, AccountId)> =
+        diesel::delete(links::table.find(digest.to_vec()))
+            .filter(links::expires_at.gt(V(now)))
+            .returning((links::email, links::account_id))
+            .get_result(conn)
+            .await
+            .optional()?;
+    if let Some((email, _)) = &used {
+        diesel::delete(links::table)
+            .filter(links::email.eq(V(email.clone())))
+            .execute(conn)
+            .await?;
+    }
+    Ok(used)
+}
+
+/// The account's member with this address.
+pub(crate) async fn member_of(
+    conn: &mut Conn,
+    account: AccountId,
+    email: &EmailAddress,
+) -> Result<Option<Member>, StoreError> {
+    Ok(members::table
+        .filter(members::account_id.eq(V(account)))
+        .filter(members::email.eq(V(email.clone())))
+        .select(Member::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Whether there is any account.
+pub(crate) async fn has_account(conn: &mut Conn) -> Result<bool, StoreError> {
+    let found: Option<AccountId> = accounts::table
+        .select(accounts::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// Says which account is the first one, if no other was said to be: of two at once the second waits, and hears `false`.
+pub(crate) async fn name_first_account(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<bool, StoreError> {
+    let named = diesel::insert_into(settings::table)
+        .values((
+            settings::name.eq(FIRST_ACCOUNT),
+            settings::value.eq(account.to_string()),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(named > 0)
+}
+
+/// A page of the account's audit log, newest first, and one more if there is a next page.
+pub(crate) async fn audit_page(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<PageKey<EventId>>,
+    limit: i64,
+) -> Result<Vec<AuditEntry>, StoreError> {
+    let mut query = audit_log::table
+        .filter(audit_log::account_id.eq(V(account)))
+        .order((audit_log::at.desc(), audit_log::id.desc()))
+        .limit(limit + 1)
+        .select(AuditEntry::as_select())
+        .into_boxed::<Db>();
+    if let Some((at, id)) = after {
+        query = query
+            .filter(audit_log::at.le(V(at)))
+            .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+    }
+    Ok(query.load(conn).await?)
+}

@@ -1,0 +1,543 @@
+//! People who sign in, their sessions, links and passwords (decision 6.9).
+
+use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
+
+use super::{mint, read, write};
+use crate::{
+    Account, Actor, AttemptKey, AttemptRule, AuditEntry, Invitation, JoinsWith, Member,
+    MemberChange, MemberStep, Membership, NewLedgerEntry, NewSession, PageKey, Password, Session,
+    SignInLink, Store, StoreError, Verdict,
+};
+
+impl Store {
+    /// A person's password, and every account that they are a member of.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn person(
+        &self,
+        email: EmailAddress,
+    ) -> Result<(Option<Password>, Vec<Membership>), StoreError> {
+        read!(self, |conn| {
+            let password = queries::people::password(conn, &email).await?;
+            let memberships = queries::people::memberships(conn, &email).await?;
+            Ok((password, memberships))
+        })
+    }
+
+    /// Counts an attempt to sign in under each key; or says until when none is taken, and then counts nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn take_attempt(
+        &self,
+        keys: Vec<AttemptKey>,
+        rule: AttemptRule,
+        now: Timestamp,
+    ) -> Result<Result<(), Timestamp>, StoreError> {
+        write!(self, |conn| {
+            for key in keys {
+                if let Err(until) = queries::attempts::take(conn, key, &rule, now).await? {
+                    return Ok(Verdict::Rollback(Err(until)));
+                }
+            }
+            Ok(Verdict::Commit(Ok(())))
+        })
+    }
+
+    /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
+    /// was counted: all of `email_key`, one of `address_key`. `false` if the password or the member is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn begin_session(
+        &self,
+        session: NewSession,
+        member: Member,
+        changed_at: Timestamp,
+        (email_key, address_key): ([u8; 32], [u8; 32]),
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let (email, at) = (&member.email, session.at);
+            // In the order in which attempts are counted, so that no two wait for each other.
+            queries::attempts::forget(conn, email_key).await?;
+            queries::attempts::give_back(conn, address_key, at).await?;
+            let is_same = queries::people::hold_password(conn, email, changed_at).await?;
+            let is_there = queries::people::member_of(conn, member.account_id, email).await?;
+            if !is_same || is_there.is_none_or(|found| found.id != member.id) {
+                return Ok(Verdict::Rollback(false));
+            }
+            queries::people::insert_session(conn, &session, &member).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Takes back an attempt that turned out to be none: all of `email_key`, one of `address_key`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn give_back_attempt(
+        &self,
+        (email_key, address_key): ([u8; 32], [u8; 32]),
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::attempts::forget(conn, email_key).await?;
+            queries::attempts::give_back(conn, address_key, now).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// The session of this token's digest, whatever its age, and what its person is a member of.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
+        read!(self, |conn| {
+            let found = queries::people::session(conn, digest).await?;
+            let Some((email, member, created_at, seen_at)) = found else {
+                return Ok(None);
+            };
+            let memberships = queries::people::memberships(conn, &email).await?;
+            Ok(Some(Session {
+                member,
+                created_at,
+                seen_at,
+                memberships,
+            }))
+        })
+    }
+
+    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn touch_session(
+        &self,
+        digest: [u8; 32],
+        (before, at): (Timestamp, Timestamp),
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::people::touch_session(conn, digest, (before, at)).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Moves a session to another account that its person is a member of; `false` without such a one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn switch_session(
+        &self,
+        digest: [u8; 32],
+        account: AccountId,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let found = queries::people::session(conn, digest).await?;
+            let Some((email, ..)) = found else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let member = queries::people::member_of(conn, account, &email).await?;
+            let Some(member) = member else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let to = (account, member.id);
+            let moved = queries::people::move_session(conn, digest, to).await?;
+            Ok(Verdict::Commit(moved))
+        })
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::people::end_session(conn, digest).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn count_other_sessions(
+        &self,
+        email: EmailAddress,
+        but: [u8; 32],
+        (seen, created): (Timestamp, Timestamp),
+    ) -> Result<i64, StoreError> {
+        read!(self, |conn| {
+            let since = (seen, created);
+            queries::people::count_other_sessions(conn, &email, but, since).await
+        })
+    }
+
+    /// Ends every session of a person but the one with this digest; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn end_other_sessions(
+        &self,
+        email: EmailAddress,
+        but: [u8; 32],
+    ) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            let ended = queries::people::end_other_sessions(conn, &email, but).await?;
+            Ok(Verdict::Commit(ended))
+        })
+    }
+
+    /// Changes a password that is still the one of `changed_at`, and ends the person's sessions but the one with this
+    /// digest; `false` if it is not.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn change_password(
+        &self,
+        member: Member,
+        changed_at: Timestamp,
+        hash: String,
+        (but, at): ([u8; 32], Timestamp),
+    ) -> Result<bool, StoreError> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let email = &member.email;
+            if !queries::people::hold_password(conn, email, changed_at).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            queries::people::set_password(conn, email, &hash, at).await?;
+            queries::people::end_other_sessions(conn, email, but).await?;
+            let (id, account): (EventId, _) = (mint(at), Some(member.account_id));
+            let target = member.id.to_string();
+            let words = (actor.as_str(), "password.change", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), account, words, at).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Makes a one-time link for a member of the account; `false` without one of this address. `digest` is the SHA-256 of
+    /// its token.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn create_link(
+        &self,
+        link: SignInLink,
+        digest: [u8; 32],
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let account = link.account_id;
+            let member = queries::people::member_of(conn, account, &link.email).await?;
+            let Some(member) = member else {
+                return Ok(Verdict::Rollback(false));
+            };
+            queries::people::insert_link(conn, digest, &link, at).await?;
+            let (id, target): (EventId, _) = (mint(at), member.id.to_string());
+            let words = (actor.as_str(), "member.link", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// The link of this token's digest if it opens something at `now`, the account that it was made for, and the password
+    /// that the person has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn link(
+        &self,
+        digest: [u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<(SignInLink, Account, Option<Password>)>, StoreError> {
+        read!(self, |conn| {
+            let Some(link) = queries::people::link(conn, digest, now).await? else {
+                return Ok(None);
+            };
+            let Some(account) = queries::accounts::find(conn, link.account_id).await? else {
+                return Ok(None);
+            };
+            let password = queries::people::password(conn, &link.email).await?;
+            Ok(Some((link, account, password)))
+        })
+    }
+
+    /// Sets a password by a link, which opens nothing from then on: every other session of the person ends, what was
+    /// counted under `email_key` is forgotten, and a session begins. The member, if the link opened anything.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn set_password_by_link(
+        &self,
+        digest: [u8; 32],
+        hash: String,
+        session: NewSession,
+        email_key: [u8; 32],
+    ) -> Result<Option<Member>, StoreError> {
+        write!(self, |conn| {
+            let at = session.at;
+            let Some((email, account)) = queries::people::use_link(conn, digest, at).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let found = queries::people::member_of(conn, account, &email).await?;
+            let Some(member) = found else {
+                return Ok(Verdict::Rollback(None));
+            };
+            queries::attempts::forget(conn, email_key).await?;
+            queries::people::set_password(conn, &email, &hash, at).await?;
+            queries::people::end_sessions(conn, &email).await?;
+            queries::people::insert_session(conn, &session, &member).await?;
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(member.id).to_string());
+            let target = member.id.to_string();
+            let words = (actor.as_str(), "password.set", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// The invitation of this token's digest if it opens something at `now`, its account, and the password that the
+    /// person has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn invitation(
+        &self,
+        digest: [u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<(Invitation, Account, Option<Password>)>, StoreError> {
+        read!(self, |conn| {
+            let found = queries::team::invitation(conn, digest, now).await?;
+            let Some(invitation) = found else {
+                return Ok(None);
+            };
+            let Some(account) = queries::accounts::find(conn, invitation.account_id).await? else {
+                return Ok(None);
+            };
+            let password = queries::people::password(conn, &invitation.email).await?;
+            Ok(Some((invitation, account, password)))
+        })
+    }
+
+    /// The account's invitations that have not expired at `now`, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn invitations(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Result<Vec<Invitation>, StoreError> {
+        read!(self, |conn| queries::team::invitations(conn, account, now)
+            .await)
+    }
+
+    /// Makes a member of whom an invitation was for, and begins a session. `None` if the invitation opens nothing any
+    /// more, or the password is another one by now.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn accept_invitation(
+        &self,
+        digest: [u8; 32],
+        name: String,
+        with: JoinsWith,
+        session: NewSession,
+    ) -> Result<Option<Member>, StoreError> {
+        write!(self, |conn| {
+            let at = session.at;
+            let Some(found) = queries::team::invitation(conn, digest, at).await? else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let account = found.account_id;
+            // First, as whoever changes the team does.
+            queries::team::hold_seats(conn, account, 1).await?;
+            let taken = queries::team::delete_invitation(conn, account, &found.email).await?;
+            let Some(invitation) = taken.filter(|taken| taken.id == found.id) else {
+                return Ok(Verdict::Rollback(None));
+            };
+            let is_set = match &with {
+                JoinsWith::First(hash) => {
+                    queries::people::set_first_password(conn, &invitation.email, hash, at).await?
+                }
+                JoinsWith::Known(changed_at) => {
+                    queries::people::hold_password(conn, &invitation.email, *changed_at).await?
+                }
+            };
+            if !is_set {
+                return Ok(Verdict::Rollback(None));
+            }
+            let member = Member {
+                id: mint(at),
+                account_id: account,
+                name,
+                email: invitation.email,
+                role: invitation.role,
+                joined_at: at,
+            };
+            queries::team::insert_member(conn, member.clone()).await?;
+            queries::people::insert_session(conn, &session, &member).await?;
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(member.id).to_string());
+            let target = member.id.to_string();
+            let words = (actor.as_str(), "member.join", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(Some(member)))
+        })
+    }
+
+    /// Whether there is any account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn has_account(&self) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::people::has_account(conn).await)
+    }
+
+    /// Makes the first account, its owner with a password, and a session of theirs; `false` if there is an account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn begin_service(
+        &self,
+        account: Account,
+        credits: Option<NewLedgerEntry>,
+        (owner, hash): (Member, String),
+        session: NewSession,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let named = queries::people::name_first_account(conn, account.id).await?;
+            if !named || queries::people::has_account(conn).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            let actor = Actor::Member(owner.id).to_string();
+            let member = owner.clone();
+            queries::accounts::begin(conn, &account, credits, Some(owner), &actor).await?;
+            queries::people::set_password(conn, &member.email, &hash, session.at).await?;
+            queries::people::insert_session(conn, &session, &member).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
+    /// so that an owner is always left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn change_member(
+        &self,
+        account: AccountId,
+        (by, of): (MemberId, MemberId),
+        step: MemberStep,
+        at: Timestamp,
+    ) -> Result<MemberChange, StoreError> {
+        write!(self, |conn| {
+            let seats = match step {
+                MemberStep::Role(_) => 0,
+                MemberStep::Remove => -1,
+            };
+            if !queries::team::hold_seats(conn, account, seats).await? {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            }
+            let Some(acting) = queries::team::find(conn, account, by).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            };
+            let Some(mut member) = queries::team::find(conn, account, of).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            };
+            let is_allowed = match step {
+                MemberStep::Role(role) => {
+                    acting.role.may_change(member.role) && acting.role.may_change(role)
+                }
+                // Everybody may leave.
+                MemberStep::Remove => by == of || acting.role.may_change(member.role),
+            };
+            if !is_allowed {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            }
+            let stays_owner = step == MemberStep::Role(MemberRole::Owner);
+            if member.role == MemberRole::Owner && !stays_owner {
+                let owners = queries::team::count_owners(conn, account).await?;
+                if owners < 2 {
+                    return Ok(Verdict::Rollback(MemberChange::LastOwner));
+                }
+            }
+            let action = match step {
+                MemberStep::Role(role) if role == member.role => {
+                    return Ok(Verdict::Rollback(MemberChange::Done(member)));
+                }
+                MemberStep::Role(role) => {
+                    queries::team::set_role(conn, of, role).await?;
+                    member.role = role;
+                    "member.role"
+                }
+                MemberStep::Remove => {
+                    queries::team::delete_member(conn, account, &member.email).await?;
+                    "member.remove"
+                }
+            };
+            queries::people::end_stay(conn, &member).await?;
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(by).to_string());
+            let target = match step {
+                MemberStep::Role(role) => format!("{of} {role}"),
+                MemberStep::Remove => of.to_string(),
+            };
+            let words = (actor.as_str(), action, target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(MemberChange::Done(member)))
+        })
+    }
+
+    /// Writes a line of the account's audit log.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn note(
+        &self,
+        account: AccountId,
+        (action, target): (String, String),
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let id: EventId = mint(at);
+            let words = (actor.as_str(), action.as_str(), target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn audit(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EventId>>,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        read!(self, |conn| queries::people::audit_page(
+            conn, account, after, limit
+        )
+        .await)
+    }
+
+    /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
+    /// there may be more of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn delete_ended_sessions(
+        &self,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let has_more = queries::people::delete_ended(conn, (before, now)).await?
+                | queries::attempts::forget_old(conn, now).await?;
+            Ok(Verdict::Commit(has_more))
+        })
+    }
+}

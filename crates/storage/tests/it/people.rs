@@ -1,0 +1,368 @@
+//! People: sessions, links, attempts to sign in, and the team as its members change it.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::{EmailAddress, MemberId, MemberRole, Plan, Timestamp};
+use offhook_storage::{
+    Account, Actor, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, MemberChange,
+    MemberStep, NewSession, SignInLink, Store, mint,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after};
+
+const RULE: AttemptRule = AttemptRule {
+    window: Duration::from_secs(900),
+    first_wait: Duration::from_secs(60),
+    longest_wait: Duration::from_secs(900),
+};
+
+const fn digest(of: u8) -> [u8; 32] {
+    [of; 32]
+}
+
+const fn session(of: u8, at: Timestamp) -> NewSession {
+    NewSession {
+        digest: digest(of),
+        at,
+    }
+}
+
+fn email(text: &str) -> EmailAddress {
+    text.parse().unwrap()
+}
+
+/// A member of this role, who joined at the beginning.
+async fn join(shop: &Shop, address: &str, role: MemberRole) -> Member {
+    let member = Member {
+        id: mint(T0),
+        account_id: shop.account,
+        name: "Eva".to_owned(),
+        email: email(address),
+        role,
+        joined_at: T0,
+    };
+    shop.store.add_member(member.clone(), None).await.unwrap();
+    member
+}
+
+fn link(member: &Member, until: Timestamp) -> SignInLink {
+    SignInLink {
+        email: member.email.clone(),
+        account_id: member.account_id,
+        expires_at: until,
+    }
+}
+
+/// Gives a member a password by a link, with a session of number `of`.
+async fn set_password(shop: &Shop, member: &Member, of: u8, at: Timestamp) -> Option<Member> {
+    let until = at.plus(Duration::from_secs(60));
+    let made = shop.store.create_link(link(member, until), digest(of), at);
+    assert!(made.await.unwrap());
+    let hash = format!("hash {of}");
+    let set = shop
+        .store
+        .set_password_by_link(digest(of), hash, session(of, at), digest(0));
+    set.await.unwrap()
+}
+
+/// Whose the session of number `of` is.
+async fn who(store: &Store, of: u8) -> Option<MemberId> {
+    let session = store.session(digest(of)).await.unwrap()?;
+    let is_there = session
+        .memberships
+        .iter()
+        .any(|one| one.member.id == session.member);
+    is_there.then_some(session.member)
+}
+
+async fn change(shop: &Shop, by: &Member, of: &Member, step: MemberStep) -> MemberChange {
+    let people = (by.id, of.id);
+    shop.store
+        .change_member(shop.account, people, step, after(9))
+        .await
+        .unwrap()
+}
+
+contract! {
+    async fn a_link_sets_a_password_once_and_ends_the_persons_sessions(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        assert_eq!(set_password(&shop, &ana, 1, T0).await, Some(ana.clone()));
+        assert_eq!(who(&store, 1).await, Some(ana.id));
+        let again = store.set_password_by_link(digest(1), "x".into(), session(7, T0), digest(0));
+        assert_eq!(again.await.unwrap(), None, "it was used");
+        // Of two links, using one uses up the other.
+        for of in [2, 3] {
+            assert!(store.create_link(link(&ana, after(60)), digest(of), T0).await.unwrap());
+        }
+        let (found, account, password) = store.link(digest(3), after(59)).await.unwrap().unwrap();
+        assert_eq!((found, account.id), (link(&ana, after(60)), shop.account));
+        assert_eq!(password.unwrap().hash, "hash 1");
+        assert!(store.link(digest(3), after(60)).await.unwrap().is_none(), "it has expired");
+        let set = store.set_password_by_link(digest(2), "new".into(), session(2, after(1)), digest(0));
+        assert_eq!(set.await.unwrap(), Some(ana.clone()));
+        assert!(store.link(digest(3), after(2)).await.unwrap().is_none());
+        assert_eq!((who(&store, 1).await, who(&store, 2).await), (None, Some(ana.id)));
+        let (password, memberships) = store.person(ana.email.clone()).await.unwrap();
+        let password = password.unwrap();
+        assert_eq!((password.hash.as_str(), password.changed_at), ("new", after(1)));
+        assert_eq!(memberships.len(), 1);
+        let stranger = Member { email: email("b@x.mx"), ..ana };
+        assert!(!store.create_link(link(&stranger, after(60)), digest(9), T0).await.unwrap());
+    }
+
+    async fn a_session_begins_only_with_the_password_that_was_checked(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        let keys = (digest(40), digest(41));
+        let begin = async |of: u8, changed_at| {
+            store.begin_session(session(of, after(5)), ana.clone(), changed_at, keys).await.unwrap()
+        };
+        assert!(begin(2, T0).await);
+        assert!(!begin(3, after(1)).await, "another password was checked");
+        let changed = store.change_password(ana.clone(), T0, "new".into(), (digest(2), after(6)));
+        assert!(changed.await.unwrap());
+        assert!(!begin(4, T0).await);
+        assert!(begin(5, after(6)).await);
+        assert_eq!((who(&store, 1).await, who(&store, 2).await), (None, Some(ana.id)));
+        let ends = (after(1), T0);
+        let others = store.count_other_sessions(ana.email.clone(), digest(2), ends).await.unwrap();
+        assert_eq!(others, 1);
+        assert_eq!(store.end_other_sessions(ana.email.clone(), digest(2)).await.unwrap(), 1);
+        store.end_session(digest(2)).await.unwrap();
+        assert_eq!(who(&store, 2).await, None);
+        store.remove_member(shop.account, ana.email.clone(), after(8)).await.unwrap();
+        assert!(!begin(6, after(6)).await, "she is no member any more");
+    }
+
+    async fn a_session_goes_to_the_accounts_of_its_person_alone(store: Store) {
+        let (here, there, strange) =
+            (Shop::new(&store).await, Shop::new(&store).await, Shop::new(&store).await);
+        let ana = join(&here, "a@x.mx", MemberRole::Owner).await;
+        let guest = join(&there, "a@x.mx", MemberRole::Viewer).await;
+        join(&strange, "b@x.mx", MemberRole::Owner).await;
+        set_password(&here, &ana, 1, T0).await;
+        assert!(!store.switch_session(digest(1), strange.account).await.unwrap());
+        assert!(store.switch_session(digest(1), there.account).await.unwrap());
+        assert_eq!(who(&store, 1).await, Some(guest.id));
+        let session = store.session(digest(1)).await.unwrap().unwrap();
+        let accounts: Vec<_> = session.memberships.iter().map(|one| one.account.id).collect();
+        assert!(accounts.contains(&here.account) && accounts.len() == 2);
+        there.store.remove_member(there.account, guest.email.clone(), after(1)).await.unwrap();
+        assert_eq!(who(&store, 1).await, None);
+        assert!(!store.switch_session(digest(2), here.account).await.unwrap(), "no such session");
+    }
+
+    async fn the_use_of_a_session_is_written_once_in_a_while(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        let seen = async || store.session(digest(1)).await.unwrap().unwrap().seen_at;
+        store.touch_session(digest(1), (T0, after(60))).await.unwrap();
+        assert_eq!(seen().await, after(60));
+        store.touch_session(digest(1), (after(1), after(61))).await.unwrap();
+        assert_eq!(seen().await, after(60));
+        assert!(!store.delete_ended_sessions(after(59), after(59)).await.unwrap());
+        assert_eq!(who(&store, 1).await, Some(ana.id));
+        assert!(!store.delete_ended_sessions(after(60), after(60)).await.unwrap());
+        assert_eq!(who(&store, 1).await, None);
+    }
+
+    async fn of_many_attempts_at_once_no_more_are_counted_than_may_be(store: Store) {
+        let keys = |person: u8| vec![
+            AttemptKey { digest: digest(person), most: 5 },
+            AttemptKey { digest: digest(200), most: 8 },
+        ];
+        let attempts = |person: u8, count: usize| {
+            let store = store.clone();
+            let keys = move || keys(person);
+            async move {
+                let racing = (0..count).map(|_| {
+                    let (store, keys) = (store.clone(), keys());
+                    tokio::spawn(async move { store.take_attempt(keys, RULE, T0).await.unwrap() })
+                });
+                let all = join_all(racing).await.into_iter().map(Result::unwrap);
+                all.filter(Result::is_ok).count()
+            }
+        };
+        assert_eq!(attempts(1, 12).await, 5);
+        // Another person from the same address: it has three left.
+        assert_eq!(attempts(2, 12).await, 3);
+        let until = store.take_attempt(keys(1), RULE, after(59)).await.unwrap();
+        assert_eq!(until, Err(after(60)));
+        // A success makes the person's count new and takes one of the address's back.
+        store.give_back_attempt((digest(1), digest(200)), after(60)).await.unwrap();
+        let taken = store.take_attempt(keys(1), RULE, after(60)).await.unwrap();
+        assert_eq!(taken, Ok(()));
+        let taken = store.take_attempt(keys(1), RULE, after(60)).await.unwrap();
+        assert_eq!(taken, Err(after(120)), "the address waits again");
+        store.delete_ended_sessions(T0, after(9_999)).await.unwrap();
+        assert_eq!(store.take_attempt(keys(1), RULE, after(61)).await.unwrap(), Ok(()));
+    }
+
+    async fn an_invitation_makes_a_member_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let invite = async |address: &str, of: u8| {
+            let invitation = Invitation {
+                id: mint(T0),
+                account_id: shop.account,
+                name: "Eva".to_owned(),
+                email: email(address),
+                role: MemberRole::Developer,
+                created_at: T0,
+                expires_at: after(100),
+            };
+            store.invite(invitation.clone(), digest(of), Some(2)).await.unwrap();
+            invitation
+        };
+        let accept = async |of: u8, with: JoinsWith, at: Timestamp| {
+            let accepted = store.accept_invitation(digest(of), "Ana".into(), with, session(of, at));
+            accepted.await.unwrap()
+        };
+        let first = || JoinsWith::First("hash".to_owned());
+        let (eva, ana) = (invite("e@x.mx", 1).await, invite("a@x.mx", 2).await);
+        assert_eq!(store.invitations(shop.account, after(99)).await.unwrap().len(), 2);
+        assert!(store.invitations(shop.account, after(100)).await.unwrap().is_empty());
+        let (found, account, password) = store.invitation(digest(1), T0).await.unwrap().unwrap();
+        assert_eq!((found.id, account.id, password), (eva.id, shop.account, None));
+        assert_eq!(accept(1, first(), after(100)).await, None, "it has expired");
+        assert_eq!(accept(3, first(), T0).await, None, "there is no such one");
+        let member = accept(1, first(), after(1)).await.unwrap();
+        assert_eq!(
+            (member.name.as_str(), member.role, member.joined_at),
+            ("Ana", MemberRole::Developer, after(1))
+        );
+        assert_eq!(who(&store, 1).await, Some(member.id));
+        assert_eq!(accept(1, first(), after(2)).await, None, "it was accepted");
+        // No seat more than before.
+        assert_eq!(store.team(shop.account, None, 9, after(2)).await.unwrap().1, 2);
+        // Somebody with a password: it must be the one that was checked, and no first one replaces it.
+        let other = Shop::new(&store).await;
+        let known = join(&other, "a@x.mx", MemberRole::Owner).await;
+        set_password(&other, &known, 5, T0).await;
+        assert!(store.invitation(digest(2), T0).await.unwrap().unwrap().2.is_some());
+        assert_eq!(accept(2, first(), after(3)).await, None);
+        assert_eq!(accept(2, JoinsWith::Known(after(7)), after(3)).await, None);
+        let joined = accept(2, JoinsWith::Known(T0), after(3)).await.unwrap();
+        assert_eq!(joined.email, ana.email);
+        assert_eq!(store.person(ana.email).await.unwrap().0.unwrap().hash, "hash 5");
+    }
+
+    async fn a_team_is_changed_as_roles_allow_and_an_owner_stays(database: TestDatabase) {
+        use MemberStep::{Remove, Role};
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let other = Shop::new(&store).await;
+        let owner = join(&shop, "o@x.mx", MemberRole::Owner).await;
+        let admin = join(&shop, "a@x.mx", MemberRole::Admin).await;
+        let viewer = join(&shop, "v@x.mx", MemberRole::Viewer).await;
+        let stranger = join(&other, "s@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &viewer, 1, T0).await;
+        for (by, of, step) in [
+            (&admin, &owner, Role(MemberRole::Viewer)),
+            (&admin, &owner, Remove),
+            (&admin, &viewer, Role(MemberRole::Owner)),
+            (&admin, &admin, Role(MemberRole::Owner)),
+            (&viewer, &viewer, Role(MemberRole::Admin)),
+            (&viewer, &admin, Remove),
+            (&stranger, &viewer, Remove),
+        ] {
+            assert_eq!(change(&shop, by, of, step).await, MemberChange::Forbidden, "{step:?}");
+        }
+        assert_eq!(change(&shop, &owner, &stranger, Remove).await, MemberChange::Absent);
+        for step in [Role(MemberRole::Admin), Remove] {
+            assert_eq!(change(&shop, &owner, &owner, step).await, MemberChange::LastOwner);
+        }
+        assert_eq!(who(&store, 1).await, Some(viewer.id), "nothing has changed yet");
+        let developer = Member { role: MemberRole::Developer, ..viewer.clone() };
+        let raised = change(&shop, &admin, &viewer, Role(MemberRole::Developer)).await;
+        assert_eq!(raised, MemberChange::Done(developer.clone()));
+        assert_eq!(who(&store, 1).await, None, "another role ends the sessions");
+        assert_eq!(change(&shop, &admin, &viewer, Remove).await, MemberChange::Done(developer));
+        let second = change(&shop, &owner, &admin, Role(MemberRole::Owner)).await;
+        assert!(matches!(second, MemberChange::Done(_)));
+        assert!(matches!(change(&shop, &owner, &owner, Remove).await, MemberChange::Done(_)));
+        assert_eq!(change(&shop, &admin, &admin, Remove).await, MemberChange::LastOwner);
+        assert_eq!(store.team(shop.account, None, 9, after(9)).await.unwrap().1, 1);
+        let mut raw = Raw::open(&database).await;
+        let told = raw
+            .lines("SELECT actor || ' ' || action || ' ' || target AS line FROM audit_log \
+                    WHERE actor <> 'cli' AND action <> 'password.set' ORDER BY at, id")
+            .await;
+        let expected = [
+            format!("member:{} member.role {} developer", admin.id, viewer.id),
+            format!("member:{} member.remove {}", admin.id, viewer.id),
+            format!("member:{} member.role {} owner", owner.id, admin.id),
+            format!("member:{} member.remove {}", owner.id, owner.id),
+        ];
+        let sorted = |mut lines: Vec<String>| { lines.sort(); lines };
+        assert_eq!(sorted(told), sorted(expected.to_vec()));
+    }
+
+    async fn of_two_owners_who_leave_at_once_one_stays(store: Store) {
+        let shop = Shop::new(&store).await;
+        let owners = [
+            join(&shop, "a@x.mx", MemberRole::Owner).await,
+            join(&shop, "b@x.mx", MemberRole::Owner).await,
+        ];
+        let leaving = owners.map(|owner| {
+            let shop = shop.clone();
+            tokio::spawn(async move { change(&shop, &owner, &owner, MemberStep::Remove).await })
+        });
+        let left: Vec<_> = join_all(leaving).await.into_iter().map(Result::unwrap).collect();
+        let stays = left.iter().filter(|change| **change == MemberChange::LastOwner).count();
+        assert_eq!(stays, 1, "{left:?}");
+    }
+
+    async fn the_first_account_is_made_once(store: Store) {
+        assert!(!store.has_account().await.unwrap());
+        let racing = (1..=4_u8).map(|of| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let account = Account {
+                    id: mint(T0),
+                    name: "First".to_owned(),
+                    plan: Plan::Pro,
+                    engine_module: None,
+                    created_at: T0,
+                };
+                let owner = Member {
+                    id: mint(T0),
+                    account_id: account.id,
+                    name: "Eva".to_owned(),
+                    email: email("e@x.mx"),
+                    role: MemberRole::Owner,
+                    joined_at: T0,
+                };
+                let with = (owner, format!("hash {of}"));
+                store.begin_service(account, None, with, session(of, T0)).await.unwrap()
+            })
+        });
+        let all: Vec<_> = join_all(racing).await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(all.iter().filter(|made| **made).count(), 1, "{all:?}");
+        assert_eq!(store.accounts().await.unwrap().len(), 1);
+        assert!(store.has_account().await.unwrap());
+    }
+
+    async fn the_audit_log_tells_who_it_was_newest_first(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        let hers = store.acting(Actor::Member(ana.id));
+        for at in 1..=3 {
+            let words = ("agent.publish".to_owned(), format!("{at}"));
+            hers.note(shop.account, words, after(at)).await.unwrap();
+        }
+        store.note(other.account, ("x".into(), "y".into()), after(9)).await.unwrap();
+        let page = store.audit(shop.account, None, 2).await.unwrap();
+        let told: Vec<_> = page.iter().map(|line| (line.actor.clone(), line.target.clone())).collect();
+        let actor = format!("member:{}", ana.id);
+        assert_eq!(told, ["3", "2", "1"].map(|at| (actor.clone(), at.to_owned())));
+        let rest = store.audit(shop.account, Some((page[1].at, page[1].id)), 9).await.unwrap();
+        assert_eq!(rest[0].target, "1");
+        assert!(rest[1..].iter().all(|line| line.actor == "cli"));
+    }
+}
