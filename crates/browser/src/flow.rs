@@ -1,0 +1,66 @@
+//! How much sound a page may send.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Sound that may come at once: what a network held back for as long as a page may be silent.
+const BURST: Duration = Duration::from_secs(10);
+
+/// How many times faster than it sounds a page may send beyond that.
+const FASTEST: u32 = 2;
+
+/// A bucket that sound fills and time empties.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    level: Duration,
+    at: Instant,
+}
+
+impl Flow {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            level: Duration::ZERO,
+            at: now,
+        }
+    }
+
+    /// Takes so much sound; `false` if it is a flood.
+    pub(crate) fn take(&mut self, sound: Duration, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at);
+        self.at = now;
+        self.level = self.level.saturating_sub(passed * FASTEST) + sound;
+        self.level <= BURST
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Duration = Duration::from_millis(20);
+
+    /// Frames that a page which sends one each `every` may send in a minute, till it is a flood.
+    fn frames(every: Duration) -> Option<u32> {
+        let begin = Instant::now();
+        let mut flow = Flow::new(begin);
+        (0..Duration::from_secs(60).as_millis() as u32 / every.as_millis() as u32)
+            .find(|&at| !flow.take(FRAME, begin + every * at))
+    }
+
+    #[test]
+    fn sound_may_come_twice_as_fast_as_it_sounds_and_what_was_held_back_at_once() {
+        assert_eq!(frames(FRAME), None);
+        assert_eq!(frames(FRAME / 2), None);
+        // A third too much of each second fills the bucket of ten.
+        let flood = frames(Duration::from_millis(5)).unwrap();
+        assert!((990..1_010).contains(&flood), "{flood}");
+
+        let begin = Instant::now();
+        let mut flow = Flow::new(begin);
+        let held_back = (0..500).all(|_| flow.take(FRAME, begin));
+        assert!(held_back);
+        assert!(!flow.take(FRAME, begin));
+        assert!(flow.take(FRAME, begin + FRAME));
+    }
+}

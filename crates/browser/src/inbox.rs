@@ -1,0 +1,190 @@
+//! What a page's microphone hears, till the engine takes it.
+
+use std::time::Duration;
+
+use offhook_media::jitter::{JitterBuffer, Sound, Taken};
+use offhook_media::resample::Resampler;
+use offhook_media::rtp::{Sequence, Timestamp};
+use offhook_media::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
+use tokio::time::Instant;
+
+use crate::flow::Flow;
+use crate::{MOST_FRAME_BYTES, SAMPLE_BYTES, WIRE_RATE};
+
+/// Why a page's sound is not taken. The page is let go of then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// A frame of more than [`MOST_FRAME_BYTES`].
+    TooLarge,
+    /// Nothing, or half a sample.
+    NoSound,
+    /// It comes more than twice as fast as it sounds.
+    TooFast,
+}
+
+/// One page's sound on its way in. It holds a quarter of a second at most, whatever comes.
+pub(crate) struct Inbox {
+    resampler: Resampler,
+    jitter: JitterBuffer,
+    /// Samples that do not fill a frame yet.
+    rest: Vec<i16>,
+    sequence: u16,
+    timestamp: u32,
+    flow: Flow,
+    heard_at: Instant,
+}
+
+impl Inbox {
+    pub(crate) fn new(resampler: Resampler, now: Instant) -> Self {
+        Self {
+            resampler,
+            jitter: JitterBuffer::default(),
+            rest: Vec::new(),
+            sequence: 0,
+            timestamp: 0,
+            flow: Flow::new(now),
+            heard_at: now,
+        }
+    }
+
+    /// The line is answered: the silence before counts for nothing.
+    pub(crate) const fn begins(&mut self, now: Instant) {
+        self.heard_at = now;
+    }
+
+    /// Takes a frame as it came.
+    pub(crate) fn put(&mut self, pcm: &[u8], now: Instant) -> Result<(), Refused> {
+        if pcm.len() > MOST_FRAME_BYTES {
+            return Err(Refused::TooLarge);
+        }
+        if pcm.is_empty() || !pcm.len().is_multiple_of(SAMPLE_BYTES) {
+            return Err(Refused::NoSound);
+        }
+        let samples: Vec<i16> = pcm
+            .chunks_exact(SAMPLE_BYTES)
+            .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
+            .collect();
+        let takes = Duration::from_secs(samples.len() as u64) / WIRE_RATE;
+        if !self.flow.take(takes, now) {
+            return Err(Refused::TooFast);
+        }
+        self.heard_at = now;
+        self.resampler.push(&samples, &mut self.rest);
+        while self.rest.len() >= FRAME_SAMPLES {
+            let samples = self.rest.drain(..FRAME_SAMPLES).collect();
+            self.jitter.put(Sound {
+                ssrc: 0,
+                sequence: Sequence(self.sequence),
+                timestamp: Timestamp(self.timestamp),
+                samples,
+            });
+            self.sequence = self.sequence.wrapping_add(1);
+            self.timestamp = self.timestamp.wrapping_add(FRAME_SAMPLES as u32);
+        }
+        Ok(())
+    }
+
+    /// The next 20 ms. Where nothing came it is quiet: a page whose network stalls is no line without sound, and one that
+    /// sends nothing at all is let go of by [`silent_for`](Self::silent_for).
+    pub(crate) fn take(&mut self) -> Frame {
+        match self.jitter.take() {
+            Taken::Sound(frame) => frame,
+            Taken::Lost | Taken::Empty => SILENCE,
+        }
+    }
+
+    /// How long nothing has come.
+    pub(crate) fn silent_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.heard_at)
+    }
+}
+
+/// From the wire's rate to the engine's. These rates are known, so that it is always there.
+pub(crate) fn to_engine() -> Option<Resampler> {
+    Resampler::new(WIRE_RATE, SAMPLE_RATE).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inbox() -> Inbox {
+        Inbox::new(to_engine().unwrap(), Instant::now())
+    }
+
+    /// So many samples of a tone of 440 Hz, as a page sends them.
+    fn tone(samples: std::ops::Range<usize>) -> Vec<u8> {
+        samples
+            .map(|at| (at as f64 * 440.0 * std::f64::consts::TAU / f64::from(WIRE_RATE)).sin())
+            .flat_map(|value| ((value * 8_000.0) as i16).to_le_bytes())
+            .collect()
+    }
+
+    fn loudness(frame: &Frame) -> f64 {
+        let sum: f64 = frame.iter().map(|&s| f64::from(s) * f64::from(s)).sum();
+        (sum / frame.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn what_a_page_says_is_heard_in_frames_of_the_engines_rate() {
+        let mut inbox = inbox();
+        let begin = Instant::now();
+        let mut heard = Vec::new();
+        for at in 0..50_u32 {
+            let from = at as usize * 320;
+            let sound = tone(from..from + 320);
+            inbox
+                .put(&sound, begin + Duration::from_millis(20) * at)
+                .unwrap();
+            heard.push(inbox.take());
+        }
+        // It waits for 40 ms, and rings out within a frame.
+        let loud = heard
+            .iter()
+            .map(loudness)
+            .filter(|&it| it > 5_000.0)
+            .count();
+        assert!(loud >= 45, "{loud}");
+    }
+
+    #[test]
+    fn frames_of_any_length_make_the_same_sound() {
+        let all = tone(0..3_200);
+        let hear = |sizes: &[usize]| {
+            let mut inbox = inbox();
+            let mut rest = &all[..];
+            let mut sizes = sizes.iter().cycle();
+            while !rest.is_empty() {
+                let size = (*sizes.next().unwrap()).min(rest.len());
+                inbox.put(&rest[..size], Instant::now()).unwrap();
+                rest = &rest[size..];
+            }
+            (0..8).map(|_| inbox.take()).collect::<Vec<_>>()
+        };
+        assert_eq!(hear(&[640]), hear(&[2, 100, 1_000]));
+    }
+
+    #[test]
+    fn what_is_no_sound_is_refused() {
+        let mut inbox = inbox();
+        let now = Instant::now();
+        assert_eq!(inbox.put(&[], now), Err(Refused::NoSound));
+        assert_eq!(inbox.put(&[0; 3], now), Err(Refused::NoSound));
+        assert_eq!(inbox.put(&[0; 4_098], now), Err(Refused::TooLarge));
+        assert_eq!(inbox.put(&[0; 4_096], now), Ok(()));
+        let flood = (0..100).find_map(|_| inbox.put(&[0; 4_096], now).err());
+        assert_eq!(flood, Some(Refused::TooFast));
+    }
+
+    #[test]
+    fn a_burst_after_a_stall_keeps_little_waiting() {
+        let mut inbox = inbox();
+        for at in 0..400 {
+            inbox
+                .put(&tone(at * 320..(at + 1) * 320), Instant::now())
+                .unwrap();
+        }
+        let waiting = (0..400).filter(|_| loudness(&inbox.take()) > 100.0).count();
+        assert!((1..=15).contains(&waiting), "{waiting}");
+    }
+}

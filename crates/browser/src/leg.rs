@@ -1,0 +1,336 @@
+//! The leg: every 20 ms it hands the engine what the page's microphone heard, and the page what the agent says.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{BufMut, Bytes, BytesMut};
+use offhook_domain::E164;
+use offhook_engine::ports::LineError;
+use offhook_engine::ports::audio::{
+    AudioEvent, AudioLeg, Cleared, Played, Playout, SegmentId, Signalling, TICKS_AHEAD, Tick,
+};
+use offhook_media::playout::{self, Segment, Speaker};
+use offhook_media::resample::Resampler;
+use offhook_media::{FRAME_TIME, Frame, SAMPLE_RATE, SILENCE};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::inbox::{Inbox, Refused, to_engine};
+use crate::outbox::{Outbox, Sent};
+use crate::{SAMPLE_BYTES, WIRE_RATE};
+
+/// A page that sends nothing for this long is gone.
+const SILENT_AT_MOST: Duration = Duration::from_secs(10);
+
+/// Ticks that are made up for at once after the machine was busy. When it was away for longer they are left out.
+const MOST_BEHIND: u32 = 5;
+
+/// Frames of silence that follow sound to a page, so that its last samples leave the filter and a gap of a frame or two
+/// within a sentence is none at the page.
+const TRAILING: u32 = 5;
+
+/// Events that may wait for the engine.
+const EVENTS_WAITING: usize = 64;
+
+/// Whoever has the page's connection. Dropped, the page has hung up.
+pub struct PageEnd {
+    shared: Arc<Shared>,
+    events: mpsc::Sender<AudioEvent>,
+    _here: mpsc::Sender<()>,
+}
+
+/// The line of a page that waits to be answered.
+pub struct PageLine {
+    held: Held,
+    events: mpsc::Sender<AudioEvent>,
+    told: mpsc::Receiver<AudioEvent>,
+    here: mpsc::Receiver<()>,
+    to_wire: Resampler,
+}
+
+struct Shared {
+    inbox: Mutex<Inbox>,
+    outbox: Outbox,
+    /// The engine has hung up.
+    is_over: watch::Sender<bool>,
+}
+
+/// Both ends of a page's line. `None` only if sound could not be resampled between rates that always can.
+#[must_use]
+pub fn page() -> Option<(PageEnd, PageLine)> {
+    let (to_engine, to_wire) = (to_engine()?, Resampler::new(SAMPLE_RATE, WIRE_RATE).ok()?);
+    let shared = Arc::new(Shared {
+        inbox: Mutex::new(Inbox::new(to_engine, Instant::now())),
+        outbox: Outbox::default(),
+        is_over: watch::Sender::new(false),
+    });
+    let (events, told) = mpsc::channel(EVENTS_WAITING);
+    let (present, here) = mpsc::channel(1);
+    let end = PageEnd {
+        shared: shared.clone(),
+        events: events.clone(),
+        _here: present,
+    };
+    let line = PageLine {
+        held: Held(shared),
+        events,
+        told,
+        here,
+        to_wire,
+    };
+    Some((end, line))
+}
+
+impl PageEnd {
+    /// Takes sound of the page's microphone: whole samples, [`MOST_FRAME_BYTES`](crate::MOST_FRAME_BYTES) at most.
+    ///
+    /// # Errors
+    /// [`Refused`]: a page that sends such things is to be let go of.
+    pub fn hear(&self, pcm: &[u8]) -> Result<(), Refused> {
+        lock(&self.shared.inbox).put(pcm, Instant::now())
+    }
+
+    /// Takes a key that was pressed: `0`–`9`, `*`, `#`. Others, and those of a page that hammers, are nothing.
+    pub fn press(&self, key: char) {
+        if matches!(key, '0'..='9' | '*' | '#') {
+            let _ = self.events.try_send(AudioEvent::Dtmf(key));
+        }
+    }
+
+    /// What the page is to be sent next, or `None` once the line is gone. Safe to cancel.
+    pub async fn next(&self) -> Option<Sent> {
+        self.shared.outbox.next().await
+    }
+}
+
+impl PageLine {
+    /// Answers: from now on sound goes both ways. It must be called within the runtime on which the line is to live.
+    #[must_use]
+    pub fn answer(self) -> AudioLeg {
+        let Self {
+            held,
+            events,
+            told,
+            here,
+            to_wire,
+        } = self;
+        let shared = held.0.clone();
+        let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
+        let (played, became) = mpsc::unbounded_channel();
+        let (speaker, spoken) = Speaker::new();
+        let leg = AudioLeg {
+            events: told,
+            ticks: heard,
+            played: became,
+            playout: Arc::new(Mouth {
+                speaker: speaker.clone(),
+                shared: shared.clone(),
+            }),
+            signalling: Arc::new(Line(shared)),
+        };
+        let pacer = Pacer {
+            held,
+            events,
+            here,
+            ticks,
+            played,
+            spoken,
+            speaker,
+            to_wire,
+            number: 0,
+            quiet: TRAILING,
+        };
+        tokio::spawn(pacer.run());
+        leg
+    }
+}
+
+/// The line's hold on what it shares with the page's end: with it goes the line, answered or not.
+struct Held(Arc<Shared>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.outbox.close();
+    }
+}
+
+/// The task of one line.
+struct Pacer {
+    held: Held,
+    events: mpsc::Sender<AudioEvent>,
+    here: mpsc::Receiver<()>,
+    ticks: mpsc::Sender<Tick>,
+    played: mpsc::UnboundedSender<Played>,
+    spoken: mpsc::UnboundedReceiver<playout::Played>,
+    speaker: Speaker,
+    to_wire: Resampler,
+    number: u64,
+    /// Silent frames since the last sound.
+    quiet: u32,
+}
+
+impl Pacer {
+    async fn run(mut self) {
+        self.tell(AudioEvent::Answered);
+        // What came while it waited is past; from now on nothing counts as silence.
+        lock(&self.held.0.inbox).begins(Instant::now());
+        let mut over = self.held.0.is_over.subscribe();
+        let mut deadline = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                _ = over.wait_for(|over| *over) => break,
+                // The engine let go of the line.
+                () = self.ticks.closed() => break,
+                // Nobody sends here: the end of the channel is the end of the page.
+                _ = self.here.recv() => {
+                    self.tell(AudioEvent::Hangup);
+                    break;
+                }
+                Some(became) = self.spoken.recv() => {
+                    let _ = self.played.send(told(became));
+                    continue;
+                }
+                () = sleep_until(deadline) => {}
+            }
+            let now = Instant::now();
+            let late = now.saturating_duration_since(deadline);
+            let behind = (late.as_millis() / FRAME_TIME.as_millis()) as u32;
+            if behind > MOST_BEHIND {
+                self.number += u64::from(behind);
+                deadline += FRAME_TIME * behind;
+            }
+            if !self.tick(now) {
+                self.tell(AudioEvent::Hangup);
+                break;
+            }
+            deadline += FRAME_TIME;
+        }
+    }
+
+    /// Lets 20 ms pass; `false` if the page has been silent for too long.
+    fn tick(&mut self, now: Instant) -> bool {
+        let heard = {
+            let mut inbox = lock(&self.held.0.inbox);
+            if inbox.silent_for(now) >= SILENT_AT_MOST {
+                return false;
+            }
+            inbox.take()
+        };
+        let mut frame = SILENCE;
+        self.speaker.pull(&mut frame, now);
+        let is_sound = frame != SILENCE;
+        self.quiet = if is_sound {
+            0
+        } else {
+            self.quiet.saturating_add(1)
+        };
+        if self.quiet < TRAILING {
+            let sound = self.on_the_wire(&frame);
+            if !sound.is_empty() {
+                self.held.0.outbox.sound(sound);
+            }
+        }
+        let tick = Tick {
+            number: self.number,
+            heard,
+            lost: false,
+            said: is_sound.then_some(frame),
+        };
+        self.number += 1;
+        // An engine that is busy for five seconds loses what it cannot take.
+        let _ = self.ticks.try_send(tick);
+        true
+    }
+
+    fn on_the_wire(&mut self, frame: &Frame) -> Bytes {
+        let mut samples = Vec::with_capacity(frame.len() * 2 + 64);
+        self.to_wire.push(frame, &mut samples);
+        let mut bytes = BytesMut::with_capacity(samples.len() * SAMPLE_BYTES);
+        for sample in samples {
+            bytes.put_i16_le(sample);
+        }
+        bytes.freeze()
+    }
+
+    /// An engine that reads no events is gone.
+    fn tell(&self, event: AudioEvent) {
+        let _ = self.events.try_send(event);
+    }
+}
+
+fn told(became: playout::Played) -> Played {
+    match became {
+        playout::Played::Began(segment, at) => Played::Began(SegmentId(segment.0), at),
+        playout::Played::Ended(segment, at) => Played::Ended(SegmentId(segment.0), at),
+    }
+}
+
+/// The playout queue, of which the page keeps a little.
+struct Mouth {
+    speaker: Speaker,
+    shared: Arc<Shared>,
+}
+
+impl Playout for Mouth {
+    fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
+        self.speaker.enqueue(Segment(segment.0), samples);
+    }
+
+    fn finish(&self, segment: SegmentId) {
+        self.speaker.finish(Segment(segment.0));
+    }
+
+    fn pause(&self) {
+        self.speaker.pause();
+    }
+
+    fn resume(&self) {
+        self.speaker.resume();
+    }
+
+    fn set_background(&self, samples: Arc<[i16]>) {
+        self.speaker.set_background(samples);
+    }
+
+    fn clear(&self) -> Vec<Cleared> {
+        let cleared = self.speaker.clear();
+        // What was never begun is not at the page.
+        if cleared.iter().any(|it| it.played > 0) {
+            self.shared.outbox.clear();
+        }
+        cleared
+            .into_iter()
+            .map(|cleared| Cleared {
+                segment: SegmentId(cleared.segment.0),
+                played: cleared.played,
+                enqueued: cleared.enqueued,
+                finished: cleared.finished,
+            })
+            .collect()
+    }
+}
+
+/// A page can be hung up, and nothing else: nobody is to be reached behind it.
+struct Line(Arc<Shared>);
+
+#[async_trait]
+impl Signalling for Line {
+    async fn transfer(&self, _to: &E164) -> Result<(), LineError> {
+        Err(LineError::Refused)
+    }
+
+    async fn send_digits(&self, _digits: &str) -> Result<(), LineError> {
+        Err(LineError::Refused)
+    }
+
+    async fn hang_up(&self) {
+        self.0.is_over.send_replace(true);
+    }
+}
+
+/// A panic between two statements here would leave what is locked as usable as it was.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
