@@ -9,13 +9,16 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, Db, dialect};
-use super::{batch_looks, events, usage, wallets};
+use super::{batch_looks, events, talks, usage, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
 
 /// What a call that ends adds to its day: when it began, whether it is by voice, how long it took.
 type Ended = (Timestamp, bool, Option<i64>);
+
+/// Where it took place, and with which agent.
+type Whose = (Option<Channel>, AgentId);
 
 /// What is written of a call as it is accepted, placed here or come in.
 pub(crate) struct Row {
@@ -212,7 +215,7 @@ pub(crate) async fn settle(
     (account, id, claim): (AccountId, ConversationId, ClaimId),
     settlement: Settlement,
 ) -> Result<Option<Vec<offhook_domain::EndpointId>>, StoreError> {
-    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended)> =
+    let ended: Option<(i32, Runtime, Option<FailureReason>, Ended, Whose)> =
         diesel::update(calls::table.find(V(id)))
             .filter(
                 calls::state
@@ -234,14 +237,18 @@ pub(crate) async fn settle(
                 calls::runtime,
                 calls::failure_reason,
                 (calls::started_at, calls::voice, calls::duration_seconds),
+                (calls::channel, calls::agent_id),
             ))
             .get_result(conn)
             .await
             .optional()?;
-    let Some((seq, runtime, reason, ended)) = ended else {
+    let Some((seq, runtime, reason, ended, (channel, agent))) = ended else {
         return Ok(None);
     };
     moment(conn, id, seq, settlement.state, settlement.at).await?;
+    if channel == Some(Channel::WidgetVoice) {
+        talks::release(conn, (id, agent), ended.0, settlement.credits).await?;
+    }
     if runtime == Runtime::Legacy {
         let outcome = (settlement.state, reason);
         batch_looks::call_ended(conn, id, outcome, settlement.at).await?;

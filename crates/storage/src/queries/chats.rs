@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Microseconds of a minute.
-const MINUTE_US: i64 = 60_000_000;
+pub(super) const MINUTE_US: i64 = 60_000_000;
 
 /// Begins a conversation; the caller undoes it unless it is `Opened`.
 pub(crate) async fn open(

@@ -47,6 +47,7 @@ pub(crate) mod rechecks;
 pub(crate) mod recordings;
 pub(crate) mod retention;
 pub(crate) mod sealed;
+pub(crate) mod talks;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod turns;

@@ -95,10 +95,16 @@ impl Conversation {
         self.voice
     }
 
-    /// Whether the customer called: then the number called is ours.
+    /// Whether the customer called: then the number called, if there is one, is ours.
     #[must_use]
     pub fn is_inbound(&self) -> bool {
-        self.to_number.is_some() && self.customer_phone != self.to_number
+        self.is_of_a_page() || (self.to_number.is_some() && self.customer_phone != self.to_number)
+    }
+
+    /// Whether it is spoken over a web page's microphone: no number calls, and none is called.
+    #[must_use]
+    pub fn is_of_a_page(&self) -> bool {
+        self.channel == Some(Channel::WidgetVoice)
     }
 }
 

@@ -29,6 +29,7 @@ mod recordings;
 pub(crate) mod rekey;
 mod restored;
 pub(crate) mod retention;
+mod talks;
 pub(crate) mod team;
 mod tools;
 mod voices;

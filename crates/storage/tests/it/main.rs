@@ -76,6 +76,8 @@ mod sharing;
 #[cfg(test)]
 mod shop;
 #[cfg(test)]
+mod talks;
+#[cfg(test)]
 mod team;
 mod tools;
 #[cfg(test)]

@@ -1,0 +1,53 @@
+//! Spoken conversations of web pages.
+
+use offhook_domain::{AgentId, ConversationId, Credits, Timestamp};
+use offhook_failpoints as failpoints;
+
+use super::{LEASE, write};
+use crate::{NewTalk, Store, StoreError, TalkTaken, Verdict};
+
+impl Store {
+    /// Begins a spoken conversation of a page, in one transaction: the widget's sessions and credits, the plan's live
+    /// calls, the agent, the reservation, and the conversation, claimed already. A process that dies behind it leaves an
+    /// orphan, which others report.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownCommit`] if it may have been written, the others if it was not.
+    pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken, StoreError> {
+        let offset = self.offset();
+        let taken = write!(self, |conn| {
+            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let taken = queries::talks::take(conn, talk, lease).await?;
+            Ok(match taken {
+                TalkTaken::Claimed(_) => Verdict::Commit(taken),
+                refused => Verdict::Rollback(refused),
+            })
+        });
+        if matches!(taken, Ok(TalkTaken::Claimed(_))) {
+            failpoints::hit(failpoints::ANSWER_AFTER_COMMIT);
+        }
+        taken
+    }
+
+    /// Holds more credits for a spoken conversation of an agent's widget; `false` if the wallet or the widget's day does
+    /// not cover them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn top_up_talk(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        credits: Credits,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let held = queries::talks::top_up(conn, (id, agent), credits, now).await?;
+            Ok(if held {
+                Verdict::Commit(true)
+            } else {
+                Verdict::Rollback(false)
+            })
+        })
+    }
+}
