@@ -23,6 +23,7 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use crate::connection::Answering;
+use crate::endpoints::widget_files;
 use crate::{ApiError, Code, HttpState, log_path};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -180,9 +181,9 @@ fn is_v1(path: &str) -> bool {
     is_under(path, "/v1")
 }
 
-/// What web pages talk to; not part of the interface (decision 1.13).
+/// What web pages talk to; not part of the interface (decision 1.13). The widget's own files are the same for everybody.
 fn is_widget(path: &str) -> bool {
-    is_under(path, "/widget/v1")
+    is_under(path, "/widget/v1") && !widget_files::PATHS.contains(&path)
 }
 
 fn is_under(path: &str, prefix: &str) -> bool {

@@ -18,5 +18,7 @@ pub(crate) mod tools;
 pub(crate) mod versions;
 pub(crate) mod voices;
 pub(crate) mod webhooks;
+pub(crate) mod widget_door;
+pub(crate) mod widget_files;
 pub(crate) mod widget_sessions;
 pub(crate) mod widgets;

@@ -21,7 +21,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    fn new(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let digest = digest(&SHA256, &bytes);
         let hex: String = (digest.as_ref().iter().take(16))

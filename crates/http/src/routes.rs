@@ -7,7 +7,8 @@ use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::endpoints::{
     account, agents, batches, billing, calls, conversations, docs, integrations, knowledge, logs,
-    models, numbers, process, team, tools, versions, voices, webhooks, widget_sessions, widgets,
+    models, numbers, process, team, tools, versions, voices, webhooks, widget_door, widget_files,
+    widget_sessions, widgets,
 };
 use crate::error::ApiError;
 
@@ -102,6 +103,8 @@ pub(crate) fn table() -> Vec<Endpoint> {
         webhooks::routes(),
         integrations::routes(),
         team::routes(),
+        widget_files::routes(),
+        widget_door::routes(),
         widget_sessions::routes(),
         process::routes(),
         docs::routes(),

@@ -70,7 +70,9 @@ pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};
-pub use chats::{Answering, ChatError, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat};
+pub use chats::{
+    Answering, ChatError, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor,
+};
 pub use clock::{SharedClock, SystemClock};
 pub use conversations::{Conversations, RecordingError};
 pub use credentials::{CredentialError, Credentials};

@@ -32,11 +32,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// A file, or 304 for a client that has it: it changes with the program alone, and is asked for anew each time.
 fn send(req: &HttpRequest, file: &'static File) -> HttpResponse {
-    let known = req.headers().get_all(IF_NONE_MATCH);
-    let known = known
-        .filter_map(|tags| tags.to_str().ok())
-        .flat_map(|tags| tags.split(','))
-        .any(|tag| tag.trim().trim_start_matches("W/") == file.tag || tag.trim() == "*");
+    let known = is_known(req, file);
     let mut answer = match known {
         true => HttpResponse::NotModified(),
         false => HttpResponse::Ok(),
@@ -52,4 +48,13 @@ fn send(req: &HttpRequest, file: &'static File) -> HttpResponse {
     answer
         .insert_header((CONTENT_TYPE, file.media_type))
         .body(file.bytes.clone())
+}
+
+/// Whether the client has the file as it is.
+pub(super) fn is_known(req: &HttpRequest, file: &File) -> bool {
+    let known = req.headers().get_all(IF_NONE_MATCH);
+    known
+        .filter_map(|tags| tags.to_str().ok())
+        .flat_map(|tags| tags.split(','))
+        .any(|tag| tag.trim().trim_start_matches("W/") == file.tag || tag.trim() == "*")
 }

@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 }
 
 /// A browser asks before it sends: which agent it will speak of is not known yet, so any widget's origin may go on.
-async fn preflight(_: Page) -> Reply {
+pub(super) async fn preflight(_: Page) -> Reply {
     Ok(HttpResponse::NoContent()
         .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
         .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, HEADERS))

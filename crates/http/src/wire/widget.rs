@@ -2,7 +2,7 @@
 
 use offhook_domain::{ConversationId, Timestamp};
 use offhook_services::store::{Moment, WidgetSettings};
-use offhook_services::{ChatReply, ChatTranscript, OpenedChat};
+use offhook_services::{ChatReply, ChatTranscript, OpenedChat, WidgetDoor};
 use serde::Serialize;
 
 /// What an account has set for a widget.
@@ -21,6 +21,24 @@ impl<'a> From<&'a WidgetSettings> for WidgetBody<'a> {
             allowed_origins: &settings.origins,
             max_sessions_per_minute: settings.max_sessions_per_minute,
             daily_credit_cap: settings.daily_credit_cap,
+        }
+    }
+}
+
+/// What a page may do with an agent.
+#[derive(Serialize)]
+pub(crate) struct DoorBody<'a> {
+    name: &'a str,
+    chat: bool,
+    voice: bool,
+}
+
+impl<'a> From<&'a WidgetDoor> for DoorBody<'a> {
+    fn from(door: &'a WidgetDoor) -> Self {
+        Self {
+            name: &door.name,
+            chat: true,
+            voice: door.voice,
         }
     }
 }

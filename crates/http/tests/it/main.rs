@@ -46,4 +46,5 @@ mod tools;
 mod two_accounts;
 mod voices;
 mod webhooks;
+mod widget_files;
 mod widgets;

@@ -2,6 +2,7 @@
 //! ended by either side or by silence.
 
 mod answering;
+mod door;
 mod endings;
 mod open;
 mod reply;
@@ -17,6 +18,7 @@ use crate::Shared;
 use crate::keys::sha256;
 
 pub use answering::{Answering, ChatEvent};
+pub use door::WidgetDoor;
 pub(crate) use endings::end_the_silent;
 pub use open::OpenedChat;
 pub use reply::ChatReply;

@@ -9,6 +9,7 @@ use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{ChatError, Chats, TOKEN_HEX, TOKEN_PREFIX};
+use crate::Shared;
 use crate::keys::sha256;
 
 /// How long a session's token opens it: longer than any sitting, and the session ends half an hour after its last message
@@ -42,7 +43,7 @@ impl Chats {
         let (agent_id, metadata) = read(body)?;
         let found = self.0.store.widget_agent(agent_id).await?;
         let found = found.ok_or(ChatError::NotFound)?;
-        let config = self.admit(&found, origin)?;
+        let config = admit(&self.0, &found, origin)?;
         let at = self.0.clock.now();
         let first_message = config.rendered(&metadata).first_message;
         let first_message = Some(first_message).filter(|text| !text.trim().is_empty());
@@ -81,28 +82,31 @@ impl Chats {
             ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
         }
     }
+}
 
-    /// The configuration that answers, if the widget is on, names the origin, and the agent serves.
-    fn admit(&self, found: &WidgetAgent, origin: &str) -> Result<AgentConfig, ChatError> {
-        let settings = found.settings.as_ref();
-        let settings = settings
-            .filter(|settings| settings.enabled)
-            .ok_or(ChatError::NotFound)?;
-        if !settings.origins.iter().any(|listed| listed == origin) {
-            return Err(ChatError::Origin);
-        }
-        if !self.0.plans.terms(found.account.plan).api {
-            return Err(ChatError::PlanLimit);
-        }
-        check_serves(found.agent.status)?;
-        let stored = found
-            .config
-            .as_deref()
-            .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
-        Ok(AgentConfig::from_stored(stored).map_err(|error| {
-            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
-        })?)
+/// The configuration that answers, if the widget is on, names the origin, and the agent serves.
+pub(crate) fn admit(
+    shared: &Shared,
+    found: &WidgetAgent,
+    origin: &str,
+) -> Result<AgentConfig, ChatError> {
+    let settings = found.settings.as_ref();
+    let settings = settings
+        .filter(|settings| settings.enabled)
+        .ok_or(ChatError::NotFound)?;
+    if !settings.origins.iter().any(|listed| listed == origin) {
+        return Err(ChatError::Origin);
     }
+    if !shared.plans.terms(found.account.plan).api {
+        return Err(ChatError::PlanLimit);
+    }
+    check_serves(found.agent.status)?;
+    let stored = found
+        .config
+        .as_deref()
+        .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
+    Ok(AgentConfig::from_stored(stored)
+        .map_err(|error| StoreError::Corrupt(format!("a stored agent configuration: {error:?}")))?)
 }
 
 pub(super) fn check_serves(status: AgentStatus) -> Result<(), ChatError> {

@@ -1,0 +1,141 @@
+//! The widget's own files, and the door that tells it what it may do.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use crate::app::{TestApp, text};
+use crate::client::must;
+
+const PAGE: &str = "https://shop.example";
+const FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
+
+/// What the widget may weigh, with all that it loads.
+const MOST_BYTES: usize = 30 * 1024;
+
+fn gzipped(text: &str) -> usize {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+    must(encoder.write_all(text.as_bytes()));
+    must(encoder.finish()).len()
+}
+
+#[tokio::test]
+async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
+    let app = TestApp::start().await;
+    for file in FILES {
+        let answer = app.bare("GET", file).send().await;
+        assert_eq!(answer.status, 200);
+        for (header, value) in [
+            ("content-type", "text/javascript; charset=utf-8"),
+            ("cache-control", "public, no-cache"),
+            ("access-control-allow-origin", "*"),
+            ("cross-origin-resource-policy", "cross-origin"),
+            ("x-content-type-options", "nosniff"),
+        ] {
+            assert_eq!(answer.header(header), Some(value), "{file}");
+        }
+        assert_eq!(answer.header("vary"), None);
+        let tag = answer.header("etag").unwrap().to_owned();
+        let again = app.bare("GET", file).header("If-None-Match", &tag);
+        let again = again.send().await;
+        assert_eq!((again.status, again.body.len()), (304, 0));
+        assert_eq!(again.header("access-control-allow-origin"), Some("*"));
+    }
+}
+
+#[tokio::test]
+async fn the_widget_is_small_and_lets_no_text_be_read_as_markup_or_code() {
+    let app = TestApp::start().await;
+    let mut bytes = 0;
+    for file in FILES {
+        let answer = app.bare("GET", file).send().await;
+        let source = String::from_utf8(answer.body.clone()).unwrap();
+        bytes += gzipped(&source);
+        for forbidden in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "DOMParser",
+            "createContextualFragment",
+            "srcdoc",
+            "eval(",
+            "new Function",
+            "document.cookie",
+            "localStorage",
+            "setAttribute(\"style\"",
+            ".cssText",
+            "blob:",
+        ] {
+            assert!(!source.contains(forbidden), "{file}: {forbidden}");
+        }
+        // All that it asks for is of the host that it came from; the one other address is a name, not a place.
+        let names = source.replace("http://www.w3.org/2000/svg", "");
+        let names = names.replace("https://HOST/widget", "");
+        assert!(
+            !names.contains("https://") && !names.contains("http://"),
+            "{file}"
+        );
+    }
+    assert!(bytes < MOST_BYTES, "{bytes} bytes");
+}
+
+#[tokio::test]
+async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let door = format!("/widget/v1/agents/{agent}");
+    let ask = async |origin: &str, target: &str| {
+        app.bare("GET", target)
+            .header("Origin", origin)
+            .send()
+            .await
+    };
+    // Nobody's origin yet: no page learns that there is such an agent.
+    ask(PAGE, &door).await.assert_error(403, "forbidden");
+    let other = app.agent().await;
+    for (id, page) in [(&agent, PAGE), (&other, "https://other.example")] {
+        let settings = json!({"enabled": true, "allowed_origins": [page]});
+        let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
+        set.json(settings).send().await.assert(200);
+    }
+    let answer = ask(PAGE, &door).await;
+    assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let body = answer.assert(200);
+    assert_eq!(
+        body,
+        json!({"name": text(&body["name"]), "chat": true, "voice": false})
+    );
+    for forged in [
+        "https://shop.example.evil.example",
+        "https://other.example",
+        "null",
+        "https://SHOP.example",
+    ] {
+        ask(forged, &door).await.assert_error(403, "forbidden");
+    }
+    app.bare("GET", &door)
+        .send()
+        .await
+        .assert_error(403, "forbidden");
+    ask(PAGE, "/widget/v1/agents/nobody")
+        .await
+        .assert_error(404, "not_found");
+    let set = app.request("PUT", &format!("/v1/agents/{other}/widget"));
+    set.json(json!({"enabled": false, "allowed_origins": [PAGE]}))
+        .send()
+        .await
+        .assert(200);
+    ask(PAGE, &format!("/widget/v1/agents/{other}"))
+        .await
+        .assert_error(404, "not_found");
+    app.request("PATCH", &format!("/v1/agents/{agent}"))
+        .json(json!({"status": "paused"}))
+        .send()
+        .await
+        .assert(200);
+    ask(PAGE, &door).await.assert_error(403, "agent_disabled");
+}

@@ -1,0 +1,31 @@
+//! What a page may do with an agent, before it does anything.
+
+use offhook_domain::AgentId;
+
+use super::open::admit;
+use super::{ChatError, Chats};
+
+/// What an agent's widget may do on a page that it serves. It may always chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WidgetDoor {
+    /// The agent's name.
+    pub name: String,
+    /// Whether it can be talked to.
+    pub voice: bool,
+}
+
+impl Chats {
+    /// What the agent's widget may do on pages of this origin.
+    ///
+    /// # Errors
+    /// [`ChatError`] says why it serves none of them.
+    pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor, ChatError> {
+        let found = self.0.store.widget_agent(agent).await?;
+        let found = found.ok_or(ChatError::NotFound)?;
+        admit(&self.0, &found, origin)?;
+        Ok(WidgetDoor {
+            name: found.agent.name,
+            voice: false,
+        })
+    }
+}
