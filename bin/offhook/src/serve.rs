@@ -2,11 +2,13 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use anyhow::Context as _;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_portal::{Portal, PortalConfig};
 use offhook_ratelimit::RedisStore;
 use offhook_services::Services;
 use offhook_storage::StoreError;
@@ -256,7 +258,12 @@ impl Http {
             cors_origins: settings.http.cors_origins.clone(),
             ..HttpConfig::default()
         };
-        let state = HttpState::new(services.clone(), limits, config);
+        let portal = PortalConfig {
+            public_url: settings.http.public_url.clone(),
+        };
+        let portal = Portal::new(services.clone(), portal);
+        let state = HttpState::new(services.clone(), limits, config)
+            .with_pages(Arc::new(move |config| portal.clone().mount(config)));
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let server = match tls {
             Some(tls) => offhook_http::serve_https(listener, tls, state.clone(), threads)?,

@@ -104,6 +104,28 @@ impl ApiError {
         self
     }
 
+    /// The sentence for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Seconds after which it may be tried again, where that is known.
+    #[must_use]
+    pub const fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after_s
+    }
+
+    /// Writes the reason of a 5xx into the log, for answers that do not leave in the envelope.
+    pub fn log(&self, where_: &'static str) {
+        let cause = self.cause.as_deref().unwrap_or("");
+        tracing::error!(
+            code = self.code.as_str(),
+            cause,
+            "{where_} could not answer"
+        );
+    }
+
     /// The code.
     #[must_use]
     pub const fn code(&self) -> Code {

@@ -35,5 +35,6 @@ mod wire;
 pub use error::{ApiError, Code};
 pub use limits::{LimitSettings, RateLimits};
 pub use openapi::document as openapi_document;
+pub use recording::send as send_recording;
 pub use server::{app, serve, serve_https};
-pub use state::{HttpConfig, HttpState};
+pub use state::{HttpConfig, HttpState, Pages, address_of};

@@ -20,15 +20,33 @@ pub(crate) struct Wanted {
 
 impl FromBody for Wanted {
     async fn read(headers: &HeaderMap, _: Payload) -> Result<Self, ApiError> {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        Ok(Self {
-            range: text(RANGE).map(str::to_owned),
-            if_range: text(IF_RANGE).map(str::to_owned),
-        })
+        Ok(Self::of(headers))
     }
 }
 
-/// Answers with the recording of a conversation.
+impl Wanted {
+    fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        Self {
+            range: text(RANGE).map(str::to_owned),
+            if_range: text(IF_RANGE).map(str::to_owned),
+        }
+    }
+}
+
+/// Answers with the recording of a conversation, whole or the range that `headers` ask for.
+///
+/// # Errors
+/// A range that the file does not have; the file is gone, or out of reach.
+pub async fn send(
+    id: ConversationId,
+    recording: Recording,
+    headers: &HeaderMap,
+) -> Result<HttpResponse, ApiError> {
+    answer(id, recording, &Wanted::of(headers)).await
+}
+
+/// As [`send`].
 pub(crate) async fn answer(id: ConversationId, recording: Recording, wanted: &Wanted) -> Reply {
     let size = recording.bytes;
     // A recording never changes once it is there.

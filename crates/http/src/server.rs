@@ -40,8 +40,14 @@ pub fn app(
         InitError = (),
     >,
 > {
+    let pages = state.pages.clone();
     App::new()
         .app_data(web::Data::new(state))
+        .configure(|config| {
+            if let Some(pages) = pages {
+                pages(config);
+            }
+        })
         .configure(routes::add)
         .wrap(from_fn(edge))
 }

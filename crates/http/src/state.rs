@@ -1,9 +1,12 @@
 //! What the handlers share.
 
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::HttpRequest;
+use actix_web::web::{Data, ServiceConfig};
 use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +47,11 @@ pub struct Shared {
     pub(crate) slots: Arc<StreamSlots>,
     pub(crate) closing: CancellationToken,
     pub(crate) log_budget: LogBudget,
+    pub(crate) pages: Option<Pages>,
 }
+
+/// Adds paths of others to the application, such as the portal's: once for each thread.
+pub type Pages = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
 
 impl HttpState {
     /// Brings the parts together.
@@ -57,7 +64,17 @@ impl HttpState {
             slots: Arc::default(),
             closing: CancellationToken::new(),
             log_budget: LogBudget::default(),
+            pages: None,
         }))
+    }
+
+    /// With pages beside the interface. Nothing else may hold this state yet; where something does, it is as it was.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Pages) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.pages = Some(pages);
+        }
+        self
     }
 
     /// Notes in the figures of the process how full the limits' store is: for every few seconds.
@@ -70,6 +87,15 @@ impl HttpState {
     pub fn end_streams(&self) {
         self.closing.cancel();
     }
+}
+
+/// The address that a request is counted by, behind our own proxies too (decision 4.1). `None` outside the application
+/// of [`crate::app`].
+#[must_use]
+pub fn address_of(req: &HttpRequest) -> Option<IpAddr> {
+    let state = req.app_data::<Data<HttpState>>()?;
+    let peer = req.peer_addr().map(|peer| peer.ip());
+    Some(state.limits.client(peer, req.headers()))
 }
 
 impl Deref for HttpState {

@@ -1,6 +1,7 @@
 //! Agents: drafted, versioned, published (decision 6.2).
 
 mod check;
+mod first;
 mod judge;
 mod patch;
 mod speech;

@@ -106,7 +106,7 @@ struct Entry {
 }
 
 /// The model of a provider that serves whatever the operator runs there.
-const ANY_MODEL: &str = "*";
+pub(crate) const ANY_MODEL: &str = "*";
 
 /// The catalog.
 #[derive(Debug, Clone)]

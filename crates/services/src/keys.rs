@@ -20,6 +20,9 @@ const TOKEN_HEX: usize = 64;
 /// Of these, those that are shown later.
 const SHOWN_HEX: usize = 8;
 
+/// The longest name, in characters.
+const NAME_CHARS: usize = 120;
+
 /// How often a key's last use is written at most (decision 3.1).
 const LAST_USE_EVERY: Duration = Duration::from_secs(60);
 
@@ -34,12 +37,35 @@ pub struct Caller {
     pub terms: PlanTerms,
 }
 
+/// What is wrong with a key that is to be made; the sentences are those of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// The name is empty or too long.
+    #[error("--name must have 1 to {NAME_CHARS} characters")]
+    Name,
+    /// It would open nothing.
+    #[error("--scopes must name at least one scope")]
+    Scopes,
+    /// The budget is less than nothing.
+    #[error("--monthly-credit-budget must not be negative")]
+    Budget,
+    /// It would have ended before it began.
+    #[error("--expires-at {0} has passed; name a time to come, or none for a key without an end")]
+    Past(Timestamp),
+    /// There is no such account.
+    #[error("--account {0}: no such account")]
+    Account(AccountId),
+    /// The token cannot be made.
+    #[error("the system gives no randomness")]
+    Randomness,
+}
+
 /// Why a key was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// A value is wrong; the sentence names it.
-    #[error("{0}")]
-    Invalid(String),
+    /// A value is wrong.
+    #[error(transparent)]
+    Invalid(#[from] KeyFault),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -146,36 +172,26 @@ impl Keys {
         monthly_credit_budget: Option<Credits>,
     ) -> Result<(ApiKey, String), KeyError> {
         let name = name.trim();
-        if name.is_empty() || name.chars().count() > 120 {
-            return Err(KeyError::Invalid(
-                "--name must have 1 to 120 characters".to_owned(),
-            ));
+        if name.is_empty() || name.chars().count() > NAME_CHARS {
+            return Err(KeyFault::Name.into());
         }
         if scopes.is_empty() {
-            return Err(KeyError::Invalid(
-                "--scopes must name at least one scope".to_owned(),
-            ));
+            return Err(KeyFault::Scopes.into());
         }
         if monthly_credit_budget.is_some_and(|budget| budget < 0) {
-            return Err(KeyError::Invalid(
-                "--monthly-credit-budget must not be negative".to_owned(),
-            ));
+            return Err(KeyFault::Budget.into());
         }
         let now = self.shared.clock.now();
         if let Some(past) = expires_at.filter(|at| *at <= now) {
-            return Err(KeyError::Invalid(format!(
-                "--expires-at {past} has passed; name a time to come, or none for a key without an end"
-            )));
+            return Err(KeyFault::Past(past).into());
         }
         if self.shared.store.account(account).await?.is_none() {
-            return Err(KeyError::Invalid(format!(
-                "--account {account}: no such account"
-            )));
+            return Err(KeyFault::Account(account).into());
         }
         let mut random = [0; TOKEN_HEX / 2];
         SystemRandom::new()
             .fill(&mut random)
-            .map_err(|_| KeyError::Invalid("the system gives no randomness".to_owned()))?;
+            .map_err(|_| KeyFault::Randomness)?;
         let token = format!("{TOKEN_PREFIX}{}", hex::encode(random));
         let key = ApiKey {
             id: mint(now),
@@ -210,16 +226,7 @@ impl Keys {
         self.shared.store.keys(account).await
     }
 
-    /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
-        let store = self.shared.store.acting(self.actor);
-        store.revoke_key(id, self.shared.clock.now()).await
-    }
-
-    /// As [`Keys::revoke`], for a key of this account alone.
+    /// As [`Keys::revoke`], for a key of this account; `None` also if it is another's.
     ///
     /// # Errors
     /// [`StoreError`] if the store fails.
@@ -228,11 +235,21 @@ impl Keys {
         account: AccountId,
         id: KeyId,
     ) -> Result<Option<ApiKey>, StoreError> {
-        let keys = self.shared.store.keys(account).await?;
-        if !keys.iter().any(|key| key.id == id) {
-            return Ok(None);
+        // A key never changes its account.
+        let keys = self.list(account).await?;
+        match keys.iter().any(|key| key.id == id) {
+            true => self.revoke(id).await,
+            false => Ok(None),
         }
-        self.revoke(id).await
+    }
+
+    /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
+        let store = self.shared.store.acting(self.actor);
+        store.revoke_key(id, self.shared.clock.now()).await
     }
 }
 

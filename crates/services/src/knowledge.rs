@@ -11,6 +11,7 @@ mod meaning;
 mod scores;
 mod search;
 mod selection;
+mod shown;
 mod vectors;
 
 use std::sync::Arc;

@@ -26,6 +26,7 @@ mod knowledge;
 mod legacy;
 mod network;
 mod numbers;
+mod overview;
 mod page;
 mod people;
 mod plan_changes;
@@ -80,7 +81,7 @@ pub use dialer::Dialer;
 pub use health::Health;
 pub use inbound::{Inbound, InboundCall, NotAnswered, WaitingLine};
 pub use integrations::{Integration, IntegrationError, Integrations};
-pub use keys::{Caller, KeyError, Keys};
+pub use keys::{Caller, KeyError, KeyFault, Keys};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use knowledge::bench_index;
@@ -93,6 +94,7 @@ pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_documents as documents;
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
+pub use overview::{LastDay, Overview};
 pub use page::{Page, PageRequest};
 pub use people::{
     BeginError, ChangePasswordError, InvitationFor, JoinError, Link, LinkError, LinkFor,
@@ -223,6 +225,7 @@ pub struct Services {
     request_logs: RequestLogs,
     health: Health,
     inbound: Inbound,
+    overview: Overview,
     knowledge: Knowledge,
 }
 
@@ -287,6 +290,7 @@ impl Services {
             request_logs: RequestLogs::new(shared.clone()),
             health: Health::new(shared.clone()),
             inbound: Inbound::new(shared.clone()),
+            overview: Overview::new(shared.clone()),
             knowledge: Knowledge::new(shared.clone()),
             shared,
         })
@@ -493,6 +497,12 @@ impl Services {
     #[must_use]
     pub const fn inbound(&self) -> &Inbound {
         &self.inbound
+    }
+
+    /// What happens in an account now and in its last day.
+    #[must_use]
+    pub const fn overview(&self) -> &Overview {
+        &self.overview
     }
 
     /// Knowledge documents and folders.

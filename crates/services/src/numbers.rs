@@ -172,6 +172,12 @@ impl Numbers {
         }
     }
 
+    /// Whether accounts can take numbers by themselves here; else they are the operator's to give.
+    #[must_use]
+    pub fn are_taken_by_accounts(&self) -> bool {
+        self.0.network.lists_numbers()
+    }
+
     /// Whether an account can take numbers by itself here.
     fn check_network(&self) -> Result<(), NumberError> {
         if self.0.network.lists_numbers() {

@@ -1,5 +1,8 @@
 //! Webhook endpoints and their deliveries (decisions 6.8 and §7).
 
+mod looks;
+mod of_conversation;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -875,6 +875,18 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    usage_hours (account_id, hour) {
+        account_id -> sql::Uuid,
+        hour -> Integer,
+        calls -> BigInt,
+        failed -> BigInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     agent_grams (account_id, gram, created_at, id) {
         account_id -> sql::Uuid,
         gram -> BigInt,
@@ -1033,6 +1045,8 @@ allow_tables_to_appear_in_same_query!(accounts, phone_numbers);
 allow_tables_to_appear_in_same_query!(agents, agent_grams);
 allow_tables_to_appear_in_same_query!(knowledge_documents, document_grams);
 allow_tables_to_appear_in_same_query!(widgets, widget_origins);
+allow_tables_to_appear_in_same_query!(conversations, conversation_moments);
+allow_tables_to_appear_in_same_query!(agents, conversation_moments);
 joinable!(members -> accounts (account_id));
 joinable!(invitations -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(accounts, members);

@@ -54,6 +54,8 @@ mod tls;
 mod tools;
 mod traces;
 mod trunk;
+#[cfg(test)]
+mod verifiers;
 mod voices;
 mod wallet;
 mod webhooks;

@@ -4,6 +4,7 @@
 mod answering;
 mod door;
 mod endings;
+mod member;
 mod open;
 mod reply;
 mod work;

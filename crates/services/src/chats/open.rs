@@ -14,7 +14,7 @@ use crate::keys::sha256;
 
 /// How long a session's token opens it: longer than any sitting, and the session ends half an hour after its last message
 /// anyway.
-const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
+pub(super) const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
 
 const MINUTE_US: i64 = 60_000_000;
 const DAY_US: i64 = 86_400_000_000;
@@ -125,7 +125,7 @@ pub(super) fn cap_reached(at: Timestamp) -> ChatError {
 }
 
 /// An id that is none names no agent.
-fn read(body: &Json) -> Result<(AgentId, Metadata), ChatError> {
+pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata), ChatError> {
     let mut fields = Fields::of(body, "")?;
     let agent = fields.required_string("agent_id", 1..=255)?;
     let metadata = match fields.present("metadata") {
@@ -137,7 +137,7 @@ fn read(body: &Json) -> Result<(AgentId, Metadata), ChatError> {
     Ok((agent, metadata))
 }
 
-fn new_token() -> Result<String, StoreError> {
+pub(super) fn new_token() -> Result<String, StoreError> {
     let mut random = [0; TOKEN_HEX / 2];
     SystemRandom::new()
         .fill(&mut random)

@@ -9,7 +9,7 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, Db, dialect};
-use super::{batch_looks, events, talks, usage, wallets};
+use super::{batch_looks, events, talks, usage, usage_hours, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
@@ -314,7 +314,11 @@ async fn finish(
     );
     wallets::settle(conn, account, id, settlement.credits, entry).await?;
     let endpoints = events::emit(conn, account, id, settlement.event, settlement.at).await?;
-    // Last, as every call of the account that ends writes to the day's row.
+    // Last, as every call of the account that ends writes to the hour's row and to the day's.
+    if voice {
+        let failed = settlement.state == CallState::Failed;
+        usage_hours::add(conn, account, started_at, failed).await?;
+    }
     let ended = UsageDay {
         day: started_at.utc_day(),
         calls: i64::from(voice),

@@ -158,7 +158,7 @@ pub(crate) async fn settle(
     summary: &str,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    let settled: Option<(AgentId, i32, i32)> = diesel::update(sessions::table.find(V(id)))
+    let settled: Option<(AgentId, i32, i32, String)> = diesel::update(sessions::table.find(V(id)))
         .filter(sessions::claim_id.eq(V(claim)))
         .filter(diesel::dsl::not(sessions::is_open))
         .filter(diesel::dsl::not(sessions::is_settled))
@@ -168,11 +168,16 @@ pub(crate) async fn settle(
             sessions::node_id.eq(None::<NodeId>),
             sessions::lease_expires_at.eq(None::<Timestamp>),
         ))
-        .returning((sessions::agent_id, sessions::answers, sessions::held_day))
+        .returning((
+            sessions::agent_id,
+            sessions::answers,
+            sessions::held_day,
+            sessions::origin,
+        ))
         .get_result(conn)
         .await
         .optional()?;
-    let Some((agent, answers, held_day)) = settled else {
+    let Some((agent, answers, held_day, origin)) = settled else {
         return Ok(false);
     };
     let credits = chats::price(conn, id).await?.of_answers(i64::from(answers));
@@ -189,7 +194,8 @@ pub(crate) async fn settle(
         .await?;
     chats::state(conn, id, ended.last_seq, CallState::Completed, at).await?;
     let unspent = chats::held(conn, id).await? - credits;
-    if unspent > 0 {
+    // A member's conversation counts for no widget.
+    if unspent > 0 && !origin.is_empty() {
         widgets::release(conn, agent, held_day, unspent).await?;
     }
     let description = format!("Chat of {answers} answers");

@@ -44,20 +44,35 @@ pub(crate) async fn open(
         return Ok(ChatOpened::CapReached);
     };
     widgets::count(conn, chat.agent_id, counts).await?;
-    let draw = Draw {
+    let draw = draw(chat);
+    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
+        return Ok(ChatOpened::WalletTooLow);
+    }
+    insert(conn, chat, Channel::WidgetChat, steady).await?;
+    if reserve > 0 {
+        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
+    }
+    insert_session(conn, chat, held_day).await?;
+    Ok(ChatOpened::Opened)
+}
+
+/// Whose credits a conversation holds: no key's.
+pub(super) fn draw(chat: &NewChat) -> Draw {
+    Draw {
         account: chat.account_id,
         key: None,
         budget: None,
         month: chat.at.utc_month(),
         at: chat.at,
-    };
-    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
-        return Ok(ChatOpened::WalletTooLow);
     }
-    insert(conn, chat, steady).await?;
-    if reserve > 0 {
-        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
-    }
+}
+
+/// The row that a text conversation has besides.
+pub(super) async fn insert_session(
+    conn: &mut Conn,
+    chat: &NewChat,
+    held_day: i32,
+) -> Result<(), StoreError> {
     diesel::insert_into(sessions::table)
         .values((
             sessions::conversation_id.eq(V(chat.id)),
@@ -74,11 +89,16 @@ pub(crate) async fn open(
         ))
         .execute(conn)
         .await?;
-    Ok(ChatOpened::Opened)
+    Ok(())
 }
 
 /// The row of every conversation, its first state, and what the agent says first.
-async fn insert(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<(), StoreError> {
+pub(super) async fn insert(
+    conn: &mut Conn,
+    chat: &NewChat,
+    channel: Channel,
+    steady: Timestamp,
+) -> Result<(), StoreError> {
     diesel::insert_into(calls::table)
         .values((
             (
@@ -89,7 +109,7 @@ async fn insert(conn: &mut Conn, chat: &NewChat, steady: Timestamp) -> Result<()
                 calls::agent_version.eq(chat.agent_version),
                 calls::key_id.eq(None::<KeyId>),
                 calls::runtime.eq(V(Runtime::Engine)),
-                calls::channel.eq(V(Channel::WidgetChat)),
+                calls::channel.eq(V(channel)),
                 calls::voice.eq(false),
                 calls::state.eq(V(CallState::Live)),
                 calls::status.eq(V(ConversationStatus::Unknown)),
@@ -309,6 +329,9 @@ async fn hold_for_an_answer(
     session: &ChatSession,
     at: Timestamp,
 ) -> Result<Result<i32, ChatTaken>, StoreError> {
+    if session.is_of_member() {
+        return hold_for_a_member(conn, session, at).await;
+    }
     let (id, agent) = (session.conversation_id, session.agent_id);
     let counts = widgets::lock(conn, agent).await?;
     let Some(mut counts) = counts.filter(widgets::Counts::is_enabled) else {
@@ -328,6 +351,24 @@ async fn hold_for_an_answer(
     widgets::count(conn, agent, counts).await?;
     Ok(match wallets::top_up(conn, id, more, at).await? {
         Reserve::Held => Ok(day),
+        Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
+    })
+}
+
+/// As [`hold_for_an_answer`]: the wallet alone is the limit.
+async fn hold_for_a_member(
+    conn: &mut Conn,
+    session: &ChatSession,
+    at: Timestamp,
+) -> Result<Result<i32, ChatTaken>, StoreError> {
+    let id = session.conversation_id;
+    let price = price(conn, id).await?;
+    let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
+    if more <= 0 {
+        return Ok(Ok(session.held_day));
+    }
+    Ok(match wallets::top_up(conn, id, more, at).await? {
+        Reserve::Held => Ok(session.held_day),
         Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
     })
 }

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Bool};
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
+use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
 use super::super::dialect::unlikely;
 use super::super::{Conn, Db, dialect};
@@ -140,6 +140,24 @@ pub(crate) async fn story(
         payload: (!payload.is_empty()).then_some(payload),
         attempts,
     }))
+}
+
+/// The deliveries of a conversation's events, the oldest first.
+pub(crate) async fn of_conversation(
+    conn: &mut Conn,
+    account: AccountId,
+    conversation: ConversationId,
+    limit: i64,
+) -> Result<Vec<Delivery>, StoreError> {
+    Ok(deliveries::table
+        .inner_join(events::table)
+        .filter(events::conversation_id.eq(V(conversation)))
+        .filter(deliveries::account_id.eq(V(account)))
+        .order((deliveries::created_at, deliveries::id))
+        .limit(limit)
+        .select(Delivery::as_select())
+        .load(conn)
+        .await?)
 }
 
 /// Asks for one more attempt of a delivery; asking again while it waits changes nothing.

@@ -49,7 +49,7 @@ pub struct NewChat {
     pub metadata: String,
     /// Price per minute of the dearest model that may answer.
     pub price: Price,
-    /// The origin of the page.
+    /// The origin of the page; empty for a conversation of a member of the account.
     pub origin: String,
     /// SHA-256 of the session's token.
     pub token_digest: Vec<u8>,
@@ -86,7 +86,7 @@ pub struct ChatSession {
     pub account_id: AccountId,
     /// The agent.
     pub agent_id: AgentId,
-    /// The origin of the page that began it.
+    /// The origin of the page that began it; empty if a member of the account did.
     pub origin: String,
     /// From when on its token opens nothing.
     pub token_expires_at: Timestamp,
@@ -104,6 +104,14 @@ pub struct ChatSession {
     pub node_id: Option<NodeId>,
     /// Until when the claim is in force.
     pub lease_expires_at: Option<Timestamp>,
+}
+
+impl ChatSession {
+    /// Whether a member of the account talks in it, and no web page's visitor: no widget limits it.
+    #[must_use]
+    pub const fn is_of_member(&self) -> bool {
+        self.origin.is_empty()
+    }
 }
 
 /// A text conversation as its token opens it.

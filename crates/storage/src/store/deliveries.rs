@@ -1,6 +1,6 @@
 //! Deliveries as customers see them: lists, repetitions, test events.
 
-use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
+use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, Timestamp};
 
 use super::{mint, read, write};
 use crate::{
@@ -33,6 +33,25 @@ pub enum Recovered {
 }
 
 impl Store {
+    /// The first `limit` deliveries of a conversation's events, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn deliveries_of(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+        limit: i64,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        read!(self, |conn| queries::deliveries::of_conversation(
+            conn,
+            account,
+            conversation,
+            limit
+        )
+        .await)
+    }
+
     /// Writes a test event for one endpoint.
     ///
     /// # Errors

@@ -149,6 +149,18 @@ impl Store {
         })
     }
 
+    /// The agents whose published version answers from the document, by name.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn pinning_agents(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Vec<PinningAgent>, StoreError> {
+        read!(self, |conn| queries::pins::agents(conn, account, id).await)
+    }
+
     /// Of these, the documents that the account has.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ mod documents;
 #[cfg(test)]
 mod embeddings;
 #[cfg(test)]
+mod endpoint_looks;
+#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod figures;
@@ -53,6 +55,8 @@ mod names;
 mod numbers;
 #[cfg(test)]
 mod opening;
+#[cfg(test)]
+mod overview;
 #[cfg(test)]
 mod paging;
 #[cfg(test)]

@@ -1,0 +1,107 @@
+// What the pages do beyond links and forms. Without it everything still works: times are UTC then.
+"use strict";
+(() => {
+  const lang = document.documentElement.lang || "en";
+  const local = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
+
+  const dress = (root) => {
+    for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+      const at = new Date(time.dateTime);
+      if (Number.isNaN(at.getTime())) continue;
+      time.title = time.dateTime;
+      time.textContent = local.format(at);
+    }
+  };
+
+  // What cannot be taken back is asked for once more.
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    const question = button && button.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-menu],[data-copy],[data-seek]");
+    if (!target) return;
+    if ("menu" in target.dataset) {
+      const open = target.getAttribute("aria-expanded") === "true";
+      target.setAttribute("aria-expanded", String(!open));
+      document.body.classList.toggle("menu-open", !open);
+    } else if ("copy" in target.dataset) {
+      const from = document.getElementById(target.dataset.copy);
+      if (from) navigator.clipboard.writeText(from.textContent.trim()).then(() => {
+        target.dataset.done = "";
+      }, () => undefined);
+    } else if ("seek" in target.dataset) {
+      // Click a turn, hear it.
+      const player = document.querySelector("audio");
+      if (player) {
+        player.currentTime = Number(target.dataset.seek);
+        player.play().catch(() => undefined);
+      }
+    }
+  });
+
+  // What was refused is read first.
+  const refusal = document.querySelector(".refusal");
+  if (refusal) refusal.focus();
+
+  // A form that was changed is not left without a question.
+  let changed = false;
+  document.addEventListener("input", (event) => {
+    if (event.target.closest("form[data-keep]")) changed = true;
+  });
+  document.addEventListener("submit", () => { changed = false; });
+  window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+
+  document.addEventListener("htmx:afterSwap", (event) => dress(event.target));
+  document.addEventListener("htmx:oobAfterSwap", (event) => dress(event.target));
+  // A part that is asked for after the session ended brings the whole page to the sign-in.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status === 401) window.location.reload();
+  });
+  // A file on its way: how far it is. Without this the browser sends the form by itself.
+  const shown = (request) => {
+    const page = new DOMParser().parseFromString(request.responseText, "text/html");
+    const main = page.querySelector("main");
+    if (request.status === 401 || !main) {
+      window.location.reload();
+      return;
+    }
+    document.title = page.title;
+    document.querySelector("main").replaceWith(main);
+    window.history.replaceState(null, "", request.responseURL);
+    dress(main);
+    if (window.htmx) window.htmx.process(main);
+    (main.querySelector(".refusal") || main).focus();
+  };
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    const sending = form.querySelector(".sending");
+    if (event.defaultPrevented || !("upload" in form.dataset) || !sending) return;
+    event.preventDefault();
+    const chooser = form.querySelector("input[type=file]");
+    if (chooser && chooser.files[0] && chooser.files[0].size > Number(form.dataset.upload)) {
+      chooser.setCustomValidity(form.dataset.tooLarge);
+      chooser.reportValidity();
+      chooser.addEventListener("change", () => chooser.setCustomValidity(""), { once: true });
+      return;
+    }
+    const buttons = form.querySelectorAll("button");
+    const rest = (is) => {
+      sending.hidden = !is;
+      for (const button of buttons) button.disabled = is;
+    };
+    const request = new XMLHttpRequest();
+    request.open("POST", form.action);
+    request.upload.addEventListener("progress", (step) => {
+      if (step.lengthComputable) sending.querySelector("progress").value = step.loaded / step.total;
+    });
+    request.addEventListener("load", () => shown(request));
+    // It did not arrive: the browser says so itself.
+    request.addEventListener("error", () => { rest(false); form.submit(); });
+    request.send(new FormData(form));
+    rest(true);
+  });
+  dress(document);
+})();

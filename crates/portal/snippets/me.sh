@@ -1,0 +1,2 @@
+curl -sS https://offhook.example/v1/me \
+  -H "Authorization: Bearer $OFFHOOK_KEY"

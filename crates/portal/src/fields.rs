@@ -1,0 +1,113 @@
+//! What a form or a query said.
+
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+/// Names and values in the order in which they were sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads `application/x-www-form-urlencoded`.
+    pub(crate) fn parse(text: &[u8]) -> Self {
+        let pairs = form_urlencoded::parse(text);
+        Self(
+            pairs
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect(),
+        )
+    }
+
+    /// The field's value, without white space around it; `None` where it is absent or empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|value| !value.is_empty())
+    }
+
+    /// The field's value without white space around it, empty where it is absent.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.raw(name).trim()
+    }
+
+    /// The field's value as it was sent: passwords, prompts.
+    pub(crate) fn raw(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(field, _)| field == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// Every value of a field that may be there several times.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.0.iter().filter(move |(field, _)| field == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a checkbox is set.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Everything, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    pub(crate) fn push(&mut self, name: &str, value: &str) {
+        self.0.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// As a query or a form's body.
+    pub(crate) fn encode(&self) -> String {
+        form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(&self.0)
+            .finish()
+    }
+}
+
+/// A path of this portal, and nothing that leads elsewhere: `None` for `//host`, `/\host`, schemes and other parts of
+/// the service (open redirects).
+pub(crate) fn local_path(path: &str) -> Option<&str> {
+    let inside = path
+        .strip_prefix(crate::PATH)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let plain = !decoded.contains(['\\', '\r', '\n', '\0']) && !decoded.contains("//");
+    (inside && plain && !decoded.contains("..")).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_the_portal_are_local() {
+        for path in ["/portal", "/portal/agents", "/portal/agents?q=a%20b"] {
+            assert_eq!(local_path(path), Some(path));
+        }
+        for path in [
+            "",
+            "/",
+            "//evil.example",
+            "/v1/me",
+            "https://evil.example/portal",
+            "/portal//evil.example",
+            "/portal/%2f%2fevil.example",
+            "/\\evil.example",
+            "/portal/../v1",
+            "/portal\r\nSet-Cookie: a=b",
+            "/portalx",
+        ] {
+            assert_eq!(local_path(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn fields_keep_their_order_and_lose_the_white_space_around_them() {
+        let fields = Fields::parse(b"name=+A+%26+B+&scope=x&scope=y&empty=");
+        assert_eq!(fields.get("name"), Some("A & B"));
+        assert_eq!(fields.raw("name"), " A & B ");
+        assert_eq!(fields.all("scope").collect::<Vec<_>>(), ["x", "y"]);
+        assert_eq!(fields.get("empty"), None);
+        assert!(!fields.is_set("other"));
+    }
+}

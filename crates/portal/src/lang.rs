@@ -1,0 +1,56 @@
+//! The portal's languages. A text is written where it is used, in all of them: one that is missing does not compile.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::ACCEPT_LANGUAGE;
+
+/// The cookie in which a chosen language is kept.
+pub(crate) const COOKIE: &str = "offhook_lang";
+
+/// A language of the portal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lang {
+    /// English.
+    En,
+    /// Spanish of Mexico.
+    Es,
+}
+
+impl Lang {
+    /// The text in this language: English and Spanish, always both.
+    pub(crate) const fn t<T: Copy>(self, en: T, es: T) -> T {
+        match self {
+            Self::En => en,
+            Self::Es => es,
+        }
+    }
+
+    /// The value of `lang` in HTML (BCP 47).
+    pub(crate) const fn tag(self) -> &'static str {
+        self.t("en", "es-MX")
+    }
+
+    /// The language named by a form or a cookie.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "en" => Some(Self::En),
+            "es" => Some(Self::Es),
+            _ => None,
+        }
+    }
+
+    /// The chosen language, or the first that the browser asks for.
+    pub(crate) fn of(req: &HttpRequest) -> Self {
+        let chosen = req
+            .cookie(COOKIE)
+            .and_then(|kept| Self::named(kept.value()));
+        chosen.unwrap_or_else(|| {
+            let wished = req.headers().get(ACCEPT_LANGUAGE);
+            let wished = wished.and_then(|value| value.to_str().ok()).unwrap_or("");
+            let known = wished.split(',').find_map(|part| {
+                let tag = part.trim().split([';', '-']).next().unwrap_or("");
+                Self::named(&tag.to_ascii_lowercase())
+            });
+            known.unwrap_or(Self::En)
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! What stands around every page: head, navigation, notice.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use maud::{DOCTYPE, Markup, html};
+use offhook_domain::MemberRole;
+
+use crate::assets::{HTMX, SCRIPT, STYLE};
+use crate::lang::Lang;
+use crate::parts::form;
+use crate::visit::{self, Visitor};
+
+/// The overview.
+pub(crate) const HOME: &str = "/portal/";
+
+/// No script and no style that is written into a page; nothing from elsewhere; framed by nobody.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; \
+                      connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// htmx adds no style of its own, evaluates nothing, and swaps an error's page in as it does any other.
+const HTMX_CONFIG: &str = r#"{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
+
+/// A place in the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// Overview.
+    Overview,
+    /// Conversations.
+    Conversations,
+    /// Agents.
+    Agents,
+    /// Tools of agents.
+    Tools,
+    /// Knowledge.
+    Knowledge,
+    /// Phone numbers.
+    Numbers,
+    /// Batch calls.
+    Batches,
+    /// Webhooks.
+    Webhooks,
+    /// API keys.
+    Keys,
+    /// Integrations.
+    Integrations,
+    /// Logs.
+    Logs,
+    /// Team.
+    Team,
+    /// Billing.
+    Billing,
+    /// Settings: credentials, audit log, the account.
+    Settings,
+    /// Developer pages.
+    Developers,
+    /// The member's own page.
+    Profile,
+}
+
+impl Section {
+    /// In the order of the navigation.
+    const ALL: [Self; 15] = [
+        Self::Overview,
+        Self::Conversations,
+        Self::Agents,
+        Self::Tools,
+        Self::Knowledge,
+        Self::Numbers,
+        Self::Batches,
+        Self::Webhooks,
+        Self::Keys,
+        Self::Integrations,
+        Self::Logs,
+        Self::Team,
+        Self::Billing,
+        Self::Settings,
+        Self::Developers,
+    ];
+
+    /// The path behind `/portal`.
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Overview => "/",
+            Self::Conversations => "/conversations",
+            Self::Agents => "/agents",
+            Self::Tools => "/tools",
+            Self::Knowledge => "/knowledge",
+            Self::Numbers => "/phone-numbers",
+            Self::Batches => "/batch-calls",
+            Self::Webhooks => "/webhooks",
+            // The interface names this address (Authentication 3).
+            Self::Keys => "/developers",
+            Self::Integrations => "/integrations",
+            Self::Logs => "/logs",
+            Self::Team => "/team",
+            Self::Billing => "/billing",
+            Self::Settings => "/settings",
+            Self::Developers => "/quick-start",
+            Self::Profile => "/profile",
+        }
+    }
+
+    /// Its name.
+    pub(crate) const fn name(self, lang: Lang) -> &'static str {
+        match self {
+            Self::Overview => lang.t("Overview", "Resumen"),
+            Self::Conversations => lang.t("Conversations", "Conversaciones"),
+            Self::Agents => lang.t("Agents", "Agentes"),
+            Self::Tools => lang.t("Tools", "Herramientas"),
+            Self::Knowledge => lang.t("Knowledge", "Conocimiento"),
+            Self::Numbers => lang.t("Phone numbers", "Números"),
+            Self::Batches => lang.t("Batch calls", "Llamadas por lote"),
+            Self::Webhooks => lang.t("Webhooks", "Webhooks"),
+            Self::Keys => lang.t("API keys", "Claves de API"),
+            Self::Integrations => lang.t("Integrations", "Integraciones"),
+            Self::Logs => lang.t("Logs", "Registros"),
+            Self::Team => lang.t("Team", "Equipo"),
+            Self::Billing => lang.t("Billing", "Facturación"),
+            Self::Settings => lang.t("Settings", "Configuración"),
+            Self::Developers => lang.t("Quick start", "Inicio rápido"),
+            Self::Profile => lang.t("Profile", "Perfil"),
+        }
+    }
+}
+
+/// What stands around one page.
+pub(crate) struct Frame<'a> {
+    /// Its language.
+    pub(crate) lang: Lang,
+    /// Its place in the navigation.
+    pub(crate) section: Option<Section>,
+    /// Who looks; nobody on the pages before signing in.
+    pub(crate) visitor: Option<&'a Visitor>,
+    /// A sentence that the page before left.
+    pub(crate) notice: Option<String>,
+    /// The page's own path and query.
+    pub(crate) path: String,
+}
+
+/// A whole page.
+pub(crate) fn page(
+    frame: &Frame<'_>,
+    status: StatusCode,
+    title: &str,
+    body: &Markup,
+) -> HttpResponse {
+    let lang = frame.lang;
+    let page = html! {
+        (DOCTYPE)
+        html lang=(lang.tag()) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="htmx-config" content=(HTMX_CONFIG);
+                title { (title) " · Offhook" }
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href=(STYLE.path);
+                script src=(HTMX.path) defer {}
+                script src=(SCRIPT.path) defer {}
+            }
+            body.signed-out[frame.visitor.is_none()] {
+                a.skip href="#main" { (lang.t("To the content", "Ir al contenido")) }
+                @if let Some(visitor) = frame.visitor { (navigation(frame, visitor)) }
+                main id="main" tabindex="-1" {
+                    h1 { (title) }
+                    @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
+                    (body)
+                }
+            }
+        }
+    };
+    let mut answer = respond(status, page);
+    if frame.notice.is_some() {
+        visit::forget_notice(&mut answer);
+    }
+    answer
+}
+
+/// A part of a page, for htmx.
+pub(crate) fn part(body: &Markup) -> HttpResponse {
+    respond(StatusCode::OK, body.clone())
+}
+
+fn respond(status: StatusCode, markup: Markup) -> HttpResponse {
+    HttpResponse::build(status)
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((X_FRAME_OPTIONS, "DENY"))
+        .insert_header((REFERRER_POLICY, "same-origin"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(markup.into_string())
+}
+
+fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
+    let lang = frame.lang;
+    let person = &visitor.person;
+    html! {
+        header.top {
+            a.brand href=(HOME) { "Offhook" }
+            button.menu type="button" data-menu="" aria-expanded="false" aria-controls="nav" {
+                (lang.t("Menu", "Menú"))
+            }
+        }
+        nav #nav aria-label=(lang.t("Sections", "Secciones")) {
+            p.account { (person.caller.account.name) }
+            ul {
+                @for section in Section::ALL {
+                    li {
+                        a href={ (crate::PATH) (section.path()) }
+                            aria-current=[(frame.section == Some(section)).then_some("page")] { (section.name(lang)) }
+                    }
+                }
+            }
+            div.person {
+                a href={ (crate::PATH) "/profile" }
+                    aria-current=[(frame.section == Some(Section::Profile)).then_some("page")] {
+                    (person.member.name)
+                }
+                (other_language(frame, visitor))
+                (form::button(visitor, "/sign-out", lang.t("Sign out", "Cerrar sesión"), &[]))
+            }
+        }
+    }
+}
+
+/// The way to the same page in the other language.
+fn other_language(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
+    let (name, label) = match frame.lang {
+        Lang::En => ("es", "Español"),
+        Lang::Es => ("en", "English"),
+    };
+    let fields = [("lang", name), ("back", frame.path.as_str())];
+    form::button(visitor, "/language", label, &fields)
+}
+
+/// Roles by name.
+pub(crate) const fn role_name(role: MemberRole, lang: Lang) -> &'static str {
+    match role {
+        MemberRole::Owner => lang.t("Owner", "Propietario"),
+        MemberRole::Admin => lang.t("Admin", "Administrador"),
+        MemberRole::Developer => lang.t("Developer", "Desarrollador"),
+        MemberRole::Viewer => lang.t("Viewer", "Lector"),
+    }
+}

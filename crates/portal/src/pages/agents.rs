@@ -1,0 +1,221 @@
+//! Agents: list, editor, versions, publishing, widget.
+
+mod choices;
+mod control;
+pub(super) mod document;
+mod editor;
+mod form;
+mod new;
+mod saving;
+mod show;
+mod versions;
+mod widget;
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime};
+use offhook_services::AgentView;
+use offhook_services::store::{Agent, AgentFilter};
+
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, Select};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, when};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Viewer, Visit, Visitor};
+
+/// The longest search text (interface, Limits).
+const Q_CHARS: usize = 100;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    let of = |path| Page::at(path);
+    vec![
+        of("/agents").get::<Viewer, _, _>(list),
+        of("/agents/new")
+            .get::<Developer, _, _>(new::show)
+            .post::<Developer, _, _>(new::create),
+        of("/agents/{id}").get::<Viewer, _, _>(show::agent),
+        of("/agents/{id}/name").post::<Developer, _, _>(show::rename),
+        of("/agents/{id}/status").post::<Developer, _, _>(show::set_status),
+        of("/agents/{id}/archive").post::<Developer, _, _>(show::archive),
+        of("/agents/{id}/edit")
+            .get::<Developer, _, _>(editor::edit)
+            .post::<Developer, _, _>(editor::save_fields),
+        of("/agents/{id}/json")
+            .get::<Developer, _, _>(editor::edit_json)
+            .post::<Developer, _, _>(editor::save_json),
+        of("/agents/{id}/versions").get::<Viewer, _, _>(versions::history),
+        of("/agents/{id}/versions/{version}").get::<Viewer, _, _>(versions::version),
+        of("/agents/{id}/versions/{version}/publish")
+            .post::<Developer, _, _>(versions::publish_version),
+        of("/agents/{id}/versions/{version}/restore").post::<Developer, _, _>(versions::restore),
+        of("/agents/{id}/diff").get::<Viewer, _, _>(versions::diff),
+        of("/agents/{id}/widget")
+            .get::<Viewer, _, _>(widget::show)
+            .post::<Developer, _, _>(widget::set),
+    ]
+}
+
+/// The agent of the path.
+async fn agent_of(visitor: &Visitor) -> Result<AgentView, Trouble> {
+    let id = visitor.id::<AgentId>("id")?;
+    Ok(visitor
+        .services()
+        .agents()
+        .get(visitor.account(), id)
+        .await?)
+}
+
+/// An agent's status in a word.
+fn status_badge(status: AgentStatus, lang: Lang) -> Markup {
+    let tone = match status {
+        AgentStatus::Active => Tone::Good,
+        AgentStatus::Paused => Tone::Busy,
+        AgentStatus::Error => Tone::Bad,
+        AgentStatus::Draft | AgentStatus::Archived => Tone::Plain,
+    };
+    badge(tone, status_name(status, lang))
+}
+
+const fn status_name(status: AgentStatus, lang: Lang) -> &'static str {
+    match status {
+        AgentStatus::Draft => lang.t("Draft", "Borrador"),
+        AgentStatus::Active => lang.t("Active", "Activo"),
+        AgentStatus::Paused => lang.t("Paused", "En pausa"),
+        AgentStatus::Archived => lang.t("Archived", "Archivado"),
+        AgentStatus::Error => lang.t("Error", "Error"),
+    }
+}
+
+const fn runtime_name(runtime: Runtime, lang: Lang) -> &'static str {
+    match runtime {
+        Runtime::Engine => lang.t("Engine", "Motor"),
+        Runtime::Legacy => lang.t("Legacy", "Heredado"),
+    }
+}
+
+/// The pages of one agent.
+fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
+    let t = visitor.lang();
+    let all = [
+        ("", t.t("Overview", "Resumen"), MemberRole::Viewer),
+        ("edit", t.t("Edit", "Editar"), MemberRole::Developer),
+        ("json", t.t("As JSON", "Como JSON"), MemberRole::Developer),
+        ("versions", t.t("Versions", "Versiones"), MemberRole::Viewer),
+        ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
+    ];
+    let shown = all.into_iter().filter(|(_, _, role)| visitor.may(*role));
+    html! {
+        @if agent.runtime == Runtime::Engine {
+            nav.tabs aria-label=(t.t("Pages of this agent", "Páginas de este agente")) {
+                @for (page, name, _) in shown {
+                    @let slash = if page.is_empty() { "" } else { "/" };
+                    a href={ (crate::PATH) "/agents/" (agent.id) (slash) (page) }
+                        aria-current=[(page == current).then_some("page")] { (name) }
+                }
+            }
+        }
+    }
+}
+
+/// `GET /portal/agents`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let query = visit.query();
+    let filter = AgentFilter {
+        runtime: query.text("runtime").parse().ok(),
+        status: query.text("status").parse().ok(),
+        q: query.get("q").map(|q| q.chars().take(Q_CHARS).collect()),
+    };
+    let is_filtered = filter.runtime.is_some() || filter.status.is_some() || filter.q.is_some();
+    let page = visit.page_of(AgentId::from_uuid);
+    let is_first = page.after.is_none();
+    let found = visit
+        .services()
+        .agents()
+        .list(visit.account(), filter, page)
+        .await?;
+    let rows: Vec<Markup> = found.items.iter().map(|agent| row(agent, t)).collect();
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("Status", "Estado"),
+        t.t("Runtime", "Entorno"),
+        t.t("Language", "Idioma"),
+        t.t("Versions", "Versiones"),
+        t.t("Changed", "Modificado"),
+    ];
+    let last = found
+        .items
+        .last()
+        .map(|last| (last.created_at, last.id.uuid()));
+    let may_make = visit.may(MemberRole::Developer);
+    let body = html! {
+        @if may_make {
+            p { a.button.primary href={ (crate::PATH) "/agents/new" } { (t.t("New agent", "Nuevo agente")) } }
+        }
+        @if !rows.is_empty() || is_filtered || !is_first {
+            (filters(&visit))
+        }
+        @if rows.is_empty() && is_filtered {
+            (list::empty(t.t("Nothing fits", "Nada coincide"), t.t(
+                "No agent has that name, status and runtime.",
+                "Ningún agente tiene ese nombre, estado y entorno.",
+            ), Some(("/agents", t.t("Show all", "Mostrar todos")))))
+        } @else if rows.is_empty() {
+            (list::empty(t.t("No agent yet", "Aún no hay agentes"), t.t(
+                "An agent is who talks: what it says, with which model and which voice. Make one, try it, publish it.",
+                "Un agente es quien habla: qué dice, con qué modelo y con qué voz. Crea uno, pruébalo y publícalo.",
+            ), may_make.then_some(("/agents/new", t.t("Make the first agent", "Crear el primer agente")))))
+        } @else {
+            (list::table(t.t("Agents", "Agentes"), &heads, &rows))
+            (list::more(&visit, found.has_more, last))
+        }
+    };
+    Ok(visit.page(Section::Agents, t.t("Agents", "Agentes"), &body))
+}
+
+fn row(agent: &Agent, t: Lang) -> Markup {
+    let is_engine = agent.runtime == Runtime::Engine;
+    html! {
+        tr {
+            td { a href={ (crate::PATH) "/agents/" (agent.id) } { (agent.name) } }
+            td {
+                (status_badge(agent.status, t))
+                @if is_engine && agent.published_version != 0 && agent.published_version != agent.head_version {
+                    " " (badge(Tone::Busy, t.t("unpublished changes", "cambios sin publicar")))
+                }
+            }
+            td { (runtime_name(agent.runtime, t)) }
+            td { (agent.language) }
+            td {
+                @if is_engine {
+                    (agent.head_version)
+                    @if agent.published_version != 0 {
+                        " " span.soft { "(" (t.t("published: ", "publicada: ")) (agent.published_version) ")" }
+                    }
+                } @else { "–" }
+            }
+            td { (when(agent.updated_at)) }
+        }
+    }
+}
+
+fn filters(visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
+    let query = visitor.query();
+    let statuses = AgentStatus::ALL.iter();
+    let statuses = statuses.map(|status| (status.as_str(), status_name(*status, t)));
+    let runtimes = Runtime::ALL.iter();
+    let runtimes = runtimes.map(|runtime| (runtime.as_str(), runtime_name(*runtime, t)));
+    let all = t.t("All", "Todos");
+    html! {
+        form.filters method="get" action={ (crate::PATH) "/agents" } {
+            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
+            (Select::new("status", t.t("Status", "Estado")).option("", all).options(statuses).chosen(query.text("status")))
+            (Select::new("runtime", t.t("Runtime", "Entorno")).option("", all).options(runtimes).chosen(query.text("runtime")))
+            button type="submit" { (t.t("Filter", "Filtrar")) }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What the editor's selects offer: models, voices, tools, documents and folders.
+
+use offhook_domain::{DocumentId, FolderId, ToolId};
+use offhook_services::store::DocumentFilter;
+use offhook_services::{Agents, ListedVoice, Model, ModelKind, PageRequest, VoiceFilter};
+
+use super::document::{DOCUMENTS, FOLDERS, TOOLS, plain};
+use crate::fields::Fields;
+use crate::trouble::Trouble;
+use crate::visit::Visitor;
+
+/// What is searched for among voices and documents, and what the results that are shown were found by.
+pub(super) const VOICES_Q: &str = "voices-q";
+pub(super) const VOICES_SHOWN: &str = "voices-shown";
+pub(super) const DOCUMENTS_Q: &str = "documents-q";
+pub(super) const DOCUMENTS_SHOWN: &str = "documents-shown";
+
+/// Results of a search for voices.
+const VOICES_SHOWN_AT_MOST: u32 = 30;
+
+/// Rows of one read of a list.
+const AT_ONCE: u32 = 100;
+
+/// Documents that are named one by one because the newest are others.
+const NAMED_AT_MOST: usize = 100;
+
+/// The longest search text (interface, Limits).
+const Q_CHARS: usize = 100;
+
+/// What is offered; each with the value that is sent and what is read.
+pub(super) struct Choices {
+    /// `provider|voice_id`, name, where it can be heard.
+    pub(super) voices: Vec<(String, String, Option<String>)>,
+    pub(super) tools: Vec<(String, String)>,
+    pub(super) folders: Vec<(String, String)>,
+    pub(super) documents: Vec<(String, String)>,
+    /// Background sounds.
+    pub(super) ambient: Vec<&'static str>,
+    /// Whether the account's plan has knowledge at all.
+    pub(super) has_knowledge: bool,
+}
+
+impl Choices {
+    /// Reads what a form with these fields offers.
+    pub(super) async fn read(visitor: &Visitor, fields: &Fields) -> Result<Self, Trouble> {
+        let has_knowledge = visitor.caller().terms.engine_module;
+        let (folders, documents) = match has_knowledge {
+            true => (
+                folders(visitor, fields).await?,
+                documents(visitor, fields).await?,
+            ),
+            false => (listed(fields, FOLDERS), listed(fields, DOCUMENTS)),
+        };
+        Ok(Self {
+            voices: voices(visitor, fields).await?,
+            tools: tools(visitor, fields).await?,
+            folders,
+            documents,
+            ambient: Agents::ambient_sounds(),
+            has_knowledge,
+        })
+    }
+}
+
+/// Whether a search was typed whose results are not shown yet: Enter in it means to search, not to save.
+pub(super) fn wants_search(fields: &Fields) -> bool {
+    let pairs = [(VOICES_Q, VOICES_SHOWN), (DOCUMENTS_Q, DOCUMENTS_SHOWN)];
+    pairs
+        .iter()
+        .any(|(q, shown)| fields.text(q) != fields.text(shown))
+}
+
+/// Models of a kind, as a `datalist` offers them: the model's name, and whose it is.
+pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Vec<(String, String)> {
+    let plan = visitor.caller().account.plan;
+    let models = visitor.services().catalog().models().iter();
+    let named = |model: &&Model| model.kind == kind && model.model != "*";
+    let shown = |model: &Model| {
+        let price = credits(model.price(plan).millicredits_per_minute());
+        let text = format!("{} · {} · {price}/min", model.name, model.provider);
+        (model.model.clone(), text)
+    };
+    models.filter(named).map(shown).collect()
+}
+
+/// Thousandths of a credit, as credits.
+fn credits(milli: i64) -> String {
+    let text = format!("{}.{:03}", milli / 1_000, milli % 1_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Providers of a kind.
+pub(super) fn providers(visitor: &Visitor, kind: ModelKind) -> Vec<&str> {
+    visitor.services().catalog().providers(kind)
+}
+
+async fn voices(
+    visitor: &Visitor,
+    fields: &Fields,
+) -> Result<Vec<(String, String, Option<String>)>, Trouble> {
+    let Some(q) = fields.get(VOICES_Q) else {
+        return Ok(Vec::new());
+    };
+    let filter = VoiceFilter {
+        q: Some(q.chars().take(Q_CHARS).collect()),
+        ..VoiceFilter::default()
+    };
+    let voices = visitor.services().voices();
+    let found = voices
+        .list(visitor.account(), &filter, None, VOICES_SHOWN_AT_MOST)
+        .await?;
+    Ok(found.items.iter().map(shown_voice).collect())
+}
+
+fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
+    let voice = &listed.voice;
+    let mut told = format!("{} · {}", voice.name, voice.provider);
+    let languages = voice.locales.iter().chain(&voice.languages);
+    let languages: Vec<&str> = languages.take(4).map(String::as_str).collect();
+    let gender = voice.gender.map(|gender| gender.as_str().to_owned());
+    for more in [gender, voice.accent.clone(), Some(languages.join(", "))] {
+        if let Some(more) = more.filter(|more| !more.is_empty()) {
+            told.push_str(" · ");
+            told.push_str(&more);
+        }
+    }
+    let heard = voice
+        .preview_url
+        .clone()
+        .filter(|url| url.starts_with("https://"));
+    (
+        format!("{}|{}", voice.provider, voice.voice_id),
+        told,
+        heard,
+    )
+}
+
+async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+    let page = PageRequest::<ToolId> {
+        after: None,
+        limit: AT_ONCE,
+    };
+    let page = visitor
+        .services()
+        .tools()
+        .list(visitor.account(), page)
+        .await?;
+    let known = page.items.iter().map(|view| {
+        let kind = view.definition.get("kind").map(plain).unwrap_or_default();
+        (
+            view.row.id.to_string(),
+            format!("{} ({kind})", view.row.name),
+        )
+    });
+    Ok(chosen_first(fields, TOOLS, known.collect()))
+}
+
+async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+    let knowledge = visitor.services().knowledge();
+    let mut known: Vec<(String, String)> = Vec::new();
+    let mut after = None;
+    // An account has at most 1,000 folders (decision 1.14).
+    for _ in 0..10 {
+        let page = PageRequest::<FolderId> {
+            after,
+            limit: AT_ONCE,
+        };
+        let page = knowledge.folders(visitor.account(), page).await?;
+        after = page.items.last().map(|last| (last.created_at, last.id));
+        let rows = page.items.iter();
+        known.extend(rows.map(|row| (row.id.to_string(), row.name.clone())));
+        if !page.has_more {
+            break;
+        }
+    }
+    Ok(chosen_first(fields, FOLDERS, known))
+}
+
+/// The newest documents, or those that are searched for, and all that are chosen.
+async fn documents(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, String)>, Trouble> {
+    let knowledge = visitor.services().knowledge();
+    let filter = DocumentFilter {
+        q: fields
+            .get(DOCUMENTS_Q)
+            .map(|q| q.chars().take(Q_CHARS).collect()),
+        ..DocumentFilter::default()
+    };
+    let page = PageRequest::<DocumentId> {
+        after: None,
+        limit: AT_ONCE,
+    };
+    let page = knowledge.documents(visitor.account(), filter, page).await?;
+    let rows = page.items.iter();
+    let mut known: Vec<(String, String)> = rows
+        .map(|row| (row.id.to_string(), row.name.clone()))
+        .collect();
+    let is_known = |id: &str| known.iter().any(|(other, _)| other == id);
+    let others: Vec<&str> = fields.all(DOCUMENTS).filter(|id| !is_known(id)).collect();
+    for id in others.into_iter().take(NAMED_AT_MOST) {
+        let Ok(wanted) = id.parse::<DocumentId>() else {
+            continue;
+        };
+        if let Ok(row) = knowledge.document(visitor.account(), wanted).await {
+            known.push((id.to_owned(), row.name));
+        }
+    }
+    Ok(chosen_first(fields, DOCUMENTS, known))
+}
+
+/// Those that the form has chosen, in its order, then the others. What is not known any more keeps its id as its name:
+/// it does not go unseen.
+fn chosen_first(
+    fields: &Fields,
+    name: &str,
+    known: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let mut all = listed(fields, name);
+    for (id, shown) in &mut all {
+        if let Some((_, label)) = known.iter().find(|(known, _)| known == id) {
+            shown.clone_from(label);
+        }
+    }
+    let count = all.len();
+    for (id, label) in known {
+        if !all[..count].iter().any(|(chosen, _)| *chosen == id) {
+            all.push((id, label));
+        }
+    }
+    all
+}
+
+/// The ids that the form has chosen, each named by itself.
+fn listed(fields: &Fields, name: &str) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for id in fields.all(name).map(str::trim) {
+        if !id.is_empty() && !all.iter().any(|(other, _)| other == id) {
+            all.push((id.to_owned(), id.to_owned()));
+        }
+    }
+    all
+}

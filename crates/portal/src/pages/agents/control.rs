@@ -1,0 +1,274 @@
+//! The controls of the editor: each shows what was typed, its rule, and why it was refused.
+
+use maud::{Markup, html};
+
+use super::document::{FALLBACK_VOICES, Row, VARIABLES, cell, rows};
+use crate::fields::Fields;
+use crate::lang::Lang;
+
+/// Why a field was refused, by the path that the rules name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The field's name in the form.
+    path: String,
+    message: String,
+}
+
+impl Fault {
+    /// The field that a refusal names: the rules begin their sentence with its path in backquotes.
+    pub(super) fn of(said: &str, fields: &Fields) -> Option<Self> {
+        let (path, message) = said.strip_prefix('`')?.split_once("`: ")?;
+        let path = path.strip_prefix("config.").unwrap_or(path);
+        Some(Self {
+            path: named_row(path, fields).unwrap_or_else(|| path.to_owned()),
+            message: message.to_owned(),
+        })
+    }
+}
+
+/// The row whose first column is the name that stands in the path.
+fn named_row(path: &str, fields: &Fields) -> Option<String> {
+    let of = [VARIABLES, FALLBACK_VOICES].into_iter();
+    let mut found = of.filter_map(|(of, columns)| {
+        let name = path.strip_prefix(of)?.strip_prefix('.')?;
+        let rows = rows(fields, of, columns);
+        let place = rows.iter().position(|row| {
+            let rest = name.strip_prefix(row.values[0]);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })?;
+        let column = if name.ends_with(".default") || of == FALLBACK_VOICES.0 {
+            1
+        } else {
+            0
+        };
+        Some(cell(of, place, columns[column]))
+    });
+    found.next()
+}
+
+/// A form that is being drawn.
+pub(super) struct Sheet<'a> {
+    pub(super) lang: Lang,
+    /// What it shows.
+    pub(super) fields: &'a Fields,
+    pub(super) fault: Option<Fault>,
+    /// The rows to which one more was asked for.
+    pub(super) add: &'a str,
+}
+
+/// What a control says of itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Says<'a> {
+    pub(super) label: &'a str,
+    pub(super) hint: &'a str,
+    /// The id of a `datalist`.
+    pub(super) list: Option<&'a str>,
+}
+
+/// A label and its rule.
+pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
+    Says {
+        label,
+        hint,
+        list: None,
+    }
+}
+
+impl Sheet<'_> {
+    /// One line.
+    pub(super) fn line(&self, name: &str, says: Says<'_>) -> Markup {
+        self.input("text", name, says)
+    }
+
+    /// One line of digits.
+    pub(super) fn number(&self, name: &str, says: Says<'_>) -> Markup {
+        self.input("number", name, says)
+    }
+
+    fn input(&self, kind: &str, name: &str, says: Says<'_>) -> Markup {
+        let mode = (kind == "number").then_some("decimal");
+        self.field(name, says, &|id, described| {
+            html! {
+                // What is no number is kept as it was typed, and refused in words.
+                input #(id) type="text" inputmode=[mode] name=(name) value=(self.fields.raw(name)) autocomplete="off"
+                    spellcheck="false" list=[says.list] aria-describedby=[described]
+                    aria-invalid=[self.fault_of(name).map(|_| "true")];
+            }
+        })
+    }
+
+    /// Several lines.
+    pub(super) fn text(&self, name: &str, rows: u8, says: Says<'_>) -> Markup {
+        self.field(name, says, &|id, described| {
+            html! {
+                textarea #(id) name=(name) rows=(rows) aria-describedby=[described]
+                    aria-invalid=[self.fault_of(name).map(|_| "true")] { "\n" (self.fields.raw(name)) }
+            }
+        })
+    }
+
+    /// One of several. A value that is not among them is shown too.
+    pub(super) fn choice(&self, name: &str, says: Says<'_>, options: &[(&str, &str)]) -> Markup {
+        let chosen = self.fields.text(name);
+        let known = options.iter().any(|(value, _)| *value == chosen);
+        self.field(name, says, &|id, described| {
+            html! {
+                select #(id) name=(name) aria-describedby=[described]
+                    aria-invalid=[self.fault_of(name).map(|_| "true")] {
+                    @if !known { option value=(chosen) selected { (chosen) } }
+                    @for (value, text) in options {
+                        option value=(value) selected[*value == chosen] { (text) }
+                    }
+                }
+            }
+        })
+    }
+
+    /// A box to tick.
+    pub(super) fn tick(&self, name: &str, label: &str, hint: &str) -> Markup {
+        let id = id_of(name);
+        let hint_id = (!hint.is_empty()).then(|| format!("{id}-hint"));
+        html! {
+            div.field {
+                label.check for=(id) {
+                    input #(id) type="checkbox" name=(name) value="on" checked[self.fields.is_set(name)]
+                        aria-describedby=[hint_id.as_deref()];
+                    span { (label) }
+                }
+                @if let Some(hint_id) = &hint_id { p.hint #(hint_id) { (hint) } }
+                (self.told(name))
+            }
+        }
+    }
+
+    /// Boxes to tick that share a name: value, label.
+    pub(super) fn ticks(&self, name: &str, legend: &str, boxes: &[(String, String)]) -> Markup {
+        let chosen: Vec<&str> = self.fields.all(name).map(str::trim).collect();
+        html! {
+            fieldset.plain {
+                legend { (legend) }
+                @for (value, label) in boxes {
+                    (crate::parts::form::check(name, value, label, chosen.contains(&value.as_str())))
+                }
+                @if let Some(fault) = self.fault_in(name) { p.fault { (fault) } }
+            }
+        }
+    }
+
+    /// Rows of two columns, with empty ones to fill in.
+    pub(super) fn rows(
+        &self,
+        (of, columns): (&str, [&str; 2]),
+        legend: &str,
+        heads: [Says<'_>; 2],
+        beside: &dyn Fn(&str, bool) -> Markup,
+    ) -> Markup {
+        let filled = rows(self.fields, of, columns);
+        let empty = if self.add == of { 3 } else { 1 };
+        let blank = || Row {
+            place: usize::MAX,
+            values: ["", ""],
+        };
+        let all = filled.into_iter().chain((0..empty).map(|_| blank()));
+        html! {
+            fieldset.rows {
+                legend { (legend) }
+                @if let Some(fault) = self.fault_at(of) { p.fault { (fault) } }
+                @for (place, row) in all.enumerate() {
+                    div.row {
+                        @for (at, column) in columns.into_iter().enumerate() {
+                            @let name = cell(of, place, column);
+                            @let id = id_of(&name);
+                            div.field {
+                                label for=(id) { (heads[at].label) }
+                                input #(id) type="text" name=(name) value=(row.values[at]) autocomplete="off"
+                                    spellcheck="false" list=[heads[at].list]
+                                    aria-invalid=[self.fault_of(&name).map(|_| "true")];
+                                (self.told(&name))
+                            }
+                        }
+                        (beside(&cell(of, place, ""), self.fields.is_set(&beside_name(of, row.place))))
+                    }
+                }
+                @for head in heads.iter().filter(|head| !head.hint.is_empty()) { p.hint { (head.hint) } }
+                button type="submit" name="add" value=(of) formnovalidate { (self.lang.t("More rows", "Más filas")) }
+            }
+        }
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        says: Says<'_>,
+        control: &dyn Fn(&str, Option<&str>) -> Markup,
+    ) -> Markup {
+        let id = id_of(name);
+        let hint = (!says.hint.is_empty()).then(|| format!("{id}-hint"));
+        html! {
+            div.field {
+                label for=(id) { (says.label) }
+                (control(&id, hint.as_deref()))
+                @if let Some(hint) = &hint { p.hint #(hint) { (says.hint) } }
+                (self.told(name))
+            }
+        }
+    }
+
+    fn told(&self, name: &str) -> Markup {
+        html! { @if let Some(fault) = self.fault_of(name) { p.fault { (fault) } } }
+    }
+
+    fn fault_of(&self, name: &str) -> Option<&str> {
+        let fault = self.fault.as_ref().filter(|fault| fault.path == name)?;
+        Some(&fault.message)
+    }
+
+    /// A fault of the rows as a whole, or of one that has no field.
+    fn fault_at(&self, of: &str) -> Option<&str> {
+        let fault = self.fault.as_ref().filter(|fault| fault.path == of)?;
+        Some(&fault.message)
+    }
+
+    /// A fault of what begins with this path.
+    pub(super) fn fault_in(&self, begins: &str) -> Option<&str> {
+        let fault = self.fault.as_ref()?;
+        let rest = fault.path.strip_prefix(begins)?;
+        let inside = rest.is_empty() || rest.starts_with(['.', '[']);
+        inside.then_some(fault.message.as_str())
+    }
+}
+
+/// The tick of a row, by the number that the row had when it was sent.
+fn beside_name(of: &str, place: usize) -> String {
+    cell(of, place, super::document::MATCH_CASE)
+}
+
+/// The id of a field's control.
+pub(super) fn id_of(name: &str) -> String {
+    format!("field-{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_finds_its_field_by_its_path() {
+        let fields = Fields::parse(
+            b"dynamic_variables[0].name=first&dynamic_variables[1].name=9x&dynamic_variables[1].default=a",
+        );
+        let of = |said: &str| Fault::of(said, &fields).map(|fault| fault.path);
+        assert_eq!(
+            of("`config.llm.fallback[0].model`: no"),
+            Some("llm.fallback[0].model".to_owned())
+        );
+        assert_eq!(of("`name`: is required"), Some("name".to_owned()));
+        assert_eq!(
+            of("`config.dynamic_variables.9x`: no"),
+            Some("dynamic_variables[1].name".to_owned())
+        );
+        let default = of("`config.dynamic_variables.first.default`: no");
+        assert_eq!(default, Some("dynamic_variables[0].default".to_owned()));
+        assert_eq!(of("the agent is archived"), None);
+    }
+}

@@ -1,0 +1,388 @@
+//! A configuration as the fields of a form, and back. A field is named by its path in the configuration, so that the path
+//! of a refusal names the field.
+
+#[cfg(test)]
+mod tests;
+
+use offhook_domain::json::{FieldError, Json, item_path, member_path};
+
+use crate::fields::Fields;
+
+/// How a member is written in a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// White space around it does not count; empty is null.
+    Line,
+    /// Kept as it was typed; empty is null.
+    Text,
+    /// A number; what is none is sent as text, for the rules to refuse.
+    Number,
+    /// A box to tick.
+    Tick,
+    /// A JSON object; empty is `{}`.
+    Object,
+}
+
+/// Members of one value.
+const MEMBERS: [(&str, Kind); 30] = [
+    ("system_prompt", Kind::Text),
+    ("first_message", Kind::Text),
+    ("language", Kind::Line),
+    ("llm.provider", Kind::Line),
+    ("llm.model", Kind::Line),
+    ("llm.temperature", Kind::Number),
+    ("llm.routing", Kind::Line),
+    ("llm.endpoint", Kind::Line),
+    ("stt.provider", Kind::Line),
+    ("stt.model", Kind::Line),
+    ("stt.language", Kind::Line),
+    ("stt.settings", Kind::Object),
+    ("stt.sample_rate", Kind::Number),
+    ("voice.provider", Kind::Line),
+    ("voice.model", Kind::Line),
+    ("voice.voice_id", Kind::Line),
+    ("voice.language", Kind::Line),
+    ("voice.settings", Kind::Object),
+    ("voice.sample_rate", Kind::Number),
+    ("knowledge_base.mode", Kind::Line),
+    ("knowledge_base.top_k", Kind::Number),
+    ("conversation.max_duration_s", Kind::Number),
+    ("conversation.recording.enabled", Kind::Tick),
+    ("conversation.recording.consent_text", Kind::Text),
+    ("conversation.turns.endpointing_ms", Kind::Number),
+    ("conversation.turns.interruptions", Kind::Tick),
+    ("conversation.turns.silence_timeout_s", Kind::Number),
+    ("conversation.turns.voicemail", Kind::Line),
+    ("conversation.audio.ambient", Kind::Line),
+    ("conversation.audio.speed", Kind::Number),
+];
+
+/// Members that are lists of ids: one field for each.
+const LISTS: [&str; 3] = [DOCUMENTS, FOLDERS, TOOLS];
+
+pub(super) const DOCUMENTS: &str = "knowledge_base.doc_ids";
+pub(super) const FOLDERS: &str = "knowledge_base.folder_ids";
+pub(super) const TOOLS: &str = "tool_ids";
+
+/// Members of repeated rows, and what a row has.
+pub(super) const FALLBACK: (&str, [&str; 2]) = ("llm.fallback", ["provider", "model"]);
+pub(super) const FALLBACK_VOICES: (&str, [&str; 2]) =
+    ("voice.fallback_voices", ["provider", "voice_id"]);
+pub(super) const VARIABLES: (&str, [&str; 2]) = ("dynamic_variables", ["name", "default"]);
+pub(super) const PRONUNCIATION: (&str, [&str; 2]) = ("conversation.pronunciation", ["term", "say"]);
+pub(super) const MATCH_CASE: &str = "match_case";
+
+/// A box to tick; its members follow it.
+pub(super) const HOURS: &str = "conversation.calling_hours";
+
+/// A voice that was found by searching, as `provider|voice_id`.
+pub(super) const PICK: &str = "voice.pick";
+
+/// More rows than any list may have.
+const MOST_ROWS: usize = 300;
+
+/// The fields of a form that shows this configuration.
+pub(super) fn fields_of(config: &Json) -> Fields {
+    let mut fields = Fields::default();
+    for (path, kind) in MEMBERS {
+        let value = at(config, path).unwrap_or(&Json::Null);
+        match kind {
+            Kind::Tick if value.as_bool() == Some(true) => fields.push(path, "on"),
+            Kind::Tick => {}
+            Kind::Object if value.as_object().is_none_or(<[_]>::is_empty) => fields.push(path, ""),
+            Kind::Object => fields.push(path, &pretty(value)),
+            Kind::Line | Kind::Text | Kind::Number => fields.push(path, &plain(value)),
+        }
+    }
+    for path in LISTS {
+        for id in items(config, path) {
+            fields.push(path, &plain(id));
+        }
+    }
+    let mut row = |of: &str, place: usize, values: [(&str, String); 2]| {
+        for (column, value) in values {
+            fields.push(&cell(of, place, column), &value);
+        }
+    };
+    let text = |item: &Json, name: &str| item.get(name).map(plain).unwrap_or_default();
+    for (path, columns) in [FALLBACK, PRONUNCIATION] {
+        for (place, item) in items(config, path).iter().enumerate() {
+            row(
+                path,
+                place,
+                columns.map(|column| (column, text(item, column))),
+            );
+        }
+    }
+    for (place, (provider, voice)) in members(config, FALLBACK_VOICES.0).iter().enumerate() {
+        let [first, second] = FALLBACK_VOICES.1;
+        let values = [(first, provider.clone()), (second, plain(voice))];
+        row(FALLBACK_VOICES.0, place, values);
+    }
+    for (place, (name, variable)) in members(config, VARIABLES.0).iter().enumerate() {
+        let [first, second] = VARIABLES.1;
+        let default = variable.get("default").map(default_text);
+        let values = [(first, name.clone()), (second, default.unwrap_or_default())];
+        row(VARIABLES.0, place, values);
+    }
+    for (place, rule) in items(config, PRONUNCIATION.0).iter().enumerate() {
+        if rule.get(MATCH_CASE).and_then(Json::as_bool) == Some(true) {
+            fields.push(&cell(PRONUNCIATION.0, place, MATCH_CASE), "on");
+        }
+    }
+    if let Some(hours) = at(config, HOURS).filter(|hours| hours.as_object().is_some()) {
+        fields.push(HOURS, "on");
+        for name in ["timezone", "start", "end"] {
+            fields.push(&member_path(HOURS, name), &text(hours, name));
+        }
+        let days = hours.get("days").and_then(Json::as_array);
+        for day in days.unwrap_or_default() {
+            fields.push(&member_path(HOURS, "days"), &plain(day));
+        }
+    }
+    fields
+}
+
+/// The whole configuration that a form says. What may not be is left to the rules to refuse.
+///
+/// # Errors
+/// What the form cannot say in JSON: settings that are none, a name that is there twice.
+pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
+    let mut config = Json::Object(Vec::new());
+    for (path, kind) in MEMBERS {
+        let value = match kind {
+            Kind::Line => line(fields.text(path)),
+            Kind::Text => line(&unix_lines(fields.raw(path))),
+            Kind::Number => number(fields.text(path)),
+            Kind::Tick => Json::Bool(fields.is_set(path)),
+            Kind::Object => object(fields.text(path)).map_err(|message| fault(path, message))?,
+        };
+        set(&mut config, path, value);
+    }
+    if let Some((provider, voice)) = fields.text(PICK).split_once('|') {
+        set(&mut config, "voice.provider", Json::from(provider));
+        set(&mut config, "voice.voice_id", Json::from(voice));
+    }
+    for path in LISTS {
+        let mut ids: Vec<&str> = Vec::new();
+        for id in fields.all(path).map(str::trim) {
+            if !id.is_empty() && !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        set(&mut config, path, ids.into_iter().map(Json::from).collect());
+    }
+    let (path, columns) = FALLBACK;
+    let models = rows(fields, path, columns);
+    let models = models
+        .iter()
+        .map(|row| Json::object(columns.into_iter().zip(row.values.map(Json::from))));
+    set(&mut config, path, models.collect());
+    let (path, [_, _]) = FALLBACK_VOICES;
+    let voices = named(fields, FALLBACK_VOICES, |voice| Json::from(voice))?;
+    set(&mut config, path, voices);
+    let (path, [_, default]) = VARIABLES;
+    let variables = named(fields, VARIABLES, |text| {
+        Json::object([(default, default_of(text))])
+    })?;
+    set(&mut config, path, variables);
+    let (path, [term, say]) = PRONUNCIATION;
+    let rules = rows(fields, path, [term, say]);
+    let rules = rules.iter().map(|row| {
+        let [first, second] = row.values;
+        let cases = Json::Bool(fields.is_set(&cell(path, row.place, MATCH_CASE)));
+        Json::object([
+            (term, Json::from(first)),
+            (say, Json::from(second)),
+            (MATCH_CASE, cases),
+        ])
+    });
+    set(&mut config, path, rules.collect());
+    set(&mut config, HOURS, hours(fields));
+    Ok(config)
+}
+
+fn hours(fields: &Fields) -> Json {
+    if !fields.is_set(HOURS) {
+        return Json::Null;
+    }
+    let text = |name: &str| line(fields.text(&member_path(HOURS, name)));
+    let path = member_path(HOURS, "days");
+    let days = fields.all(&path).map(number);
+    Json::object([
+        ("timezone", text("timezone")),
+        ("days", days.collect::<Json>()),
+        ("start", text("start")),
+        ("end", text("end")),
+    ])
+}
+
+/// A row of a form that has something in it.
+pub(in crate::pages) struct Row<'a> {
+    /// Its number in the form that was sent.
+    pub(in crate::pages) place: usize,
+    pub(in crate::pages) values: [&'a str; 2],
+}
+
+/// The rows that have something in them.
+pub(in crate::pages) fn rows<'a>(fields: &'a Fields, of: &str, columns: [&str; 2]) -> Vec<Row<'a>> {
+    let sent = |place: &usize| {
+        let begins = format!("{of}[{place}].");
+        fields.iter().any(|(name, _)| name.starts_with(&begins))
+    };
+    let row = |place: usize| Row {
+        place,
+        values: columns.map(|column| fields.text(&cell(of, place, column))),
+    };
+    (0..MOST_ROWS)
+        .take_while(sent)
+        .map(row)
+        .filter(|row| row.values.iter().any(|value| !value.is_empty()))
+        .collect()
+}
+
+/// The name of a field of a row.
+pub(in crate::pages) fn cell(of: &str, place: usize, column: &str) -> String {
+    member_path(&item_path(of, place), column)
+}
+
+/// An object of rows whose first column is the member's name.
+fn named(
+    fields: &Fields,
+    (path, columns): (&str, [&str; 2]),
+    value: impl Fn(&str) -> Json,
+) -> Result<Json, FieldError> {
+    let mut members: Vec<(String, Json)> = Vec::new();
+    for row in rows(fields, path, columns) {
+        let [name, text] = row.values;
+        if members.iter().any(|(other, _)| other == name) {
+            let path = member_path(path, name);
+            return Err(fault(&path, "appears more than once".to_owned()));
+        }
+        members.push((name.to_owned(), value(text)));
+    }
+    Ok(Json::Object(members))
+}
+
+/// The merge patch (RFC 7396) that makes `new` of `old`: what is gone is null.
+pub(in crate::pages) fn patch(old: &Json, new: &Json) -> Json {
+    let (Some(before), Some(after)) = (old.as_object(), new.as_object()) else {
+        return new.clone();
+    };
+    let mut changes: Vec<(String, Json)> = Vec::new();
+    for (name, value) in after {
+        match old.get(name) {
+            Some(same) if same == value => {}
+            Some(other) if other.as_object().is_some() && value.as_object().is_some() => {
+                changes.push((name.clone(), patch(other, value)));
+            }
+            _ => changes.push((name.clone(), value.clone())),
+        }
+    }
+    let gone = before.iter().filter(|(name, _)| new.get(name).is_none());
+    changes.extend(gone.map(|(name, _)| (name.clone(), Json::Null)));
+    Json::Object(changes)
+}
+
+/// JSON over several lines.
+pub(in crate::pages) fn pretty(json: &Json) -> String {
+    serde_json::to_string_pretty(json).unwrap_or_else(|_| json.to_compact())
+}
+
+/// Reads the text of a JSON document; where it breaks is said with its line.
+pub(in crate::pages) fn parse(text: &str) -> Result<Json, String> {
+    Json::parse(text.as_bytes()).map_err(|error| {
+        let place = serde_json::from_str::<serde_json::Value>(text).err();
+        place.map_or_else(|| error.to_string(), |place| format!("{error}: {place}"))
+    })
+}
+
+/// As browsers send line ends, and as they are kept.
+pub(in crate::pages) fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+fn fault(path: &str, message: String) -> FieldError {
+    FieldError::new(member_path("config", path), message)
+}
+
+fn object(text: &str) -> Result<Json, String> {
+    if text.is_empty() {
+        return Ok(Json::Object(Vec::new()));
+    }
+    parse(text)
+}
+
+fn line(text: &str) -> Json {
+    match text {
+        "" => Json::Null,
+        text => Json::from(text),
+    }
+}
+
+pub(in crate::pages) fn number(text: &str) -> Json {
+    match Json::parse(text.as_bytes()) {
+        Ok(number @ Json::Number(_)) => number,
+        _ => line(text),
+    }
+}
+
+/// What a variable's default says: a number, `true`, `false` and a text in quotes are what JSON takes them for.
+fn default_of(text: &str) -> Json {
+    match Json::parse(text.as_bytes()) {
+        Ok(Json::Array(_) | Json::Object(_)) | Err(_) => line(text),
+        Ok(scalar) => scalar,
+    }
+}
+
+/// The text that [`default_of`] reads as this value, on one line.
+fn default_text(value: &Json) -> String {
+    let text = plain(value);
+    let is_plain = text.trim() == text && !text.contains(char::is_control);
+    if is_plain && default_of(&text) == *value {
+        text
+    } else {
+        value.to_compact()
+    }
+}
+
+/// A value as text: null is empty.
+pub(in crate::pages) fn plain(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_compact(),
+    }
+}
+
+/// The member at a path of names.
+pub(super) fn at<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
+    path.split('.').try_fold(json, |json, name| json.get(name))
+}
+
+fn items<'a>(json: &'a Json, path: &str) -> &'a [Json] {
+    at(json, path).and_then(Json::as_array).unwrap_or_default()
+}
+
+fn members<'a>(json: &'a Json, path: &str) -> &'a [(String, Json)] {
+    at(json, path).and_then(Json::as_object).unwrap_or_default()
+}
+
+fn set(json: &mut Json, path: &str, value: Json) {
+    let Json::Object(members) = json else {
+        return;
+    };
+    let (name, rest) = match path.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    let place = members.iter().position(|(member, _)| member == name);
+    let place = place.unwrap_or_else(|| {
+        members.push((name.to_owned(), Json::Object(Vec::new())));
+        members.len() - 1
+    });
+    match rest {
+        Some(rest) => set(&mut members[place].1, rest, value),
+        None => members[place].1 = value,
+    }
+}

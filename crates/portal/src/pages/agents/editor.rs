@@ -1,0 +1,151 @@
+//! The editor: every field of a configuration, and the whole of it as JSON.
+
+use maud::{Markup, html};
+use offhook_domain::Runtime;
+use offhook_domain::json::FieldError;
+use offhook_services::AgentView;
+
+use super::choices::Choices;
+use super::control::{Fault, Sheet};
+use super::document::{document, fields_of, parse, pretty, unix_lines};
+use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
+use super::{agent_of, tabs};
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
+
+/// The agent, if it can be edited here.
+async fn editable(visitor: &Visitor) -> Result<AgentView, Trouble> {
+    let view = agent_of(visitor).await?;
+    match view.agent.runtime {
+        Runtime::Engine => Ok(view),
+        Runtime::Legacy => Err(Trouble::not_found()),
+    }
+}
+
+fn title(visitor: &Visitor, view: &AgentView) -> String {
+    match visitor.lang() {
+        Lang::En => format!("Edit {}", view.agent.name),
+        Lang::Es => format!("Editar {}", view.agent.name),
+    }
+}
+
+/// `GET /portal/agents/{id}/edit`
+pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
+    let view = editable(&visit).await?;
+    let base = view.agent.head_version;
+    let mut fields = fields_of(&config_at(&visit, &view, base).await?);
+    fields.push("name", &view.agent.name);
+    let body = draw(&visit, &view, &fields, base, None).await?;
+    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+}
+
+/// `POST /portal/agents/{id}/edit`
+pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
+    let view = editable(&post).await?;
+    let (id, title) = (view.agent.id, title(&post, &view));
+    if looks_again(&post.fields) {
+        let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
+        return Ok(post.page(Section::Agents, &title, &body));
+    }
+    let name = post.fields.text("name");
+    match save(&post, &view, document(&post.fields), Some(name)).await? {
+        Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
+        Err(refused) => {
+            let body = draw(&post, &view, &post.fields, refused.base, Some(&refused)).await?;
+            Ok(post.refused(Section::Agents, &title, &body))
+        }
+    }
+}
+
+/// A form that is not left without a question once it was changed.
+fn kept_form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
+    html! {
+        form method="post" action={ (crate::PATH) (path) } data-keep="" {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            (fields)
+        }
+    }
+}
+
+async fn draw(
+    visitor: &Visitor,
+    view: &AgentView,
+    fields: &Fields,
+    base: i32,
+    refused: Option<&Refused>,
+) -> Result<Markup, Trouble> {
+    let id = view.agent.id;
+    let path = format!("/agents/{id}/edit");
+    let choices = Choices::read(visitor, fields).await?;
+    let sheet = Sheet {
+        lang: visitor.lang(),
+        fields,
+        fault: refused.and_then(|refused| Fault::of(&refused.said, fields)),
+        add: fields.text("add"),
+    };
+    Ok(html! {
+        (tabs(visitor, &view.agent, "edit"))
+        div.editor {
+            (kept_form(visitor, &path, &html! {
+                (head_of_form(visitor, id, base, refused))
+                (super::form::groups(visitor, &sheet, &choices, &path))
+            }))
+        }
+    })
+}
+
+/// `GET /portal/agents/{id}/json`
+pub(super) async fn edit_json(visit: Visit<Developer>) -> Answer {
+    let view = editable(&visit).await?;
+    let base = view.agent.head_version;
+    let text = pretty(&config_at(&visit, &view, base).await?);
+    let body = draw_json(&visit, &view, &text, base, None);
+    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+}
+
+/// `POST /portal/agents/{id}/json`
+pub(super) async fn save_json(post: Post<Developer>) -> Answer {
+    let view = editable(&post).await?;
+    let (id, text) = (view.agent.id, unix_lines(post.fields.raw("config")));
+    let wanted = parse(&text).map(super::saving::without_version);
+    let wanted = wanted.map_err(|message| FieldError::new("config", message));
+    match save(&post, &view, wanted, None).await? {
+        Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
+        Err(refused) => {
+            let body = draw_json(&post, &view, &text, refused.base, Some(&refused));
+            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+        }
+    }
+}
+
+fn draw_json(
+    visitor: &Visitor,
+    view: &AgentView,
+    text: &str,
+    base: i32,
+    refused: Option<&Refused>,
+) -> Markup {
+    let t = visitor.lang();
+    let id = view.agent.id;
+    html! {
+        (tabs(visitor, &view.agent, "json"))
+        div.editor {
+            (kept_form(visitor, &format!("/agents/{id}/json"), &html! {
+                (head_of_form(visitor, id, base, refused))
+                div.field {
+                    label for="field-config" { (t.t("The whole configuration", "La configuración completa")) }
+                    textarea #field-config name="config" rows="30" spellcheck="false" aria-describedby="field-config-hint" {
+                        "\n" (text)
+                    }
+                    p.hint #field-config-hint { (t.t(
+                        "As GET /v1/agents/{id} shows it. A member that is taken out goes back to its default.",
+                        "Como la muestra GET /v1/agents/{id}. Un miembro que se quita vuelve a su valor predeterminado.",
+                    )) }
+                }
+            }))
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A new agent: named, and with a configuration that can be published as it is.
+
+use maud::{Markup, html};
+use offhook_domain::json::Json;
+
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, form, refusal};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Visit, Visitor};
+
+/// Languages that are offered; any other BCP 47 tag may be typed.
+const LANGUAGES: [(&str, &str); 7] = [
+    ("es-MX", "Español (México)"),
+    ("es-ES", "Español (España)"),
+    ("en-US", "English (United States)"),
+    ("en-GB", "English (United Kingdom)"),
+    ("pt-BR", "Português (Brasil)"),
+    ("fr-FR", "Français"),
+    ("de-DE", "Deutsch"),
+];
+
+const fn title(lang: Lang) -> &'static str {
+    lang.t("New agent", "Nuevo agente")
+}
+
+/// `GET /portal/agents/new`
+pub(super) async fn show(visit: Visit<Developer>) -> Answer {
+    let t = visit.lang();
+    let mut fields = Fields::default();
+    fields.push("language", t.t("en-US", "es-MX"));
+    let body = draw(&visit, &fields, None);
+    Ok(visit.page(Section::Agents, title(t), &body))
+}
+
+fn draw(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    html! {
+        (refusal(said))
+        (form(visitor, "/agents/new", &html! {
+            (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required()
+                .hint(t.t("1 to 120 characters. Customers do not see it.", "De 1 a 120 caracteres. Los clientes no lo ven.")))
+            div.field {
+                label for="field-language" { (t.t("Language", "Idioma")) }
+                input #field-language type="text" name="language" value=(fields.text("language")) required list="languages"
+                    autocomplete="off" aria-describedby="field-language-hint";
+                datalist #languages { @for (tag, name) in LANGUAGES { option value=(tag) { (name) } } }
+                p.hint #field-language-hint { (t.t(
+                    "What it speaks, as a BCP 47 tag such as es-MX.", "Lo que habla, como etiqueta BCP 47, por ejemplo es-MX.",
+                )) }
+            }
+            p.hint { (t.t(
+                "Its runtime is this service's engine. Legacy agents come from their provider by themselves, once the account's credential for it is stored.",
+                "Su entorno es el motor de este servicio. Los agentes heredados llegan solos de su proveedor cuando se guarda la credencial de la cuenta.",
+            )) }
+            p { button.primary type="submit" { (t.t("Make the agent", "Crear el agente")) } }
+        }))
+    }
+}
+
+/// `POST /portal/agents/new`
+pub(super) async fn create(post: Post<Developer>) -> Answer {
+    let language = post.fields.text("language");
+    let agents = post.services().agents();
+    let mut config = agents.first_config(post.account(), language).await?;
+    let (prompt, greeting) = first_words(language);
+    prompt.clone_into(&mut config.system_prompt);
+    greeting.clone_into(&mut config.first_message);
+    let body = Json::object([
+        ("name", Json::from(post.fields.text("name"))),
+        ("language", Json::from(language)),
+        ("config", config.to_json()),
+    ]);
+    match agents.create(post.account(), &body).await {
+        Ok(view) => {
+            let id = view.agent.id.to_string();
+            let said = post.lang().t(
+                "The agent is a draft. Change what it says, then publish it.",
+                "El agente es un borrador. Cambia lo que dice y luego publícalo.",
+            );
+            post.done("agent.create", &id, &format!("/agents/{id}"), said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = draw(&post, &post.fields, Some(&said));
+            Ok(post.refused(Section::Agents, title(post.lang()), &body))
+        }
+    }
+}
+
+/// What an agent says before anybody has written it: in its own language, not the reader's.
+fn first_words(language: &str) -> (&'static str, &'static str) {
+    let primary = language.split('-').next().unwrap_or(language);
+    if primary.eq_ignore_ascii_case("es") {
+        (
+            "Eres un asistente telefónico amable y breve. Saluda, averigua qué necesita la persona, ayuda con lo que sabes y \
+             dilo cuando no sepas algo. Responde en una o dos frases y haz una sola pregunta a la vez.",
+            "¡Hola! ¿En qué te puedo ayudar?",
+        )
+    } else {
+        (
+            "You are a friendly and brief assistant on the telephone. Find out what the caller needs, help with what you \
+             know, and say so when you do not know. Answer in one or two sentences and ask one question at a time.",
+            "Hello! How can I help you?",
+        )
+    }
+}

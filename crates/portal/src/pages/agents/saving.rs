@@ -1,0 +1,260 @@
+//! Saving a configuration that was edited on a version: what changed since is a conflict, told with the way out.
+
+use maud::{Markup, html};
+use offhook_domain::json::{FieldError, Json};
+use offhook_domain::{AgentConfig, AgentId};
+use offhook_services::AgentView;
+
+use super::document::patch;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::trouble::Trouble;
+use crate::visit::{Developer, Post, Visitor};
+
+/// The version that the form was filled in on.
+pub(super) const BASE: &str = "expected_version";
+
+/// The version on which the changes are to be made after a conflict.
+const ONTO: &str = "onto";
+
+/// What was asked for besides saving.
+const PUBLISH: &str = "publish";
+
+/// An edit that was not saved, or not published.
+pub(super) struct Refused {
+    pub(super) said: String,
+    /// The version that the form is now on.
+    pub(super) base: i32,
+    /// The version that somebody else saved meanwhile.
+    pub(super) newer: Option<i32>,
+    /// Whether it was saved as `base`, and only publishing was refused.
+    pub(super) is_saved: bool,
+}
+
+impl Refused {
+    fn of(said: String, base: i32) -> Self {
+        Self {
+            said,
+            base,
+            newer: None,
+            is_saved: false,
+        }
+    }
+}
+
+/// The version that the form says it was filled in on.
+pub(super) fn base_of(fields: &Fields) -> Result<i32, Trouble> {
+    fields.text(BASE).parse().map_err(|_| Trouble::Unreadable)
+}
+
+/// A version's configuration without its number; the defaults where there is none yet.
+pub(super) async fn config_at(
+    visitor: &Visitor,
+    view: &AgentView,
+    version: i32,
+) -> Result<Json, Trouble> {
+    let found = match version {
+        0 => return Ok(AgentConfig::new(&view.agent.language).to_json()),
+        head if head == view.agent.head_version => view.config.clone(),
+        other => {
+            let agents = visitor.services().agents();
+            let found = agents
+                .version(visitor.account(), view.agent.id, other)
+                .await?;
+            found.config
+        }
+    };
+    Ok(without_version(found.unwrap_or(Json::Null)))
+}
+
+/// The version's number is the service's to say.
+pub(super) fn without_version(config: Json) -> Json {
+    match config {
+        Json::Object(mut members) => {
+            members.retain(|(name, _)| name != "version");
+            Json::Object(members)
+        }
+        other => other,
+    }
+}
+
+/// Saves `wanted` as the agent's configuration: what it changes of the version that the form was on, and publishes it
+/// where that was asked for. Answers with the sentence for the next page.
+///
+/// # Errors
+/// The inner one is for the form.
+pub(super) async fn save(
+    post: &Post<Developer>,
+    view: &AgentView,
+    wanted: Result<Json, FieldError>,
+    name: Option<&str>,
+) -> Result<Result<String, Refused>, Trouble> {
+    let (id, fields) = (view.agent.id, &post.fields);
+    let base = base_of(fields)?;
+    let wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(fault) => return Ok(Err(Refused::of(fault.to_string(), base))),
+    };
+    let expected = fields
+        .get(ONTO)
+        .and_then(|onto| onto.parse().ok())
+        .unwrap_or(base);
+    let change = patch(&config_at(post, view, base).await?, &wanted);
+    let mut body = vec![("expected_version", Json::from(i64::from(expected)))];
+    body.extend(name.map(|name| ("name", Json::from(name))));
+    if change.as_object().is_none_or(|members| !members.is_empty()) {
+        body.push(("config", change));
+    }
+    let agents = post.services().agents();
+    let saved = match agents.update(post.account(), id, &Json::object(body)).await {
+        Ok(saved) => saved,
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let head = agents.get(post.account(), id).await?.agent.head_version;
+            let newer = (head != expected).then_some(head);
+            return Ok(Err(Refused {
+                said,
+                base,
+                newer,
+                is_saved: false,
+            }));
+        }
+    };
+    let head = saved.agent.head_version;
+    let changed = saved.agent.updated_at != view.agent.updated_at;
+    if changed {
+        post.note("agent.update", &id.to_string()).await?;
+    }
+    if !fields.is_set(PUBLISH) {
+        return Ok(Ok(saved_sentence(post.lang(), head, changed)));
+    }
+    match publish(post, id, head, None).await? {
+        Ok(said) => Ok(Ok(said)),
+        Err(said) => Ok(Err(Refused {
+            said,
+            base: head,
+            newer: None,
+            is_saved: true,
+        })),
+    }
+}
+
+/// Publishes a version; the inner error is for the page that asked.
+pub(super) async fn publish(
+    post: &Post<Developer>,
+    id: AgentId,
+    version: i32,
+    note: Option<&str>,
+) -> Result<Result<String, String>, Trouble> {
+    let mut body = vec![("version", Json::from(i64::from(version)))];
+    body.extend(note.map(|note| ("note", Json::from(note))));
+    let agents = post.services().agents();
+    if let Err(error) = agents
+        .publish(post.account(), id, &Json::object(body))
+        .await
+    {
+        return Ok(Err(Trouble::from(error).of_form()?));
+    }
+    post.note("agent.publish", &id.to_string()).await?;
+    Ok(Ok(match post.lang() {
+        Lang::En => format!("Version {version} is published: conversations from now on have it."),
+        Lang::Es => format!("La versión {version} está publicada: las conversaciones ya la usan."),
+    }))
+}
+
+fn saved_sentence(lang: Lang, head: i32, changed: bool) -> String {
+    match (lang, changed) {
+        (Lang::En, true) => {
+            format!("Saved. Version {head} is the newest; calls have it once it is published.")
+        }
+        (Lang::Es, true) => {
+            format!(
+                "Guardado. La versión {head} es la más nueva; las llamadas la usarán cuando se publique."
+            )
+        }
+        (Lang::En, false) => "Nothing was changed, so nothing was saved.".to_owned(),
+        (Lang::Es, false) => "No cambió nada, así que no se guardó nada.".to_owned(),
+    }
+}
+
+/// What a form begins with: why it was refused, the version it is on, the buttons. The first button is the one that
+/// Enter presses: it searches where a search was typed, and saves otherwise.
+pub(super) fn head_of_form(
+    visitor: &Visitor,
+    id: AgentId,
+    base: i32,
+    refused: Option<&Refused>,
+) -> Markup {
+    let t = visitor.lang();
+    let newer = refused.and_then(|refused| refused.newer);
+    html! {
+        input type="hidden" name=(BASE) value=(base);
+        button.unseen type="submit" name="add" value="enter" tabindex="-1" aria-hidden="true" { (t.t("Save", "Guardar")) }
+        @match (newer, refused) {
+            (Some(newer), _) => { (conflict(visitor, id, base, newer)) }
+            (None, refused) => {
+                @if refused.is_some_and(|refused| refused.is_saved) {
+                    p.notice role="status" { (match t {
+                        Lang::En => format!("Version {base} is saved, but it cannot be published yet:"),
+                        Lang::Es => format!("La versión {base} se guardó, pero aún no se puede publicar:"),
+                    }) }
+                }
+                (crate::parts::form::refusal(refused.map(|refused| refused.said.as_str())))
+            }
+        }
+        div.bar-of-actions.sticky {
+            @if let Some(newer) = newer {
+                button.primary type="submit" name=(ONTO) value=(newer) {
+                    (match t {
+                        Lang::En => format!("Make my changes on version {newer}"),
+                        Lang::Es => format!("Aplicar mis cambios sobre la versión {newer}"),
+                    })
+                }
+            } @else {
+                button.primary type="submit" name="save" value="on" { (t.t("Save", "Guardar")) }
+                button type="submit" name=(PUBLISH) value="on" { (t.t("Save and publish", "Guardar y publicar")) }
+            }
+            a.button href={ (crate::PATH) "/agents/" (id) } { (t.t("Leave it as it is", "Dejarlo como está")) }
+        }
+    }
+}
+
+fn conflict(visitor: &Visitor, id: AgentId, base: i32, newer: i32) -> Markup {
+    let t = visitor.lang();
+    let said = match t {
+        Lang::En => format!(
+            "While you were writing, somebody saved version {newer}; you began with version {base}. Nothing of yours is \
+             lost: it is still in the form below, and not saved yet."
+        ),
+        Lang::Es => format!(
+            "Mientras escribías, alguien guardó la versión {newer}; tú empezaste con la versión {base}. No se perdió nada \
+             de lo tuyo: sigue en el formulario de abajo, aún sin guardar."
+        ),
+    };
+    html! {
+        div.refusal role="alert" tabindex="-1" {
+            p { (said) }
+            p {
+                a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (base) "&to=" (newer) } target="_blank" rel="noopener" {
+                    (match t {
+                        Lang::En => format!("What version {newer} changed (in a new tab)"),
+                        Lang::Es => format!("Qué cambió la versión {newer} (en otra pestaña)"),
+                    })
+                }
+            }
+            p { (t.t(
+                "The button below saves the fields that you changed on top of it; all others stay as they are there.",
+                "El botón de abajo guarda sobre ella solo los campos que cambiaste; los demás quedan como están ahí.",
+            )) }
+        }
+    }
+}
+
+/// Whether the form was sent to be looked at again, not to be saved.
+pub(super) fn looks_again(fields: &Fields) -> bool {
+    match fields.get("add") {
+        None => false,
+        Some("enter") => super::choices::wants_search(fields),
+        Some(_) => true,
+    }
+}

@@ -1,0 +1,265 @@
+//! One agent: its state, and what can be done with it.
+
+use maud::{Markup, html};
+use offhook_domain::json::Json;
+use offhook_domain::{AgentStatus, MemberRole, Runtime};
+use offhook_services::AgentView;
+
+use super::document::{at, plain};
+use super::versions::{publish_form, status_button, unpublished};
+use super::{agent_of, runtime_name, status_badge, tabs};
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, danger, form, refusal};
+use crate::parts::list;
+use crate::parts::words::when;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// `GET /portal/agents/{id}`
+pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
+    let view = agent_of(&visit).await?;
+    let body = draw(&visit, &view, None, None);
+    Ok(visit.page(Section::Agents, &view.agent.name, &body))
+}
+
+/// `name` is what was typed, where a new name was refused.
+fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, name: Option<&str>) -> Markup {
+    html! {
+        (tabs(visitor, &view.agent, ""))
+        (refusal(said))
+        @match view.agent.runtime {
+            Runtime::Engine => (engine(visitor, view)),
+            Runtime::Legacy => (legacy(visitor, view)),
+        }
+        @if visitor.may(MemberRole::Developer) { (rename_form(visitor, view, name)) }
+    }
+}
+
+fn member(view: &AgentView, path: &str) -> String {
+    let config = view.config.as_ref();
+    config
+        .and_then(|config| at(config, path))
+        .map(plain)
+        .unwrap_or_default()
+}
+
+fn or_dash(text: &str) -> Markup {
+    match text {
+        "" => html! { span.none { "–" } },
+        text => html! { (text) },
+    }
+}
+
+fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
+    let t = visitor.lang();
+    let agent = &view.agent;
+    let of = |path: &str| member(view, path);
+    let pair = |one: &str, other: &str| {
+        let both = [of(one), of(other)];
+        let named: Vec<&str> = both
+            .iter()
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+            .collect();
+        named.join(" · ")
+    };
+    let published = match agent.published_version {
+        0 => t.t("never", "nunca").to_owned(),
+        version => version.to_string(),
+    };
+    html! {
+        @match agent.status {
+            AgentStatus::Error => p.warning { (t.t(
+                "The published version cannot hold a call: a model or voice that it needs is not set up here any more. Publish one that can.",
+                "La versión publicada no puede atender llamadas: falta un modelo o una voz que necesita. Publica una que sí pueda.",
+            )) },
+            AgentStatus::Archived => p.warning { (t.t(
+                "Put away. Its conversations stay. Restored, it is paused.",
+                "Archivado. Sus conversaciones se conservan. Al restaurarlo queda en pausa.",
+            )) },
+            _ => {},
+        }
+        (list::facts(&[
+            (t.t("Status", "Estado"), status_badge(agent.status, t)),
+            (t.t("Published version", "Versión publicada"), html! { (published) }),
+            (t.t("Newest version", "Versión más nueva"), html! { (agent.head_version) }),
+            (t.t("Language", "Idioma"), html! { (agent.language) }),
+            (t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))),
+            (t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))),
+            (t.t("Changed", "Modificado"), when(agent.updated_at)),
+            ("Id", html! { code { (agent.id) } }),
+        ]))
+        (unpublished(visitor, view))
+        @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) }
+        h2 { (t.t("What it says first", "Lo primero que dice")) }
+        @match of("first_message").as_str() {
+            "" => p.soft { (t.t("Nothing: the other side begins.", "Nada: empieza la otra persona.")) },
+            text => pre.prose { (text) },
+        }
+        h2 { (t.t("Instructions", "Instrucciones")) }
+        @match of("system_prompt").as_str() {
+            "" => p.soft { (t.t("Not written yet: it cannot be published without.", "Sin escribir: no se puede publicar así.")) },
+            text => pre.prose { (text) },
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
+    let t = visitor.lang();
+    let agent = &view.agent;
+    let id = agent.id;
+    let status = agent.status;
+    if status == AgentStatus::Archived {
+        return html! {
+            div.bar-of-actions { (status_button(visitor, view, "paused", t.t("Restore", "Restaurar"))) }
+        };
+    }
+    let is_news = agent.head_version != agent.published_version || status == AgentStatus::Error;
+    html! {
+        div.bar-of-actions {
+            a.button.primary[!is_news] href={ (crate::PATH) "/agents/" (id) "/edit" } { (t.t("Edit", "Editar")) }
+            @if status == AgentStatus::Active {
+                (status_button(visitor, view, "paused", t.t("Pause", "Pausar")))
+            }
+            @if status == AgentStatus::Paused && agent.published_version != 0 {
+                (status_button(visitor, view, "active", t.t("Activate", "Activar")))
+            }
+            (danger(visitor, &format!("/agents/{id}/archive"), t.t("Archive", "Archivar"), t.t(
+                "Archive this agent? It takes no more calls and its phone numbers are unassigned. Its conversations stay.",
+                "¿Archivar este agente? Ya no recibirá llamadas y sus números quedarán sin asignar. Sus conversaciones se conservan.",
+            )))
+        }
+        @if is_news && agent.head_version != 0 {
+            div.bar-of-actions { (publish_form(visitor, view, agent.head_version)) }
+        }
+    }
+}
+
+fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
+    let t = visitor.lang();
+    let agent = &view.agent;
+    let of = |path: &str| member(view, path);
+    let provider_id = agent.provider_agent_id.as_deref().unwrap_or_default();
+    html! {
+        p.lead { (t.t(
+            "This agent's configuration lives at its provider: what it says, its model and its voice are changed there. What you see here is the summary that the provider gave, asked for anew every hour. Here it can be renamed, called and put to work in batches.",
+            "La configuración de este agente vive con su proveedor: lo que dice, su modelo y su voz se cambian ahí. Lo que ves aquí es el resumen que dio el proveedor, y se vuelve a pedir cada hora. Aquí puedes renombrarlo, usarlo en llamadas y en lotes.",
+        )) }
+        (list::facts(&[
+            (t.t("Status", "Estado"), status_badge(agent.status, t)),
+            (t.t("Runtime", "Entorno"), html! { (runtime_name(agent.runtime, t)) }),
+            (t.t("Id at the provider", "Id con el proveedor"), html! { code { (provider_id) } }),
+            (t.t("Language", "Idioma"), html! { (agent.language) }),
+            (t.t("Model", "Modelo"), or_dash(&of("llm.model"))),
+            (t.t("Voice", "Voz"), or_dash(&of("voice.voice_id"))),
+            (t.t("Changed", "Modificado"), when(agent.updated_at)),
+            ("Id", html! { code { (agent.id) } }),
+        ]))
+        h2 { (t.t("Numbers that it calls from", "Números desde los que llama")) }
+        @if view.numbers.is_empty() {
+            p.soft { (t.t("None.", "Ninguno.")) }
+        } @else {
+            ul { @for number in &view.numbers { li { (number.phone_number) " " span.soft { (number.label) } } } }
+        }
+        @for (path, name) in [
+            ("first_message", t.t("What it says first", "Lo primero que dice")),
+            ("system_prompt", t.t("Instructions", "Instrucciones")),
+        ] {
+            @let text = of(path);
+            h2 { (name) }
+            @if text.is_empty() {
+                p.soft { (t.t("The provider does not say.", "El proveedor no lo indica.")) }
+            } @else { pre.prose { (text) } }
+        }
+    }
+}
+
+fn rename_form(visitor: &Visitor, view: &AgentView, name: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let agent = &view.agent;
+    if agent.status == AgentStatus::Archived {
+        return html! {};
+    }
+    html! {
+        h2 { (t.t("Rename", "Renombrar")) }
+        (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
+            (Input::text("name", t.t("Name", "Nombre")).value(name.unwrap_or(&agent.name)).required()
+                .hint(t.t("1 to 120 characters.", "De 1 a 120 caracteres.")))
+            button type="submit" { (t.t("Rename", "Renombrar")) }
+        }))
+    }
+}
+
+/// `POST /portal/agents/{id}/name`
+pub(super) async fn rename(post: Post<Developer>) -> Answer {
+    let name = post.fields.text("name").to_owned();
+    let body = Json::object([("name", Json::from(name.as_str()))]);
+    let said = post.lang().t("Renamed.", "Renombrado.");
+    change(&post, body, "agent.update", said, Some(&name)).await
+}
+
+/// `POST /portal/agents/{id}/status`
+pub(super) async fn set_status(post: Post<Developer>) -> Answer {
+    let status = post.fields.text("status");
+    let body = Json::object([("status", Json::from(status))]);
+    let said = match (post.lang(), status) {
+        (Lang::En, "active") => "The agent takes calls again.",
+        (Lang::Es, "active") => "El agente vuelve a recibir llamadas.",
+        (Lang::En, _) => "The agent is paused: it takes no calls until it is activated.",
+        (Lang::Es, _) => "El agente está en pausa: no recibe llamadas hasta que lo actives.",
+    };
+    change(&post, body, "agent.status", said, None).await
+}
+
+async fn change(
+    post: &Post<Developer>,
+    body: Json,
+    action: &str,
+    said: &str,
+    name: Option<&str>,
+) -> Answer {
+    let view = agent_of(post).await?;
+    let id = view.agent.id;
+    match post
+        .services()
+        .agents()
+        .update(post.account(), id, &body)
+        .await
+    {
+        Ok(_) => {
+            post.done(action, &id.to_string(), &format!("/agents/{id}"), said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = draw(post, &view, Some(&said), name);
+            Ok(post.refused(Section::Agents, &view.agent.name, &body))
+        }
+    }
+}
+
+/// `POST /portal/agents/{id}/archive`
+pub(super) async fn archive(post: Post<Developer>) -> Answer {
+    let view = agent_of(&post).await?;
+    let id = view.agent.id;
+    match post.services().agents().archive(post.account(), id).await {
+        Ok(()) => {
+            let said = post
+                .lang()
+                .t("The agent is archived.", "El agente está archivado.");
+            post.done(
+                "agent.archive",
+                &id.to_string(),
+                &format!("/agents/{id}"),
+                said,
+            )
+            .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = draw(&post, &view, Some(&said), None);
+            Ok(post.refused(Section::Agents, &view.agent.name, &body))
+        }
+    }
+}

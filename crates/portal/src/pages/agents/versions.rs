@@ -1,0 +1,354 @@
+//! Versions of an agent: history, what each says, what changed between two.
+
+use maud::{Markup, html};
+use offhook_domain::json::FieldError;
+use offhook_domain::{Json, MemberRole};
+use offhook_services::{AgentVersionView, AgentView};
+use similar::{ChangeTag, TextDiff};
+use uuid::Uuid;
+
+use super::document::{plain, pretty};
+use super::saving::{publish, save, without_version};
+use super::{agent_of, tabs};
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, button, form, refusal};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, when, when_if};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// Lines around a change that are shown too.
+const CONTEXT: usize = 3;
+
+/// Texts that are compared line by line, before the rest as JSON.
+const TEXTS: [&str; 2] = ["system_prompt", "first_message"];
+
+/// `GET /portal/agents/{id}/versions`
+pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
+    let view = agent_of(&visit).await?;
+    let t = visit.lang();
+    let id = view.agent.id;
+    let page = visit.page_of(|uuid| uuid);
+    let after = page.after.map(|(place, _)| place);
+    let agents = visit.services().agents();
+    let page = agents
+        .versions(visit.account(), id, after, page.limit)
+        .await?;
+    let heads = [
+        t.t("Version", "Versión"),
+        t.t("Saved", "Guardada"),
+        t.t("Published", "Publicada"),
+        t.t("Note", "Nota"),
+        t.t("Changes", "Cambios"),
+    ];
+    let row = |version: &AgentVersionView| {
+        let number = version.version.version;
+        html! {
+            tr {
+                td { a href={ (crate::PATH) "/agents/" (id) "/versions/" (number) } { (number) } }
+                td { (when(version.version.created_at)) }
+                td {
+                    (when_if(version.version.published_at))
+                    @if version.is_published { " " (badge(Tone::Good, t.t("serves now", "en servicio"))) }
+                }
+                td { (version.version.note.as_deref().unwrap_or("–")) }
+                td { @if number > 1 {
+                    a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (number - 1) "&to=" (number) } {
+                        (t.t("against the one before", "contra la anterior"))
+                        span.unseen { " " (number) }
+                    }
+                } }
+            }
+        }
+    };
+    let rows: Vec<Markup> = page.items.iter().map(row).collect();
+    let last = page.items.last().map(|last| (last.place(), Uuid::nil()));
+    let body = html! {
+        (tabs(&visit, &view.agent, "versions"))
+        @if rows.is_empty() {
+            (list::empty(t.t("No version yet", "Aún no hay versiones"), t.t(
+                "The first is saved with the agent's first configuration.",
+                "La primera se guarda con la primera configuración del agente.",
+            ), None))
+        } @else {
+            (compare_form(&visit, &view, view.agent.published_version, view.agent.head_version))
+            (list::table(t.t("Versions", "Versiones"), &heads, &rows))
+            (list::more(&visit, page.has_more, last))
+        }
+    };
+    let title = match t {
+        Lang::En => format!("Versions of {}", view.agent.name),
+        Lang::Es => format!("Versiones de {}", view.agent.name),
+    };
+    Ok(visit.page(Section::Agents, &title, &body))
+}
+
+fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Markup {
+    let t = visitor.lang();
+    let (from, to) = (from.max(1).to_string(), to.to_string());
+    html! {
+        form.filters method="get" action={ (crate::PATH) "/agents/" (view.agent.id) "/diff" } {
+            (Input::text("from", t.t("From version", "De la versión")).kind("number").value(&from))
+            (Input::text("to", t.t("to version", "a la versión")).kind("number").value(&to))
+            button type="submit" { (t.t("Compare", "Comparar")) }
+        }
+    }
+}
+
+async fn version_of(
+    visitor: &Visitor,
+    view: &AgentView,
+    number: &str,
+) -> Result<AgentVersionView, Trouble> {
+    let number: i32 = number.parse().map_err(|_| Trouble::not_found())?;
+    let agents = visitor.services().agents();
+    Ok(agents
+        .version(visitor.account(), view.agent.id, number)
+        .await?)
+}
+
+/// `GET /portal/agents/{id}/versions/{version}`
+pub(super) async fn version(visit: Visit<Viewer>) -> Answer {
+    let view = agent_of(&visit).await?;
+    let version = version_of(&visit, &view, visit.param("version")).await?;
+    let body = draw_version(&visit, &view, version, None);
+    Ok(visit.page(Section::Agents, &version_title(&visit, &view), &body))
+}
+
+fn version_title(visitor: &Visitor, view: &AgentView) -> String {
+    let number = visitor.param("version");
+    match visitor.lang() {
+        Lang::En => format!("Version {number} of {}", view.agent.name),
+        Lang::Es => format!("Versión {number} de {}", view.agent.name),
+    }
+}
+
+fn draw_version(
+    visitor: &Visitor,
+    view: &AgentView,
+    shown: AgentVersionView,
+    said: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    let (id, number) = (view.agent.id, shown.version.version);
+    let config = without_version(shown.config.unwrap_or(Json::Null));
+    let (published, head) = (view.agent.published_version, view.agent.head_version);
+    let state = if shown.is_published {
+        badge(Tone::Good, t.t("serves now", "en servicio"))
+    } else {
+        badge(Tone::Plain, t.t("not in service", "fuera de servicio"))
+    };
+    html! {
+        (tabs(visitor, &view.agent, "versions"))
+        (refusal(said))
+        (list::facts(&[
+            (t.t("Saved", "Guardada"), when(shown.version.created_at)),
+            (t.t("Published", "Publicada"), when_if(shown.version.published_at)),
+            (t.t("State", "Estado"), state),
+            (t.t("Note", "Nota"), html! { (shown.version.note.as_deref().unwrap_or("–")) }),
+        ]))
+        p {
+            @for (other, name) in [(published, t.t("the published one", "la publicada")), (head, t.t("the newest", "la más nueva"))] {
+                @if other != 0 && other != number {
+                    a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (other) "&to=" (number) } {
+                        (t.t("Compare with ", "Comparar con ")) (name) " (" (other) ")"
+                    } " "
+                }
+            }
+        }
+        @if visitor.may(MemberRole::Developer) {
+            div.bar-of-actions {
+                @if !shown.is_published {
+                    (publish_form(visitor, view, number))
+                }
+                @if number != head {
+                    (form(visitor, &format!("/agents/{id}/versions/{number}/restore"), &html! {
+                        input type="hidden" name="expected_version" value=(head);
+                        button type="submit" { (t.t("Make it the newest version", "Hacerla la versión más nueva")) }
+                    }))
+                }
+            }
+        }
+        @for name in TEXTS {
+            @if let Some(text) = config.get(name).map(plain).filter(|text| !text.is_empty()) {
+                h2 { (text_name(t, name)) }
+                pre.prose { (text) }
+            }
+        }
+        h2 { (t.t("Configuration", "Configuración")) }
+        pre tabindex="0" { (pretty(&config)) }
+    }
+}
+
+/// Publishing a version: rolling back, where it is older than the one that serves.
+pub(super) fn publish_form(visitor: &Visitor, view: &AgentView, number: i32) -> Markup {
+    let t = visitor.lang();
+    let label = match (t, number < view.agent.published_version) {
+        (Lang::En, false) => format!("Publish version {number}"),
+        (Lang::Es, false) => format!("Publicar la versión {number}"),
+        (Lang::En, true) => format!("Roll back to version {number}"),
+        (Lang::Es, true) => format!("Volver a la versión {number}"),
+    };
+    let path = format!("/agents/{}/versions/{number}/publish", view.agent.id);
+    form(
+        visitor,
+        &path,
+        &html! {
+            (Input::text("note", t.t("Note (optional)", "Nota (opcional)")))
+            button.primary type="submit" { (label) }
+        },
+    )
+}
+
+/// `POST /portal/agents/{id}/versions/{version}/publish`
+pub(super) async fn publish_version(post: Post<Developer>) -> Answer {
+    let view = agent_of(&post).await?;
+    let shown = version_of(&post, &view, post.param("version")).await?;
+    let number = shown.version.version;
+    match publish(&post, view.agent.id, number, post.fields.get("note")).await? {
+        Ok(said) => Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
+        Err(said) => {
+            let body = draw_version(&post, &view, shown, Some(&said));
+            Ok(post.refused(Section::Agents, &version_title(&post, &view), &body))
+        }
+    }
+}
+
+/// `POST /portal/agents/{id}/versions/{version}/restore`
+pub(super) async fn restore(post: Post<Developer>) -> Answer {
+    let view = agent_of(&post).await?;
+    let shown = version_of(&post, &view, post.param("version")).await?;
+    let config = without_version(shown.config.clone().unwrap_or(Json::Null));
+    match save(&post, &view, Ok::<Json, FieldError>(config), None).await? {
+        Ok(said) => Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
+        Err(refused) => {
+            let body = draw_version(&post, &view, shown, Some(&refused.said));
+            Ok(post.refused(Section::Agents, &version_title(&post, &view), &body))
+        }
+    }
+}
+
+/// `GET /portal/agents/{id}/diff?from=&to=`
+pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
+    let view = agent_of(&visit).await?;
+    let t = visit.lang();
+    let agent = &view.agent;
+    let asked = |name: &str, usual: i32| match visit.query().get(name) {
+        Some(text) => text.to_owned(),
+        None => usual.to_string(),
+    };
+    let from = asked("from", agent.published_version.max(1));
+    let to = asked("to", agent.head_version);
+    let old = version_of(&visit, &view, &from).await?;
+    let new = version_of(&visit, &view, &to).await?;
+    let numbers = (old.version.version, new.version.version);
+    let side = |shown: AgentVersionView| without_version(shown.config.unwrap_or(Json::Null));
+    let (old, new) = (side(old), side(new));
+    let body = html! {
+        (tabs(&visit, agent, "versions"))
+        (compare_form(&visit, &view, numbers.0, numbers.1))
+        @if old == new {
+            p.lead { (t.t("These versions say the same.", "Estas versiones dicen lo mismo.")) }
+        } @else {
+            p.hint { (t.t(
+                "What was taken out begins with −, what came in with +.",
+                "Lo que se quitó empieza con −; lo que se agregó, con +.",
+            )) }
+            @for name in TEXTS {
+                @let (before, after) = (text_of(&old, name), text_of(&new, name));
+                @if before != after {
+                    h2 { (text_name(t, name)) }
+                    (lines(t, &before, &after))
+                }
+            }
+            @let (before, after) = (rest_of(&old), rest_of(&new));
+            @if before != after {
+                h2 { (t.t("Configuration", "Configuración")) }
+                (lines(t, &before, &after))
+            }
+        }
+    };
+    let title = match t {
+        Lang::En => format!("{}: version {} to {}", agent.name, numbers.0, numbers.1),
+        Lang::Es => format!("{}: versión {} a {}", agent.name, numbers.0, numbers.1),
+    };
+    Ok(visit.page(Section::Agents, &title, &body))
+}
+
+fn text_name(t: Lang, name: &str) -> &'static str {
+    match name {
+        "system_prompt" => t.t("Instructions", "Instrucciones"),
+        _ => t.t("First message", "Primer mensaje"),
+    }
+}
+
+fn text_of(config: &Json, name: &str) -> String {
+    config.get(name).map(plain).unwrap_or_default()
+}
+
+/// A configuration without the texts that are shown apart.
+fn rest_of(config: &Json) -> String {
+    let members = config.as_object().unwrap_or_default().iter();
+    let rest = members.filter(|(name, _)| !TEXTS.contains(&name.as_str()));
+    pretty(&Json::object(rest.cloned()))
+}
+
+/// The lines that differ, with some around them.
+fn lines(t: Lang, before: &str, after: &str) -> Markup {
+    let diff = TextDiff::from_lines(before, after);
+    let groups = diff.grouped_ops(CONTEXT);
+    html! {
+        div.diff tabindex="0" role="region" aria-label=(t.t("Differences", "Diferencias")) {
+            @for (place, group) in groups.iter().enumerate() {
+                @if place > 0 { hr; }
+                @for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                    @let line = change.value().trim_end_matches('\n');
+                    @match change.tag() {
+                        ChangeTag::Delete => del { "− " (line) },
+                        ChangeTag::Insert => ins { "+ " (line) },
+                        ChangeTag::Equal => span { "  " (line) },
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A way to what is not published yet.
+pub(super) fn unpublished(visitor: &Visitor, view: &AgentView) -> Markup {
+    let t = visitor.lang();
+    let (id, published, head) = (
+        view.agent.id,
+        view.agent.published_version,
+        view.agent.head_version,
+    );
+    html! {
+        @if published != 0 && published != head {
+            p {
+                (match t {
+                    Lang::En => format!("Version {published} serves; version {head} is the newest. "),
+                    Lang::Es => format!("La versión {published} está en servicio; la {head} es la más nueva. "),
+                })
+                a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (published) "&to=" (head) } {
+                    (t.t("What is different", "Qué es distinto"))
+                }
+            }
+        }
+    }
+}
+
+/// A button that changes the agent's status.
+pub(super) fn status_button(
+    visitor: &Visitor,
+    view: &AgentView,
+    status: &str,
+    label: &str,
+) -> Markup {
+    button(
+        visitor,
+        &format!("/agents/{}/status", view.agent.id),
+        label,
+        &[("status", status)],
+    )
+}

@@ -1,0 +1,195 @@
+//! The widget of an agent: which web pages may talk to it, and the code that puts it there.
+
+use maud::{Markup, html};
+use offhook_domain::json::Json;
+use offhook_domain::{MemberRole, Runtime};
+use offhook_services::AgentView;
+use offhook_services::store::WidgetSettings;
+
+use super::{agent_of, tabs};
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, check, form, refusal};
+use crate::parts::list;
+use crate::parts::words::yes;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
+    let view = agent_of(visitor).await?;
+    match view.agent.runtime {
+        Runtime::Engine => Ok(view),
+        Runtime::Legacy => Err(Trouble::not_found()),
+    }
+}
+
+fn title(visitor: &Visitor, view: &AgentView) -> String {
+    match visitor.lang() {
+        Lang::En => format!("Widget of {}", view.agent.name),
+        Lang::Es => format!("Widget de {}", view.agent.name),
+    }
+}
+
+/// `GET /portal/agents/{id}/widget`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let view = engine_agent(&visit).await?;
+    let settings = visit
+        .services()
+        .widgets()
+        .get(visit.account(), view.agent.id)
+        .await?;
+    let body = html! {
+        (tabs(&visit, &view.agent, "widget"))
+        @if visit.may(MemberRole::Developer) {
+            (settings_form(&visit, &view, &fields_of(&settings), None))
+        } @else { (facts(&visit, &settings)) }
+        (code(&visit, &view, settings.enabled))
+    };
+    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+}
+
+fn fields_of(settings: &WidgetSettings) -> Fields {
+    let mut fields = Fields::default();
+    if settings.enabled {
+        fields.push("enabled", "on");
+    }
+    fields.push("allowed_origins", &settings.origins.join("\n"));
+    fields.push(
+        "max_sessions_per_minute",
+        &settings.max_sessions_per_minute.to_string(),
+    );
+    let cap = settings.daily_credit_cap.map(|cap| cap.to_string());
+    fields.push("daily_credit_cap", &cap.unwrap_or_default());
+    fields
+}
+
+fn settings_form(
+    visitor: &Visitor,
+    view: &AgentView,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    html! {
+        (refusal(said))
+        (form(visitor, &format!("/agents/{}/widget", view.agent.id), &html! {
+            (check("enabled", "on", t.t("Pages may talk to this agent", "Las páginas pueden hablar con este agente"), fields.is_set("enabled")))
+            @if view.agent.published_version == 0 {
+                p.hint { (t.t("Publish the agent before you turn it on.", "Publica el agente antes de activarlo.")) }
+            }
+            (Input::text("allowed_origins", t.t("Allowed origins, one on each line", "Orígenes permitidos, uno por línea")).rows(4)
+                .value(fields.raw("allowed_origins")).hint(t.t(
+                    "As browsers write them: https://www.example.com, without a path. http:// for localhost alone. At most 20.",
+                    "Como los escriben los navegadores: https://www.ejemplo.com, sin ruta. http:// solo para localhost. Máximo 20.")))
+            (Input::text("max_sessions_per_minute", t.t("Sessions a minute", "Sesiones por minuto")).kind("number")
+                .value(fields.raw("max_sessions_per_minute")).hint(t.t(
+                    "1 to 600, over all visitors. Empty: 10.", "De 1 a 600, entre todos los visitantes. Vacío: 10.")))
+            (Input::text("daily_credit_cap", t.t("Credits a day", "Créditos por día")).kind("number")
+                .value(fields.raw("daily_credit_cap")).hint(t.t(
+                    "What its sessions may hold and spend on a UTC day. Empty: as many as the wallet has.",
+                    "Lo que sus sesiones pueden reservar y gastar en un día UTC. Vacío: lo que haya en el saldo.")))
+            button.primary type="submit" { (t.t("Save", "Guardar")) }
+        }))
+    }
+}
+
+fn facts(visitor: &Visitor, settings: &WidgetSettings) -> Markup {
+    let t = visitor.lang();
+    let cap = settings
+        .daily_credit_cap
+        .map_or_else(|| "–".to_owned(), |cap| cap.to_string());
+    list::facts(&[
+        (
+            t.t("Turned on", "Activado"),
+            html! { (yes(settings.enabled, t)) },
+        ),
+        (
+            t.t("Allowed origins", "Orígenes permitidos"),
+            html! { @for origin in &settings.origins { div { (origin) } } },
+        ),
+        (
+            t.t("Sessions a minute", "Sesiones por minuto"),
+            html! { (settings.max_sessions_per_minute) },
+        ),
+        (t.t("Credits a day", "Créditos por día"), html! { (cap) }),
+    ])
+}
+
+/// What a page's owner copies into it.
+fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
+    let t = visitor.lang();
+    let tag = format!(
+        "<script src=\"{}/widget/v1/offhook.js\" data-agent=\"{}\" async></script>",
+        visitor.base_url(),
+        view.agent.id
+    );
+    html! {
+        h2 { (t.t("The code for your page", "El código para tu página")) }
+        p { (t.t(
+            "Put this line before the end of the body of every page of an allowed origin:",
+            "Pon esta línea antes del final del cuerpo de cada página de un origen permitido:",
+        )) }
+        pre #embed tabindex="0" { (tag) }
+        p { button type="button" data-copy="embed" { (t.t("Copy", "Copiar")) } }
+        @if !enabled {
+            p.hint { (t.t("It shows nothing while the widget is turned off.", "No muestra nada mientras el widget esté desactivado.")) }
+        }
+    }
+}
+
+/// `POST /portal/agents/{id}/widget`
+pub(super) async fn set(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    let id = view.agent.id;
+    let body = body_of(&post.fields);
+    match post
+        .services()
+        .widgets()
+        .set(post.account(), id, &body)
+        .await
+    {
+        Ok(settings) => {
+            let said = match settings.enabled {
+                true => post.lang().t(
+                    "Saved. The widget is on.",
+                    "Guardado. El widget está activado.",
+                ),
+                false => post.lang().t(
+                    "Saved. The widget is off.",
+                    "Guardado. El widget está desactivado.",
+                ),
+            };
+            post.done(
+                "widget.set",
+                &id.to_string(),
+                &format!("/agents/{id}/widget"),
+                said,
+            )
+            .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = html! {
+                (tabs(&post, &view.agent, "widget"))
+                (settings_form(&post, &view, &post.fields, Some(&said)))
+            };
+            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+        }
+    }
+}
+
+fn body_of(fields: &Fields) -> Json {
+    let origins = fields.raw("allowed_origins").lines().map(str::trim);
+    let origins = origins.filter(|line| !line.is_empty()).map(Json::from);
+    let mut body = vec![
+        ("enabled", Json::Bool(fields.is_set("enabled"))),
+        ("allowed_origins", origins.collect()),
+    ];
+    for name in ["max_sessions_per_minute", "daily_credit_cap"] {
+        if let Some(text) = fields.get(name) {
+            body.push((name, super::document::number(text)));
+        }
+    }
+    Json::object(body)
+}

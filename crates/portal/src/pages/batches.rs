@@ -1,0 +1,217 @@
+//! Batch calls: many people called by one agent.
+
+mod detail;
+mod new;
+mod results;
+mod rows;
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, BatchId, BatchStatus, MemberRole, PausedReason, Runtime};
+use offhook_services::store::{AgentFilter, Batch, BatchFilter};
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::agent_choice::AgentChoice;
+use crate::parts::form::Select;
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, count, when, when_if};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Viewer, Visit, Visitor};
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/batch-calls").get(list),
+        Page::at("/batch-calls/new")
+            .get(new::form)
+            .upload::<Developer, _, _>(new::look),
+        Page::at("/batch-calls/send")
+            .get(new::form)
+            .upload::<Developer, _, _>(new::send),
+        Page::at("/batch-calls/{id}").get(detail::show),
+        Page::at("/batch-calls/{id}/progress").part(detail::progress),
+        Page::at("/batch-calls/{id}/results").part(results::file),
+        Page::at("/batch-calls/{id}/pause").post::<Developer, _, _>(detail::pause),
+        Page::at("/batch-calls/{id}/resume").post::<Developer, _, _>(detail::resume),
+        Page::at("/batch-calls/{id}/cancel").post::<Developer, _, _>(detail::cancel),
+        Page::at("/batch-calls/{id}/retry").post::<Developer, _, _>(detail::retry),
+    ]
+}
+
+/// The agents that can call in batches (decision 6.7).
+async fn callers(visitor: &Visitor) -> Result<AgentChoice, Trouble> {
+    let filter = AgentFilter {
+        runtime: Some(Runtime::Legacy),
+        ..AgentFilter::default()
+    };
+    AgentChoice::of(visitor, filter).await
+}
+
+/// `GET /portal/batch-calls`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = Section::Batches.name(t);
+    let query = visit.query();
+    let agent: Option<AgentId> = query.get("agent").and_then(|id| id.parse().ok());
+    let status = query.get("status").and_then(|status| status.parse().ok());
+    let filter = BatchFilter { status, agent };
+    let batches = visit.services().batches();
+    let page = visit.page_of(BatchId::from_uuid);
+    let batches = batches.list(visit.account(), filter, page).await?;
+    let agents = callers(&visit).await?;
+    let rows: Vec<Markup> = batches
+        .items
+        .iter()
+        .map(|batch| line(batch, &agents, t))
+        .collect();
+    let last = batches
+        .items
+        .last()
+        .map(|batch| (batch.created_at, batch.id.uuid()));
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("Agent", "Agente"),
+        t.t("State", "Estado"),
+        t.t("Done", "Hecho"),
+        t.t("Begins", "Comienza"),
+        t.t("Made", "Creado"),
+    ];
+    let states = BatchStatus::ALL.iter();
+    let everyone = Some(t.t("All", "Todos"));
+    let may = visit.may(MemberRole::Developer);
+    let body = html! {
+        @if may && !agents.is_empty() {
+            div.bar-of-actions {
+                a.button.primary href={ (PATH) "/batch-calls/new" } { (t.t("Call many people", "Llamar a muchas personas")) }
+            }
+        }
+        form.filters method="get" action={ (PATH) "/batch-calls" } {
+            (Select::new("status", t.t("State", "Estado"))
+                .option("", t.t("All", "Todos"))
+                .options(states.map(|status| (status.as_str(), status_name(*status, t))))
+                .chosen(query.text("status")))
+            (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), everyone))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+        @if rows.is_empty() { (nothing(&visit, &agents, filter)) }
+        @else { (list::table(title, &heads, &rows)) }
+        (list::more(&visit, batches.has_more, last))
+    };
+    Ok(visit.page(Section::Batches, title, &body))
+}
+
+fn nothing(visitor: &Visitor, agents: &AgentChoice, filter: BatchFilter) -> Markup {
+    let t = visitor.lang();
+    if filter.status.is_some() || filter.agent.is_some() {
+        return list::empty(
+            t.t("No batch is like that", "Ningún lote es así"),
+            t.t(
+                "Choose other filters, or none.",
+                "Elige otros filtros, o ninguno.",
+            ),
+            Some(("/batch-calls", t.t("Show all", "Mostrar todos"))),
+        );
+    }
+    let heading = t.t("No batches yet", "Aún no hay lotes");
+    if agents.is_empty() {
+        return list::empty(heading, no_callers(t), None);
+    }
+    let make = (
+        "/batch-calls/new",
+        t.t("Call many people", "Llamar a muchas personas"),
+    );
+    list::empty(
+        heading,
+        t.t(
+            "Give a list of people as a CSV file, and an agent calls each of them once.",
+            "Da una lista de personas como archivo CSV, y un agente llama una vez a cada una.",
+        ),
+        visitor.may(MemberRole::Developer).then_some(make),
+    )
+}
+
+const fn no_callers(t: Lang) -> &'static str {
+    t.t(
+        "Batches are called by legacy agents, and this account has none. Agents made here call people one by one.",
+        "Los lotes los llaman los agentes heredados, y esta cuenta no tiene. Los agentes hechos aquí llaman de uno en uno.",
+    )
+}
+
+fn line(batch: &Batch, agents: &AgentChoice, t: Lang) -> Markup {
+    html! {
+        tr {
+            td { a href={ (PATH) "/batch-calls/" (batch.id) } { (batch.name) } }
+            td { (agents.link(batch.agent_id)) }
+            td { (state(batch, t)) }
+            td { (bar(batch, t)) }
+            td { (when_if(batch.started_at.or(batch.scheduled_at))) }
+            td { (when(batch.created_at)) }
+        }
+    }
+}
+
+/// A batch's state, and why it waits if it does.
+fn state(batch: &Batch, t: Lang) -> Markup {
+    let tone = match batch.status {
+        BatchStatus::Completed => Tone::Good,
+        BatchStatus::Scheduled | BatchStatus::Running | BatchStatus::Paused => Tone::Busy,
+        BatchStatus::Failed => Tone::Bad,
+        BatchStatus::Cancelled => Tone::Plain,
+    };
+    html! {
+        (badge(tone, status_name(batch.status, t)))
+        @if let Some(reason) = batch.paused_reason { p.hint { (paused_name(reason, t)) } }
+    }
+}
+
+const fn status_name(status: BatchStatus, t: Lang) -> &'static str {
+    match status {
+        BatchStatus::Scheduled => t.t("Scheduled", "Programado"),
+        BatchStatus::Running => t.t("Calling", "Llamando"),
+        BatchStatus::Paused => t.t("Paused", "En pausa"),
+        BatchStatus::Completed => t.t("Completed", "Completado"),
+        BatchStatus::Cancelled => t.t("Cancelled", "Cancelado"),
+        BatchStatus::Failed => t.t("Failed", "Falló"),
+    }
+}
+
+const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
+    match reason {
+        PausedReason::Customer => t.t("Somebody paused it.", "Alguien lo puso en pausa."),
+        PausedReason::NoCredits => t.t(
+            "The credits do not cover another call. It goes on by itself when they do.",
+            "Los créditos no alcanzan para otra llamada. Sigue solo cuando alcancen.",
+        ),
+        PausedReason::KeyBudget => t.t(
+            "The budget of the key that made it is used up. It goes on by itself in the next month.",
+            "El presupuesto de la clave que lo creó se agotó. Sigue solo el próximo mes.",
+        ),
+        PausedReason::CallingHours => t.t(
+            "It is outside the agent's calling hours. It goes on by itself within them.",
+            "Está fuera del horario de llamadas del agente. Sigue solo dentro de él.",
+        ),
+    }
+}
+
+/// How many of a batch's calls are over, as a bar and in numbers.
+fn bar(batch: &Batch, t: Lang) -> Markup {
+    let over = batch.completed + batch.failed + batch.cancelled;
+    let told = match t {
+        Lang::En => format!(
+            "{} of {}",
+            count(i64::from(over)),
+            count(i64::from(batch.total))
+        ),
+        Lang::Es => format!(
+            "{} de {}",
+            count(i64::from(over)),
+            count(i64::from(batch.total))
+        ),
+    };
+    html! {
+        progress max=(batch.total) value=(over) aria-label=(told) {}
+        " " (told)
+    }
+}

@@ -1,0 +1,313 @@
+//! One batch: how far it is, whom it calls, and what can be done with it.
+
+use actix_web::http::header::HeaderValue;
+use maud::{Markup, html};
+use offhook_domain::{
+    BatchId, BatchStatus, FailureReason, Json, MemberRole, RecipientStatus, Timestamp,
+};
+use offhook_services::store::{Batch, BatchStep, Recipient};
+use uuid::Uuid;
+
+use super::{bar, callers, new, state};
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Select};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, count, when, when_if};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// `GET /portal/batch-calls/{id}`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let batches = visit.services().batches();
+    let batch = batches.get(visit.account(), visit.id("id")?).await?;
+    let body = page(&visit, &batch, None).await?;
+    Ok(visit.page(Section::Batches, &batch.name, &body))
+}
+
+/// `GET /portal/batch-calls/{id}/progress`: the part that grows. `was` is the state that the page around it shows: with
+/// another one the whole page is asked for, since other things can be done then.
+pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
+    let batches = visit.services().batches();
+    let batch = batches.get(visit.account(), visit.id("id")?).await?;
+    let mut answer = visit.part(&growing(&batch, visit.lang()));
+    if visit.query().text("was") != batch.status.as_str() {
+        let name = actix_web::http::header::HeaderName::from_static("hx-refresh");
+        answer
+            .headers_mut()
+            .insert(name, HeaderValue::from_static("true"));
+    }
+    Ok(answer)
+}
+
+/// `POST /portal/batch-calls/{id}/pause`
+pub(super) async fn pause(post: Post<Developer>) -> Answer {
+    let t = post.lang();
+    let said = t.t(
+        "Paused. Calls under way go on to their end.",
+        "En pausa. Las llamadas en curso siguen hasta terminar.",
+    );
+    step(&post, BatchStep::Pause, "batch.pause", said).await
+}
+
+/// `POST /portal/batch-calls/{id}/resume`
+pub(super) async fn resume(post: Post<Developer>) -> Answer {
+    let t = post.lang();
+    let said = t.t("It goes on.", "Continúa.");
+    step(&post, BatchStep::Resume, "batch.resume", said).await
+}
+
+/// `POST /portal/batch-calls/{id}/cancel`
+pub(super) async fn cancel(post: Post<Developer>) -> Answer {
+    let t = post.lang();
+    let said = t.t(
+        "Cancelled. Calls under way go on to their end.",
+        "Cancelado. Las llamadas en curso siguen hasta terminar.",
+    );
+    step(&post, BatchStep::Cancel, "batch.cancel", said).await
+}
+
+async fn step(post: &Post<Developer>, step: BatchStep, action: &str, said: &str) -> Answer {
+    let id: BatchId = post.id("id")?;
+    let batches = post.services().batches();
+    let done = batches.step(post.account(), id, step).await;
+    ended(
+        post,
+        id,
+        done.map(drop).map_err(Trouble::from),
+        action,
+        said,
+    )
+    .await
+}
+
+/// `POST /portal/batch-calls/{id}/retry`
+pub(super) async fn retry(post: Post<Developer>) -> Answer {
+    let t = post.lang();
+    let id: BatchId = post.id("id")?;
+    let body = Json::Object(Vec::new());
+    let batches = post.services().batches();
+    let done = batches
+        .retry(post.caller(), None, (id, &body), new::printed)
+        .await;
+    let said = t.t(
+        "Those who were not called well are called again.",
+        "Se vuelve a llamar a quienes no se logró llamar bien.",
+    );
+    ended(
+        &post,
+        id,
+        done.map(drop).map_err(Trouble::from),
+        "batch.retry",
+        said,
+    )
+    .await
+}
+
+/// Back to the batch, with what became of the wish.
+async fn ended(
+    post: &Post<Developer>,
+    id: BatchId,
+    done: Result<(), Trouble>,
+    action: &str,
+    said: &str,
+) -> Answer {
+    let Err(trouble) = done else {
+        let path = format!("/batch-calls/{id}");
+        return post.done(action, &id.to_string(), &path, said).await;
+    };
+    let said = trouble.of_form()?;
+    let batch = post.services().batches().get(post.account(), id).await?;
+    let body = page(post, &batch, Some(&said)).await?;
+    Ok(post.refused(Section::Batches, &batch.name, &body))
+}
+
+async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let agents = callers(visitor).await?;
+    let number = match batch.phone_number_id {
+        None => t.t("The agent's own", "El del agente").to_owned(),
+        Some(id) => match visitor
+            .services()
+            .numbers()
+            .get(visitor.account(), id)
+            .await
+        {
+            Ok(number) => number.phone_number.to_string(),
+            // It was given back since.
+            Err(_) => id.to_string(),
+        },
+    };
+    let recipients = recipients(visitor, batch).await?;
+    Ok(html! {
+        (form::refusal(said))
+        (growing(batch, t))
+        @if visitor.may(MemberRole::Developer) { (actions(visitor, batch)) }
+        (list::facts(&[
+            (t.t("Agent", "Agente"), agents.link(batch.agent_id)),
+            (t.t("Calls from", "Llama desde"), html! { (number) }),
+            (t.t("To begin at", "Debe comenzar"), when_if(batch.scheduled_at)),
+            (t.t("Began", "Comenzó"), when_if(batch.started_at)),
+            (t.t("Ended", "Terminó"), when_if(batch.ended_at)),
+            (t.t("Made", "Creado"), when(batch.created_at)),
+            (t.t("Id", "Id"), html! { code { (batch.id) } }),
+        ]))
+        (recipients)
+    })
+}
+
+/// How far it is. It asks for itself anew until the batch is over.
+fn growing(batch: &Batch, t: Lang) -> Markup {
+    let status = batch.status;
+    let from = format!("{PATH}/batch-calls/{}/progress?was={status}", batch.id);
+    let is_on = !status.is_over();
+    let counts = [
+        (t.t("Waiting", "En espera"), batch.pending),
+        (t.t("On the phone", "En llamada"), batch.dialing),
+        (t.t("Completed", "Completadas"), batch.completed),
+        (t.t("Failed", "Fallidas"), batch.failed),
+        (t.t("Cancelled", "Canceladas"), batch.cancelled),
+    ];
+    html! {
+        section #progress aria-label=(t.t("Progress", "Avance"))
+            hx-get=[is_on.then_some(&from)] hx-trigger=[is_on.then_some("every 2s")] hx-swap="outerHTML" {
+            p { (state(batch, t)) }
+            p { (bar(batch, t)) }
+            div.cards {
+                @for (name, number) in counts {
+                    div.card { span.figure { (count(i64::from(number))) } (name) }
+                }
+            }
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, batch: &Batch) -> Markup {
+    let t = visitor.lang();
+    let path = |step: &str| format!("/batch-calls/{}/{step}", batch.id);
+    let again = batch.failed + batch.cancelled > 0;
+    html! {
+        div.bar-of-actions {
+            @if matches!(batch.status, BatchStatus::Running | BatchStatus::Scheduled) {
+                (form::button(visitor, &path("pause"), t.t("Pause", "Pausar"), &[]))
+            }
+            @if batch.status == BatchStatus::Paused {
+                (form::button(visitor, &path("resume"), t.t("Go on", "Continuar"), &[]))
+            }
+            @if !batch.status.is_over() {
+                (form::danger(visitor, &path("cancel"), t.t("Cancel", "Cancelar"), t.t(
+                    "Cancel this batch? Nobody else is called.",
+                    "¿Cancelar este lote? No se llama a nadie más.",
+                )))
+            } @else if again {
+                (form::button(visitor, &path("retry"), t.t("Call the others again", "Llamar de nuevo a los demás"), &[]))
+            }
+        }
+    }
+}
+
+async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let query = visitor.query();
+    let status: Option<RecipientStatus> =
+        query.get("status").and_then(|status| status.parse().ok());
+    let page = visitor.page_of(|uuid| uuid);
+    // The sort key is the place, as in `GET /v1/batch-calls/{id}/recipients`.
+    let after = page
+        .after
+        .map(|(place, _)| i32::try_from(place.micros()).unwrap_or(i32::MAX));
+    let batches = visitor.services().batches();
+    let rows = batches
+        .recipients(visitor.account(), batch.id, status, after, page.limit)
+        .await?;
+    let last = rows.items.last();
+    let last = last.map(|row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil()));
+    let heads = [
+        t.t("Number", "Número"),
+        t.t("State", "Estado"),
+        t.t("Try", "Intento"),
+        t.t("Call", "Llamada"),
+        t.t("Variables", "Variables"),
+    ];
+    let lines: Vec<Markup> = rows.items.iter().map(|row| line(row, t)).collect();
+    let states = RecipientStatus::ALL.iter();
+    let here = format!("{PATH}/batch-calls/{}", batch.id);
+    Ok(html! {
+        h2 { (t.t("People", "Personas")) }
+        form.filters method="get" action=(here) {
+            (Select::new("status", t.t("State", "Estado"))
+                .option("", t.t("All", "Todos"))
+                .options(states.map(|status| (status.as_str(), recipient_name(*status, t))))
+                .chosen(query.text("status")))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+            a.button href={ (here) "/results" } { (t.t("Results as CSV", "Resultados en CSV")) }
+        }
+        @if lines.is_empty() { p.soft { (t.t("Nobody is in this state.", "Nadie está en este estado.")) } }
+        @else { (list::table(t.t("People", "Personas"), &heads, &lines)) }
+        (list::more(visitor, rows.has_more, last))
+    })
+}
+
+fn line(row: &Recipient, t: Lang) -> Markup {
+    let tone = match row.status {
+        RecipientStatus::Completed => Tone::Good,
+        RecipientStatus::Dialing => Tone::Busy,
+        RecipientStatus::Failed => Tone::Bad,
+        RecipientStatus::Pending | RecipientStatus::Cancelled => Tone::Plain,
+    };
+    html! {
+        tr {
+            td { (row.to_number) }
+            td {
+                (badge(tone, recipient_name(row.status, t)))
+                @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
+            }
+            td.number { (row.attempt) }
+            td { @match row.conversation_id {
+                Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("Read it", "Leerla")) span.unseen { " " (row.to_number) } } }
+                None => { span.none { "–" } }
+            } }
+            td { (variables(&row.metadata)) }
+        }
+    }
+}
+
+/// What the agent was given, a line for each.
+fn variables(metadata: &str) -> Markup {
+    let json = Json::parse(metadata.as_bytes()).ok();
+    let members = json.as_ref().and_then(Json::as_object).unwrap_or_default();
+    html! {
+        @if members.is_empty() { span.none { "–" } }
+        @for (name, value) in members {
+            div { span.soft { (name) ": " } @match value.as_str() {
+                Some(text) => { (text) }
+                None => { (value.to_compact()) }
+            } }
+        }
+    }
+}
+
+const fn recipient_name(status: RecipientStatus, t: Lang) -> &'static str {
+    match status {
+        RecipientStatus::Pending => t.t("Waiting", "En espera"),
+        RecipientStatus::Dialing => t.t("On the phone", "En llamada"),
+        RecipientStatus::Completed => t.t("Completed", "Completada"),
+        RecipientStatus::Failed => t.t("Failed", "Falló"),
+        RecipientStatus::Cancelled => t.t("Cancelled", "Cancelada"),
+    }
+}
+
+const fn failure_name(reason: FailureReason, t: Lang) -> &'static str {
+    match reason {
+        FailureReason::NoAnswer => t.t("Nobody answered.", "Nadie contestó."),
+        FailureReason::Busy => t.t("The line was busy.", "La línea estaba ocupada."),
+        FailureReason::Rejected => t.t("The call was rejected.", "La llamada fue rechazada."),
+        FailureReason::InvalidNumber => t.t("There is no such number.", "El número no existe."),
+        FailureReason::CarrierError => t.t("The carrier failed.", "Falló el operador telefónico."),
+        FailureReason::AgentError => t.t("The agent failed.", "Falló el agente."),
+        FailureReason::Interrupted => t.t("The call was broken off.", "La llamada se interrumpió."),
+        FailureReason::Cancelled => t.t("It was cancelled.", "Se canceló."),
+        FailureReason::Expired => t.t("It waited too long.", "Esperó demasiado."),
+    }
+}

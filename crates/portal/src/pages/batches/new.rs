@@ -1,0 +1,382 @@
+//! A new batch: who calls, whom, when; then a look at the list; then it is sent.
+
+use maud::{Markup, html};
+use offhook_domain::{BatchId, Json, Timestamp};
+use offhook_http::{ApiError, Code};
+use offhook_services::store::Batch;
+use offhook_services::{BatchBody, PageRequest};
+
+use super::rows::{Look, Rows};
+use super::{callers, no_callers};
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Input, Select};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, count};
+use crate::sent::{self, FILE_TEXT, SentFile};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Upload, Visit, Visitor};
+
+/// The largest list: ten thousand people with 400 characters each. The interface takes larger ones.
+const MOST: usize = 4 * 1024 * 1024;
+
+/// Numbers that a choice offers.
+const NUMBERS: u32 = 300;
+
+/// The fields that go along from page to page.
+const KEPT: [&str; 5] = [
+    "name",
+    "agent_id",
+    "phone_number_id",
+    "scheduled_at",
+    "offset",
+];
+
+/// `GET /portal/batch-calls/new`
+pub(super) async fn form(visit: Visit<Developer>) -> Answer {
+    let body = page(&visit, visit.query(), None).await?;
+    Ok(visit.page(Section::Batches, title(&visit), &body))
+}
+
+/// `POST /portal/batch-calls/new`: nothing is written; the list comes back to be looked at.
+pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
+    let (fields, file) = sent::read(&mut upload, MOST).await;
+    match looked_at(&upload, &fields, file) {
+        Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
+        Err(trouble) => {
+            let said = trouble.of_form()?;
+            let body = page(&upload, &fields, Some(&said)).await?;
+            Ok(upload.refused(Section::Batches, title(&upload), &body))
+        }
+    }
+}
+
+/// `POST /portal/batch-calls/send`
+pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
+    let (fields, file) = sent::read(&mut upload, MOST).await;
+    match taken(&upload, &fields, file).await {
+        Ok(id) => {
+            let t = upload.lang();
+            let said = t.t("The batch was taken.", "El lote fue aceptado.");
+            let path = format!("/batch-calls/{id}");
+            upload
+                .done("batch.create", &id.to_string(), &path, said)
+                .await
+        }
+        Err(trouble) => {
+            let said = trouble.of_form()?;
+            // The list is still at hand: what can be mended on its page is mended there.
+            let body = match list_of(&fields, upload.lang()) {
+                Ok(rows) => look_page(&upload, &fields, &rows, Some(&said)),
+                Err(_) => page(&upload, &fields, Some(&said)).await?,
+            };
+            Ok(upload.refused(Section::Batches, look_title(&upload), &body))
+        }
+    }
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    let t = visitor.lang();
+    t.t("Call many people", "Llamar a muchas personas")
+}
+
+fn look_title(visitor: &Visitor) -> &'static str {
+    let t = visitor.lang();
+    t.t("Look before calling", "Revisa antes de llamar")
+}
+
+fn refused(said: impl Into<String>) -> Trouble {
+    ApiError::new(Code::InvalidBody, said.into()).into()
+}
+
+async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let agents = callers(visitor).await?;
+    if agents.is_empty() {
+        let back = ("/batch-calls", t.t("To the batches", "A los lotes"));
+        return Ok(list::empty(
+            t.t("Nobody to call", "Nadie que llame"),
+            no_callers(t),
+            Some(back),
+        ));
+    }
+    let numbers = visitor.services().numbers();
+    let first = PageRequest {
+        after: None,
+        limit: NUMBERS,
+    };
+    let numbers = numbers.list(visitor.account(), None, first).await?.items;
+    let numbers = numbers.iter().map(|number| {
+        let text = match number.label.as_str() {
+            "" => number.phone_number.to_string(),
+            label => format!("{} ({label})", number.phone_number),
+        };
+        (number.id.to_string(), text)
+    });
+    let usual = t.t("+00:00", "-06:00");
+    Ok(html! {
+        (form::refusal(said))
+        (sent::form(visitor, "/batch-calls/new", MOST, &html! {
+            (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
+            (agents.field(visitor, "agent_id", t.t("Agent", "Agente"), fields.text("agent_id"), None))
+            (Select::new("phone_number_id", t.t("Number to call from", "Número desde el que se llama"))
+                .option("", t.t("The agent's own", "El del agente"))
+                .options(numbers)
+                .chosen(fields.text("phone_number_id")))
+            fieldset {
+                legend { (t.t("When", "Cuándo")) }
+                (Input::text("scheduled_at", t.t("Begin at", "Comenzar el")).kind("datetime-local").value(fields.text("scheduled_at")).hint(t.t(
+                    "Leave it empty to begin at once. Nobody is called outside the agent's calling hours.",
+                    "Déjalo vacío para comenzar ahora. A nadie se le llama fuera del horario del agente.",
+                )))
+                (Select::new("offset", t.t("Time zone", "Zona horaria"))
+                    .options(offsets(t))
+                    .chosen(fields.get("offset").unwrap_or(usual)))
+            }
+            (sent::chooser(t.t("List of people (CSV)", "Lista de personas (CSV)"), ".csv,.txt,.tsv,text/csv", t.t(
+                "The first row names the columns. One of them holds the numbers, with + and the country code; the others become variables of the conversation. Up to 10,000 people and 4 MiB.",
+                "La primera fila nombra las columnas. Una contiene los números, con + y el código del país; las demás se vuelven variables de la conversación. Hasta 10,000 personas y 4 MiB.",
+            )))
+            p { button.primary type="submit" { (t.t("Look at the list", "Revisar la lista")) } }
+            p.hint { (t.t("Nobody is called yet.", "Todavía no se llama a nadie.")) }
+        }))
+    })
+}
+
+/// Offsets of UTC, as they are said in a timestamp. Where clocks change in the year, the offset of that day is meant.
+fn offsets(t: Lang) -> Vec<(String, String)> {
+    let whole = (-11..=13).map(|hours: i32| (hours, 0));
+    let odd = [(3, 30), (4, 30), (5, 30), (5, 45), (6, 30), (9, 30)];
+    let mut all: Vec<(i32, i32)> = whole.chain(odd).collect();
+    all.sort_unstable();
+    let mut named = Vec::with_capacity(all.len());
+    for (hours, minutes) in all {
+        let sign = if hours < 0 { '-' } else { '+' };
+        let value = format!("{sign}{:02}:{minutes:02}", hours.abs());
+        let place = match hours {
+            -8 => t.t(" Tijuana (winter)", " Tijuana (invierno)"),
+            -7 => t.t(" Hermosillo, Mazatlán", " Hermosillo, Mazatlán"),
+            -6 => t.t(" Mexico City, Monterrey", " Ciudad de México, Monterrey"),
+            -5 => t.t(" Cancún, Bogotá, Lima", " Cancún, Bogotá, Lima"),
+            -3 => " Buenos Aires",
+            _ => "",
+        };
+        named.push((value.clone(), format!("UTC{value}{place}")));
+    }
+    named
+}
+
+fn looked_at(
+    visitor: &Visitor,
+    fields: &Fields,
+    file: Result<Option<SentFile>, Trouble>,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let none = || refused(t.t("Choose a file first.", "Primero elige un archivo."));
+    let file = file?.ok_or_else(none)?;
+    let rows = Rows::read(&file.content, t).map_err(refused)?;
+    begins_at(fields, t).map_err(refused)?;
+    let mut fields = fields.clone();
+    // As UTF-8 as it was just read.
+    fields.push(FILE_TEXT, &String::from_utf8_lossy(&file.content));
+    for at in 0..rows.columns.len() {
+        fields.push("keep", &at.to_string());
+    }
+    // A list that is sent twice is taken once.
+    fields.push("once", &format!("portal-{}", visitor.request_id()));
+    Ok(look_page(visitor, &fields, &rows, None))
+}
+
+fn list_of(fields: &Fields, t: Lang) -> Result<Rows, String> {
+    Rows::read(fields.raw(FILE_TEXT).as_bytes(), t)
+}
+
+/// The chosen column of numbers, or the likely one.
+fn column(fields: &Fields, rows: &Rows) -> usize {
+    let chosen = fields.get("column").and_then(|at| at.parse().ok());
+    let chosen = chosen.filter(|at| *at < rows.columns.len());
+    chosen.unwrap_or_else(|| rows.likely())
+}
+
+fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let to = column(fields, rows);
+    let look = rows.look(to);
+    let columns = rows.columns.iter().enumerate();
+    let chosen = to.to_string();
+    html! {
+        (form::refusal(said))
+        (judged(&look, t))
+        h2 { (t.t("The first rows", "Las primeras filas")) }
+        (first_rows(rows, &look, t))
+        (sent::form(visitor, "/batch-calls/send", MOST, &html! {
+            @for name in KEPT { input type="hidden" name=(name) value=(fields.text(name)); }
+            input type="hidden" name="once" value=(fields.text("once"));
+            h2 { (t.t("Columns", "Columnas")) }
+            (Select::new("column", t.t("The numbers are in", "Los números están en"))
+                .options(columns.clone().map(|(at, name)| (at.to_string(), name.clone())))
+                .chosen(&chosen))
+            fieldset {
+                legend { (t.t("Variables that the agent is given", "Variables que recibe el agente")) }
+                @for (at, name) in columns {
+                    @let value = at.to_string();
+                    (form::check("keep", &value, name, fields.all("keep").any(|kept| kept == value)))
+                }
+                p.hint { (t.t("The column of the numbers is never a variable.", "La columna de los números nunca es una variable.")) }
+            }
+            // Last, since it is the longest: the list itself.
+            input type="hidden" name=(FILE_TEXT) value=(fields.raw(FILE_TEXT));
+            button.primary type="submit" { (begin(&look, fields, t)) }
+        }))
+        p { a href={ (crate::PATH) "/batch-calls/new" } { (t.t("Begin anew", "Empezar de nuevo")) } }
+    }
+}
+
+/// What the button says: how many people are called.
+fn begin(look: &Look, fields: &Fields, t: Lang) -> String {
+    let people = count(i64::try_from(look.total).unwrap_or(i64::MAX));
+    let now = fields.get("scheduled_at").is_none();
+    match (t, now) {
+        (Lang::En, true) => format!("Call {people} people now"),
+        (Lang::En, false) => format!("Schedule {people} calls"),
+        (Lang::Es, true) => format!("Llamar ahora a {people} personas"),
+        (Lang::Es, false) => format!("Programar {people} llamadas"),
+    }
+}
+
+/// What was seen in the whole list.
+fn judged(look: &Look, t: Lang) -> Markup {
+    let rows: Vec<String> = look.bad.iter().map(ToString::to_string).collect();
+    let rows = rows.join(", ");
+    let (bad, repeated) = (look.bad_total, look.repeated);
+    html! {
+        @if bad > 0 {
+            p.warning { (match t {
+                Lang::En => format!("Rows whose number cannot be called: {bad}, among them row {rows}. Choose the right column below, or mend the file."),
+                Lang::Es => format!("Filas con un número al que no se puede llamar: {bad}, entre ellas la fila {rows}. Elige abajo la columna correcta, o corrige el archivo."),
+            }) }
+        }
+        @if repeated > 0 {
+            p.warning { (match t {
+                Lang::En => format!("Numbers that stand in the list more than once: {repeated}. Each of their rows is called."),
+                Lang::Es => format!("Números que están más de una vez en la lista: {repeated}. Se llama a cada una de sus filas."),
+            }) }
+        }
+    }
+}
+
+fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
+    let mut heads: Vec<&str> = vec![t.t("Number", "Número")];
+    heads.extend(rows.columns.iter().map(String::as_str));
+    let lines: Vec<Markup> = look
+        .first
+        .iter()
+        .map(|(cells, fault)| {
+            html! {
+                tr {
+                    td { @match fault {
+                        None => { (badge(Tone::Good, t.t("Can be called", "Se puede llamar"))) }
+                        Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault) } }
+                    } }
+                    @for cell in cells { td { (cell) } }
+                }
+            }
+        })
+        .collect();
+    list::table(t.t("The first rows", "Las primeras filas"), &heads, &lines)
+}
+
+/// When the batch begins, as the interface takes it; `None` is at once.
+fn begins_at(fields: &Fields, t: Lang) -> Result<Option<String>, String> {
+    let Some(local) = fields.get("scheduled_at") else {
+        return Ok(None);
+    };
+    let text = format!("{local}{}", fields.get("offset").unwrap_or("Z"));
+    match Timestamp::parse_from(&text) {
+        Ok(at) => Ok(Some(at.to_string())),
+        Err(_) => Err(t
+            .t(
+                "\"Begin at\" is a day and a time, such as 2026-11-22T09:00.",
+                "\"Comenzar el\" es un día y una hora, como 2026-11-22T09:00.",
+            )
+            .to_owned()),
+    }
+}
+
+async fn taken(
+    visitor: &Visitor,
+    fields: &Fields,
+    file: Result<Option<SentFile>, Trouble>,
+) -> Result<BatchId, Trouble> {
+    let t = visitor.lang();
+    file?;
+    let rows = list_of(fields, t).map_err(refused)?;
+    let to = column(fields, &rows);
+    let kept: Vec<usize> = fields
+        .all("keep")
+        .filter_map(|at| at.parse().ok())
+        .collect();
+    let mut members = vec![
+        ("name", string(fields.text("name"))),
+        ("agent_id", string(fields.text("agent_id"))),
+    ];
+    if let Some(number) = fields.get("phone_number_id") {
+        members.push(("phone_number_id", string(number)));
+    }
+    if let Some(at) = begins_at(fields, t).map_err(refused)? {
+        members.push(("scheduled_at", string(&at)));
+    }
+    let body = BatchBody::Csv {
+        fields: Json::object(members),
+        file: rows.sent(to, &kept),
+    };
+    let once = fields.get("once").filter(|once| once.len() <= 64);
+    let once = once.map(str::to_owned);
+    let batches = visitor.services().batches();
+    let reply = batches
+        .create(visitor.caller(), once, &body, printed)
+        .await?;
+    id_of(&reply.location)
+}
+
+/// What is kept of a batch for a form that is sent twice: where it is says enough.
+pub(super) fn printed(_: &Batch) -> Vec<u8> {
+    Vec::new()
+}
+
+/// The batch of a `Location`.
+fn id_of(location: &str) -> Result<BatchId, Trouble> {
+    let id = location.rsplit('/').next().unwrap_or("");
+    id.parse().map_err(|_| Trouble::not_found())
+}
+
+fn string(text: &str) -> Json {
+    Json::String(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_time_is_said_with_its_offset() {
+        let mut fields = Fields::default();
+        assert_eq!(begins_at(&fields, Lang::En), Ok(None));
+        fields.push("scheduled_at", "2026-11-22T09:00");
+        fields.push("offset", "-06:00");
+        let expected = Ok(Some("2026-11-22T15:00:00.000Z".to_owned()));
+        assert_eq!(begins_at(&fields, Lang::En), expected);
+        let mut wrong = Fields::default();
+        wrong.push("scheduled_at", "tomorrow");
+        assert!(begins_at(&wrong, Lang::Es).is_err());
+    }
+
+    #[test]
+    fn every_offset_is_one_of_a_timestamp() {
+        for (value, _) in offsets(Lang::En) {
+            let text = format!("2026-11-22T09:00{value}");
+            assert!(Timestamp::parse_from(&text).is_ok(), "{text}");
+        }
+    }
+}

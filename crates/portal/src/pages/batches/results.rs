@@ -1,0 +1,176 @@
+//! A batch's results as a CSV file, written as it is sent.
+
+use actix_web::HttpResponse;
+use actix_web::web::Bytes;
+use futures_util::{StreamExt as _, stream};
+use offhook_domain::{AccountId, BatchId, CallHandle, Json};
+use offhook_services::Services;
+use offhook_services::store::Recipient;
+
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit};
+
+/// Recipients that are read at once.
+const AT_ONCE: u32 = 500;
+
+/// Variables that have a column of their own; what else there is stands in one column together.
+const NAMED: usize = 100;
+
+/// That column.
+const OTHERS: &str = "other_variables";
+
+/// Columns before those of the variables.
+const COLUMNS: [&str; 5] = ["to", "status", "attempt", "failure_reason", "call_id"];
+
+/// `GET /portal/batch-calls/{id}/results`
+pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
+    let (account, id) = (visit.account(), visit.id::<BatchId>("id")?);
+    let services = visit.services().clone();
+    services.batches().get(account, id).await?;
+    let names = names(&services, account, id).await?;
+    let mut heads: Vec<&str> = COLUMNS.to_vec();
+    heads.extend(names.iter().map(String::as_str));
+    // Spreadsheets take a file for UTF-8 by its first bytes.
+    let mut first = "\u{feff}".as_bytes().to_vec();
+    first.extend(written([heads.into_iter().map(str::to_owned).collect()]));
+    let start = (services, names, Some(None));
+    let rows = stream::try_unfold(start, move |(services, names, place)| async move {
+        let Some(after) = place else { return Ok(None) };
+        let (rows, next) = page(&services, account, id, after).await?;
+        let lines = written(rows.iter().map(|row| line(row, &names)));
+        Ok::<_, Trouble>(Some((Bytes::from(lines), (services, names, next))))
+    });
+    // A file that breaks off is seen to: the answer ends without its end.
+    let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the results broke off")));
+    let first = stream::iter([Ok(Bytes::from(first))]);
+    Ok(HttpResponse::Ok()
+        .content_type("text/csv; charset=utf-8")
+        .insert_header((
+            "Content-Disposition",
+            format!("attachment; filename=\"batch-{id}.csv\""),
+        ))
+        .insert_header(("X-Content-Type-Options", "nosniff"))
+        .insert_header(("Cache-Control", "no-store"))
+        .streaming(first.chain(rows)))
+}
+
+/// A page of recipients, and the place behind it if there is more.
+async fn page(
+    services: &Services,
+    account: AccountId,
+    id: BatchId,
+    after: Option<i32>,
+) -> Result<(Vec<Recipient>, Option<Option<i32>>), Trouble> {
+    let batches = services.batches();
+    let page = batches
+        .recipients(account, id, None, after, AT_ONCE)
+        .await?;
+    let last = page.items.last().map(|row| row.place);
+    let next = last.filter(|_| page.has_more).map(Some);
+    Ok((page.items, next))
+}
+
+/// The variables of all recipients, in the order in which they first come, the first ones of them.
+async fn names(
+    services: &Services,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Vec<String>, Trouble> {
+    let mut names: Vec<String> = Vec::new();
+    let mut place = Some(None);
+    while let Some(after) = place {
+        let (rows, next) = page(services, account, id, after).await?;
+        for (name, _) in rows.iter().flat_map(variables) {
+            if names.contains(&name) {
+                continue;
+            }
+            if names.len() == NAMED {
+                names.push(OTHERS.to_owned());
+                return Ok(names);
+            }
+            names.push(name);
+        }
+        place = next;
+    }
+    Ok(names)
+}
+
+fn variables(row: &Recipient) -> Vec<(String, Json)> {
+    match Json::parse(row.metadata.as_bytes()) {
+        Ok(Json::Object(members)) => members,
+        _ => Vec::new(),
+    }
+}
+
+fn text(value: &Json) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_compact(), str::to_owned)
+}
+
+fn line(row: &Recipient, names: &[String]) -> Vec<String> {
+    let mut cells = vec![
+        row.to_number.to_string(),
+        row.status.to_string(),
+        row.attempt.to_string(),
+        row.failure_reason
+            .map(|reason| reason.to_string())
+            .unwrap_or_default(),
+        row.conversation_id
+            .map(|id| CallHandle(id).to_string())
+            .unwrap_or_default(),
+    ];
+    let mut variables = variables(row);
+    let (named, others) = names.split_at(names.len().min(NAMED));
+    cells.extend(named.iter().map(|name| {
+        let found = variables.iter().position(|(known, _)| known == name);
+        found
+            .map(|at| text(&variables.swap_remove(at).1))
+            .unwrap_or_default()
+    }));
+    if !others.is_empty() {
+        cells.push(Json::Object(variables).to_compact());
+    }
+    cells
+}
+
+fn written(lines: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        // Writing to memory does not fail.
+        let _ = writer.write_record(line.into_iter().map(harmless));
+    }
+    writer.into_inner().unwrap_or_default()
+}
+
+/// A cell that no spreadsheet takes for a formula. A list that is sent anew loses the apostrophe (`rows.rs`).
+fn harmless(cell: String) -> String {
+    if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        return format!("'{cell}");
+    }
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_taken_for_a_formula() {
+        let cells = [
+            "=1+1",
+            "+5215512345678",
+            "-2",
+            "@a",
+            "\tx",
+            "plain",
+            "a=b",
+            "'=1",
+        ];
+        let written = written([cells.map(str::to_owned).to_vec()]);
+        assert_eq!(
+            String::from_utf8(written).unwrap(),
+            "'=1+1,'+5215512345678,'-2,'@a,'\tx,plain,a=b,'=1\n"
+        );
+    }
+}

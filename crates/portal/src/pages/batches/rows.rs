@@ -1,0 +1,253 @@
+//! The list of people as it was sent: a CSV file of any make, looked at and put into the form that batches take.
+
+use std::collections::HashSet;
+
+use offhook_domain::E164;
+
+use crate::lang::Lang;
+
+/// Rows that are shown before anybody is called.
+const SHOWN: usize = 10;
+
+/// Faults that are named.
+const NAMED: usize = 20;
+
+/// What batches call the column with the number (decision 6.7).
+const TO: &str = "to";
+
+/// What columns with the number are usually called.
+const USUAL: [&str; 10] = [
+    "to",
+    "phone",
+    "phone_number",
+    "number",
+    "mobile",
+    "telefono",
+    "teléfono",
+    "numero",
+    "número",
+    "celular",
+];
+
+/// A list of people.
+pub(super) struct Rows {
+    /// The names of the columns.
+    pub(super) columns: Vec<String>,
+    records: Vec<Vec<String>>,
+}
+
+/// What is seen of a list before it is sent.
+pub(super) struct Look {
+    /// The first rows, each with what is wrong with its number.
+    pub(super) first: Vec<(Vec<String>, Option<String>)>,
+    /// How many there are.
+    pub(super) total: usize,
+    /// The rows whose number cannot be called, as spreadsheets count, the first of them.
+    pub(super) bad: Vec<usize>,
+    /// How many these are.
+    pub(super) bad_total: usize,
+    /// How many rows have a number that an earlier one has.
+    pub(super) repeated: usize,
+}
+
+impl Rows {
+    /// Reads a file with commas, semicolons or tabs between its cells.
+    ///
+    /// # Errors
+    /// A sentence for the page.
+    pub(super) fn read(file: &[u8], t: Lang) -> Result<Self, String> {
+        let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
+        let Ok(text) = std::str::from_utf8(file) else {
+            let said = t.t(
+                "The file is not in UTF-8. Save it as \"CSV UTF-8\" and choose it again.",
+                "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo.",
+            );
+            return Err(said.to_owned());
+        };
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .delimiter(delimiter(text))
+            .from_reader(text.as_bytes());
+        let unreadable = |_| {
+            let said = t.t(
+                "The file cannot be read as CSV.",
+                "El archivo no se puede leer como CSV.",
+            );
+            said.to_owned()
+        };
+        let columns = reader.headers().map_err(unreadable)?;
+        let columns: Vec<String> = columns.iter().map(|name| name.trim().to_owned()).collect();
+        let mut records = Vec::new();
+        let mut uneven = Vec::new();
+        for (at, record) in reader.records().enumerate() {
+            let record = record.map_err(unreadable)?;
+            if record.len() != columns.len() && uneven.len() < NAMED {
+                uneven.push((at + 2).to_string());
+            }
+            records.push(record.iter().map(str::to_owned).collect());
+        }
+        if !uneven.is_empty() {
+            let rows = uneven.join(", ");
+            return Err(match t {
+                Lang::En => format!(
+                    "These rows have more or fewer cells than the first row has names: {rows}."
+                ),
+                Lang::Es => format!(
+                    "Estas filas tienen más o menos celdas que nombres la primera fila: {rows}."
+                ),
+            });
+        }
+        if records.is_empty() {
+            let said = t.t(
+                "The file holds nobody. Its first row names the columns; each further row is a person to call.",
+                "El archivo no contiene a nadie. Su primera fila nombra las columnas; cada fila siguiente es una persona por llamar.",
+            );
+            return Err(said.to_owned());
+        }
+        Ok(Self { columns, records })
+    }
+
+    /// The column that most likely holds the numbers.
+    pub(super) fn likely(&self) -> usize {
+        let of_name = |name: &str| {
+            let mut columns = self.columns.iter();
+            columns.position(|column| column.to_lowercase() == name)
+        };
+        let first = self.records.first();
+        let of_content = || {
+            first?
+                .iter()
+                .position(|cell| number(cell).parse::<E164>().is_ok())
+        };
+        USUAL
+            .into_iter()
+            .find_map(of_name)
+            .or_else(of_content)
+            .unwrap_or(0)
+    }
+
+    /// What is seen of it, with the numbers in the column `to`.
+    pub(super) fn look(&self, to: usize) -> Look {
+        let mut seen = HashSet::new();
+        let mut look = Look {
+            first: Vec::new(),
+            total: self.records.len(),
+            bad: Vec::new(),
+            bad_total: 0,
+            repeated: 0,
+        };
+        for (at, record) in self.records.iter().enumerate() {
+            let number = number(record.get(to).map_or("", String::as_str));
+            let fault = number.parse::<E164>().err().map(|fault| fault.to_string());
+            if fault.is_some() {
+                look.bad_total += 1;
+                if look.bad.len() < NAMED {
+                    look.bad.push(at + 2);
+                }
+            } else if !seen.insert(number) {
+                look.repeated += 1;
+            }
+            if at < SHOWN {
+                look.first.push((record.clone(), fault));
+            }
+        }
+        look
+    }
+
+    /// As batches take it: the numbers in a column `to`, and of the others those that are `kept`.
+    pub(super) fn sent(&self, to: usize, kept: &[usize]) -> Vec<u8> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let others = |row: &[String]| -> Vec<String> {
+            let cells = kept.iter().filter(|at| **at != to);
+            cells.filter_map(|at| row.get(*at).cloned()).collect()
+        };
+        // Writing to memory does not fail.
+        let mut add = |first: String, rest: Vec<String>| {
+            let _ = writer.write_record(std::iter::once(first).chain(rest));
+        };
+        add(TO.to_owned(), others(&self.columns));
+        for record in &self.records {
+            let number = number(record.get(to).map_or("", String::as_str));
+            add(number, others(record));
+        }
+        writer.into_inner().unwrap_or_default()
+    }
+}
+
+/// What stands between the cells: what the first row has most of.
+fn delimiter(text: &str) -> u8 {
+    let first = text.lines().next().unwrap_or("");
+    let of = |sign: char| first.matches(sign).count();
+    let (comma, semicolon, tab) = (of(','), of(';'), of('\t'));
+    if semicolon > comma && semicolon >= tab {
+        b';'
+    } else if tab > comma {
+        b'\t'
+    } else {
+        b','
+    }
+}
+
+/// A number without what people and spreadsheets put around and into it; the apostrophe is that of our own results.
+fn number(cell: &str) -> String {
+    let cell = cell.trim();
+    let cell = cell.strip_prefix('\'').unwrap_or(cell);
+    let is_number = |sign: &char| !matches!(sign, ' ' | '-' | '(' | ')' | '.' | '\u{a0}');
+    cell.chars().filter(is_number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(file: &str) -> Rows {
+        Rows::read(file.as_bytes(), Lang::En)
+            .map_err(|said| panic!("{said}"))
+            .unwrap()
+    }
+
+    fn refused(file: &[u8]) -> String {
+        Rows::read(file, Lang::En).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_spreadsheet_of_any_make_becomes_what_batches_take() {
+        let rows = rows(
+            "\u{feff}Nombre;Teléfono;Nota;Interno\n\"Ana; A\";+52 155 1234-5678;hola, sí;x\nBea;'+5215512345679;;y\n",
+        );
+        assert_eq!(rows.likely(), 1);
+        let sent = String::from_utf8(rows.sent(1, &[0, 1, 2])).unwrap();
+        assert_eq!(
+            sent,
+            "to,Nombre,Nota\n+5215512345678,Ana; A,\"hola, sí\"\n+5215512345679,Bea,\n"
+        );
+    }
+
+    #[test]
+    fn the_column_of_numbers_is_found_by_what_it_holds() {
+        assert_eq!(rows("a,b\nAna,+5215512345678\n").likely(), 1);
+        assert_eq!(rows("a,b\nAna,Bea\n").likely(), 0);
+    }
+
+    #[test]
+    fn bad_and_repeated_numbers_are_seen_before_anybody_is_called() {
+        let look = rows("to\n+5215512345678\n12\n+52 155 12345678\n").look(0);
+        assert_eq!(
+            (look.total, look.bad, look.bad_total, look.repeated),
+            (3, vec![3], 1, 1)
+        );
+        assert_eq!(look.first.len(), 3);
+        assert!(look.first[1].1.is_some());
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused_in_plain_words() {
+        assert!(refused(b"to\n").starts_with("The file holds nobody."));
+        assert!(refused(b"").starts_with("The file holds nobody."));
+        assert!(refused(b"to\n\xff\xfe\n").starts_with("The file is not in UTF-8."));
+        assert_eq!(
+            refused(b"to,name\n+5215512345678,Ana\n+5215512345679\n"),
+            "These rows have more or fewer cells than the first row has names: 3."
+        );
+    }
+}

@@ -1,0 +1,388 @@
+//! Billing: plan, credits, ledger, invoices, usage. Nothing is bought here: credits are the operator's to add.
+
+use actix_web::HttpResponse;
+use maud::{Markup, html};
+use offhook_domain::{InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
+use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
+use uuid::Uuid;
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::chart::{self, Bar};
+use crate::parts::form::{self, Select};
+use crate::parts::words::{Tone, badge, count, when, when_if, yes};
+use crate::parts::{list, period};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// Days of the usage's chart.
+const DAYS: u32 = 30;
+
+/// Entries and invoices that the first page shows.
+const NEWEST: u32 = 5;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/billing").get(show),
+        Page::at("/billing/ledger").get(ledger),
+        Page::at("/billing/invoices").get(invoices),
+        Page::at("/billing/invoices/{id}/pdf").part(pdf),
+    ]
+}
+
+/// `GET /portal/billing`
+async fn show(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let account = visit.account();
+    let billing = visit.services().billing();
+    let wallet = billing.wallet(account).await?;
+    let days = billing.usage_days(None, None).unwrap_or_default();
+    let usage = billing.usage(account, days, None, DAYS).await?.items;
+    let newest = billing
+        .transactions(account, LedgerFilter::default(), None, NEWEST)
+        .await?;
+    let invoices = billing.invoices(account, None, NEWEST).await?;
+    let renews_at = billing.renews_at(&visit.caller().terms);
+    let body = html! {
+        h2 { (t.t("Credits", "Créditos")) }
+        (credits(&wallet, t))
+        p { (t.t(
+            "Whoever runs this service adds credits. Ask them when the balance runs low.",
+            "Quien opera este servicio agrega los créditos. Pídeselos cuando el saldo baje.",
+        )) }
+        h2 { (t.t("Plan", "Plan")) }
+        (plan(&visit, renews_at))
+        h2 { (t.t("Usage of the last 30 days", "Uso de los últimos 30 días")) }
+        (used(&usage, t))
+        h2 { (t.t("Newest entries", "Movimientos recientes")) }
+        @if newest.items.is_empty() { p.soft { (t.t("Nothing was entered yet.", "Todavía no hay movimientos.")) } }
+        @else {
+            (entries(&newest.items, t))
+            p { a href={ (PATH) "/billing/ledger" } { (t.t("The whole ledger", "Todos los movimientos")) } }
+        }
+        h2 { (t.t("Invoices", "Facturas")) }
+        @if invoices.items.is_empty() { p.soft { (no_invoices(t)) } }
+        @else {
+            (invoice_table(&invoices.items, t))
+            @if invoices.has_more { p { a href={ (PATH) "/billing/invoices" } { (t.t("All invoices", "Todas las facturas")) } } }
+        }
+    };
+    Ok(visit.page(Section::Billing, Section::Billing.name(t), &body))
+}
+
+fn credits(wallet: &Wallet, t: Lang) -> Markup {
+    let refill = match (&wallet.auto_refill, t) {
+        (None, _) => t.t("Off", "Apagada").to_owned(),
+        (Some(refill), Lang::En) => {
+            let (least, credits) = (count(refill.threshold), count(refill.credits));
+            format!("On: below {least} credits, {credits} are bought")
+        }
+        (Some(refill), Lang::Es) => {
+            let (least, credits) = (count(refill.threshold), count(refill.credits));
+            format!("Encendida: por debajo de {least} créditos se compran {credits}")
+        }
+    };
+    html! {
+        div.cards {
+            div.card { span.figure { (count(wallet.balance)) } (t.t("Balance", "Saldo")) }
+            div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for running calls", "Apartados para llamadas en curso")) }
+        }
+        (list::facts(&[
+            (t.t("Auto-refill", "Recarga automática"), html! { (refill) }),
+        ]))
+    }
+}
+
+fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
+    let t = visitor.lang();
+    let caller = visitor.caller();
+    let terms: &PlanTerms = &caller.terms;
+    let by_contract = t.t("By contract", "Por contrato");
+    let unlimited = t.t("Unlimited", "Sin límite");
+    let number = |number: Option<u32>, none: &str| {
+        number.map_or_else(|| none.to_owned(), |number| count(i64::from(number)))
+    };
+    let fee = terms.usd_per_month;
+    let fee = fee.map_or_else(
+        || by_contract.to_owned(),
+        |fee| format!("USD {}", count(i64::from(fee))),
+    );
+    list::facts(&[
+        (
+            t.t("Plan", "Plan"),
+            html! { strong { (plan_name(caller.account.plan.as_str())) } },
+        ),
+        (t.t("A month", "Al mes"), html! { (fee) }),
+        (
+            t.t("Credits a month", "Créditos al mes"),
+            html! { (number(terms.credits_per_month, by_contract)) },
+        ),
+        (t.t("Renews", "Se renueva"), when_if(renews_at)),
+        (
+            t.t("Requests a minute", "Solicitudes por minuto"),
+            html! { (number(Some(terms.requests_per_minute), "")) },
+        ),
+        (
+            t.t("Calls at once", "Llamadas a la vez"),
+            html! { (number(Some(terms.live_calls), "")) },
+        ),
+        (
+            t.t("Seats", "Lugares"),
+            html! { (number(terms.seats_max, unlimited)) },
+        ),
+        (
+            t.t(
+                "Conversations stay for days",
+                "Días que se conservan conversaciones",
+            ),
+            html! { (number(terms.retention_days, unlimited)) },
+        ),
+        (
+            t.t("Engine module", "Módulo Engine"),
+            html! { (yes(terms.engine_module, t)) },
+        ),
+    ])
+}
+
+/// A plan's name with a capital.
+fn plan_name(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+fn used(days: &[UsageDay], t: Lang) -> Markup {
+    let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
+    let bars: Vec<Bar> = days
+        .iter()
+        .enumerate()
+        .map(|(place, day)| {
+            let date = Timestamp::of_utc_day(day.day).utc_date();
+            let label = date
+                .get(5..)
+                .filter(|_| place % 5 == 0)
+                .unwrap_or("")
+                .to_owned();
+            let (calls, credits) = (count(day.calls), count(day.credits));
+            let told = match t {
+                Lang::En => format!("{date}: {credits} credits, {calls} calls"),
+                Lang::Es => format!("{date}: {credits} créditos, {calls} llamadas"),
+            };
+            Bar {
+                label,
+                told,
+                value: day.credits as f64,
+                part: 0.0,
+            }
+        })
+        .collect();
+    let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
+    html! {
+        (chart::bars(t.t("Credits a day", "Créditos por día"), heads, &bars))
+        (list::facts(&[
+            (t.t("Credits", "Créditos"), html! { (sum(|day| day.credits)) }),
+            (t.t("Calls", "Llamadas"), html! { (sum(|day| day.calls)) }),
+            (t.t("Conversations", "Conversaciones"), html! { (sum(|day| day.conversations)) }),
+            (t.t("Minutes", "Minutos"), html! { (count(days.iter().map(|day| day.duration_seconds).sum::<i64>() / 60)) }),
+        ]))
+    }
+}
+
+/// `GET /portal/billing/ledger`
+async fn ledger(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = t.t("Ledger", "Movimientos");
+    let kind = visit.query().get("type").and_then(|kind| kind.parse().ok());
+    let (asked, said) = match period::read(&visit) {
+        Ok(asked) => (asked, None),
+        Err(said) => ((None, None), Some(said)),
+    };
+    let (since, until) = asked;
+    let filter = LedgerFilter { kind, since, until };
+    let page = visit.page_of(|uuid| uuid);
+    // The sort key is the entry's number, as in `GET /v1/billing/transactions`.
+    let after = page.after.map(|(seq, _)| seq.micros());
+    let billing = visit.services().billing();
+    let rows = billing
+        .transactions(visit.account(), filter, after, page.limit)
+        .await?;
+    let last = rows.items.last();
+    let last = last.map(|entry| (Timestamp::from_micros(entry.seq), Uuid::nil()));
+    let kinds = TransactionType::ALL.iter();
+    let body = html! {
+        (form::refusal(said))
+        form.filters method="get" action={ (PATH) "/billing/ledger" } {
+            (Select::new("type", t.t("Kind", "Tipo"))
+                .option("", t.t("All", "Todos"))
+                .options(kinds.map(|kind| (kind.as_str(), kind_name(*kind, t))))
+                .chosen(visit.query().text("type")))
+            (period::fields(&visit))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+        @if rows.items.is_empty() {
+            (list::empty(t.t("No entries", "Sin movimientos"), t.t(
+                "Credits that come and go are entered here.",
+                "Aquí se anotan los créditos que entran y salen.",
+            ), Some(("/billing", t.t("To billing", "A facturación")))))
+        } @else { (entries(&rows.items, t)) }
+        (list::more(&visit, rows.has_more, last))
+    };
+    Ok(visit.page(Section::Billing, title, &body))
+}
+
+fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
+    let heads = [
+        t.t("When", "Cuándo"),
+        t.t("Kind", "Tipo"),
+        t.t("What for", "Concepto"),
+        t.t("Credits", "Créditos"),
+        t.t("Balance after", "Saldo después"),
+        t.t("Belongs to", "Corresponde a"),
+    ];
+    let rows: Vec<Markup> = entries
+        .iter()
+        .map(|entry| {
+            html! {
+                tr {
+                    td { (when(entry.created_at)) }
+                    td { (kind_name(entry.kind, t)) }
+                    td { (entry.description) }
+                    td.number { (count(entry.amount_credits)) }
+                    td.number { (count(entry.balance_after_credits)) }
+                    td {
+                        @if let Some(id) = entry.conversation_id {
+                            a href={ (PATH) "/conversations/" (id) } { (t.t("Conversation", "Conversación")) }
+                        } @else if let Some(id) = entry.invoice_id {
+                            a href={ (PATH) "/billing/invoices/" (id) "/pdf" } { (t.t("Invoice", "Factura")) }
+                        } @else { span.none { "–" } }
+                    }
+                }
+            }
+        })
+        .collect();
+    list::table(t.t("Ledger", "Movimientos"), &heads, &rows)
+}
+
+const fn kind_name(kind: TransactionType, t: Lang) -> &'static str {
+    match kind {
+        TransactionType::Purchase => t.t("Purchase", "Compra"),
+        TransactionType::AutoRefill => t.t("Auto-refill", "Recarga automática"),
+        TransactionType::Debit => t.t("Use", "Uso"),
+        TransactionType::Refund => t.t("Refund", "Reembolso"),
+        TransactionType::ManualCredit => t.t("Credit", "Abono"),
+        TransactionType::ManualDebit => t.t("Debit", "Cargo"),
+    }
+}
+
+/// `GET /portal/billing/invoices`
+async fn invoices(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let page = visit.page_of(|uuid| uuid);
+    // The sort key is the month, as in `GET /v1/billing/invoices`.
+    let after = page
+        .after
+        .map(|(month, _)| i32::try_from(month.micros()).unwrap_or(i32::MAX));
+    let billing = visit.services().billing();
+    let invoices = billing.invoices(visit.account(), after, page.limit).await?;
+    let last = invoices.items.last();
+    let last = last.map(|invoice| {
+        (
+            Timestamp::from_micros(i64::from(invoice.month)),
+            Uuid::nil(),
+        )
+    });
+    let body = html! {
+        @if invoices.items.is_empty() {
+            (list::empty(t.t("No invoices", "Sin facturas"), no_invoices(t), Some(("/billing", t.t("To billing", "A facturación")))))
+        } @else { (invoice_table(&invoices.items, t)) }
+        (list::more(&visit, invoices.has_more, last))
+    };
+    Ok(visit.page(Section::Billing, t.t("Invoices", "Facturas"), &body))
+}
+
+const fn no_invoices(t: Lang) -> &'static str {
+    t.t(
+        "There is none yet: one is made for each month that has something to pay.",
+        "Todavía no hay: se hace una por cada mes con algo que pagar.",
+    )
+}
+
+fn invoice_table(invoices: &[Invoice], t: Lang) -> Markup {
+    let heads = [
+        t.t("Number", "Número"),
+        t.t("Month", "Mes"),
+        t.t("State", "Estado"),
+        t.t("Amount", "Importe"),
+        t.t("Issued", "Emitida"),
+        t.t("File", "Archivo"),
+    ];
+    let rows: Vec<Markup> = invoices
+        .iter()
+        .map(|invoice| invoice_line(invoice, t))
+        .collect();
+    list::table(t.t("Invoices", "Facturas"), &heads, &rows)
+}
+
+fn invoice_line(invoice: &Invoice, t: Lang) -> Markup {
+    let (tone, state) = match invoice.status {
+        InvoiceStatus::Draft => (Tone::Plain, t.t("Draft", "Borrador")),
+        InvoiceStatus::Open => (Tone::Busy, t.t("Open", "Por pagar")),
+        InvoiceStatus::Paid => (Tone::Good, t.t("Paid", "Pagada")),
+        InvoiceStatus::Void => (Tone::Plain, t.t("Void", "Anulada")),
+    };
+    let month = Timestamp::of_utc_month(invoice.month).utc_date();
+    html! {
+        tr {
+            td { (invoice.number) }
+            td { (month.get(..7).unwrap_or(&month)) }
+            td { (badge(tone, state)) }
+            td.number { "USD " (dollars(invoice.amount_cents)) }
+            td { (when_if(invoice.issued_at)) }
+            td { a href={ (PATH) "/billing/invoices/" (invoice.id) "/pdf" } { "PDF" span.unseen { " " (invoice.number) } } }
+        }
+    }
+}
+
+/// Cents as dollars.
+fn dollars(cents: i64) -> String {
+    let sign = if cents < 0 { "-" } else { "" };
+    let dollars = count(i64::try_from(cents.unsigned_abs() / 100).unwrap_or(i64::MAX));
+    format!("{sign}{dollars}.{:02}", cents.unsigned_abs() % 100)
+}
+
+/// `GET /portal/billing/invoices/{id}/pdf`
+async fn pdf(visit: Visit<Viewer>) -> Answer {
+    let id: InvoiceId = visit.id("id")?;
+    let pdf = visit
+        .services()
+        .billing()
+        .invoice_pdf(visit.caller(), id)
+        .await?;
+    let pdf = pdf.ok_or_else(Trouble::not_found)?;
+    Ok(HttpResponse::Ok()
+        .content_type("application/pdf")
+        .insert_header((
+            "Content-Disposition",
+            format!("attachment; filename=\"invoice-{id}.pdf\""),
+        ))
+        .insert_header(("X-Content-Type-Options", "nosniff"))
+        .insert_header(("Cache-Control", "no-store"))
+        .body(pdf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_two_decimals_and_plans_a_capital() {
+        assert_eq!(dollars(4_900), "49.00");
+        assert_eq!(dollars(123_456_705), "1,234,567.05");
+        assert_eq!(dollars(-105), "-1.05");
+        assert_eq!(plan_name("enterprise"), "Enterprise");
+    }
+}

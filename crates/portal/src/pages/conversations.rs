@@ -1,0 +1,269 @@
+//! Conversations: list, transcript beside the recording, live calls.
+
+mod about;
+mod detail;
+pub(crate) mod turns;
+mod watch;
+pub(crate) mod wording;
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, Channel, ConversationId, ConversationStatus, MemberRole, Timestamp};
+use offhook_services::PageRequest;
+use offhook_services::store::{AgentFilter, ConversationFilter, ConversationView};
+
+use crate::PATH;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Input, Select};
+use crate::parts::{list, words};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Viewer, Visit, Visitor};
+
+/// Agents that a choice offers.
+const OFFERED_AGENTS: u32 = 100;
+
+/// The fields that narrow the list.
+const FILTERS: [&str; 6] = ["from", "to", "agent", "status", "channel", "phone"];
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/conversations").get::<Viewer, _, _>(all),
+        Page::at("/conversations/live").get::<Viewer, _, _>(watch::live),
+        Page::at("/conversations/live/calls").part::<Viewer, _, _>(watch::live_calls),
+        Page::at("/conversations/{id}").get::<Viewer, _, _>(detail::show),
+        Page::at("/conversations/{id}/turns").part::<Viewer, _, _>(watch::turns),
+        Page::at("/conversations/{id}/audio").part::<Viewer, _, _>(detail::audio),
+        Page::at("/conversations/{id}/hang-up").post::<Developer, _, _>(detail::hang_up),
+    ]
+}
+
+/// `GET /portal/conversations`
+async fn all(visit: Visit<Viewer>) -> Answer {
+    let lang = visit.lang();
+    let title = Section::Conversations.name(lang);
+    let agents = agent_choice(&visit, AgentFilter::default()).await?;
+    let filter = match read(visit.query(), lang) {
+        Ok(filter) => filter,
+        Err(said) => {
+            let body = html! { (form::refusal(Some(said))) (filters(&visit, agents)) };
+            return Ok(visit.refused(Section::Conversations, title, &body));
+        }
+    };
+    let conversations = visit.services().conversations();
+    let page = visit.page_of(ConversationId::from_uuid);
+    let page = conversations.list(visit.caller(), filter, page).await?;
+    let is_narrowed = FILTERS.iter().any(|name| visit.query().is_set(name));
+    let last = page.items.last().map(|view| {
+        let conversation = &view.conversation;
+        (conversation.started_at, conversation.id.uuid())
+    });
+    let body = html! {
+        (actions(&visit))
+        (filters(&visit, agents))
+        @if page.items.is_empty() { (nothing(&visit, is_narrowed)) } @else {
+            (table(&page.items, lang))
+            (list::more(&visit, page.has_more, last))
+        }
+    };
+    Ok(visit.page(Section::Conversations, title, &body))
+}
+
+/// What else can be done here.
+fn actions(visit: &Visitor) -> Markup {
+    let lang = visit.lang();
+    html! {
+        p.bar-of-actions {
+            a.button href={ (PATH) "/conversations/live" } { (lang.t("Live calls", "Llamadas en vivo")) }
+            @if visit.may(MemberRole::Developer) {
+                a.button href={ (PATH) "/try/call" } { (lang.t("Place a test call", "Hacer una llamada de prueba")) }
+                a.button href={ (PATH) "/try/chat" } { (lang.t("Try a chat", "Probar un chat")) }
+            }
+        }
+    }
+}
+
+/// Rows of conversations, as the overview shows them too.
+pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
+    let heads = [
+        lang.t("Began", "Inicio"),
+        lang.t("Agent", "Agente"),
+        lang.t("Channel", "Canal"),
+        lang.t("Customer", "Cliente"),
+        lang.t("Status", "Estado"),
+        lang.t("Length", "Duración"),
+        lang.t("Credits", "Créditos"),
+    ];
+    let rows: Vec<Markup> = views.iter().map(|view| row(view, lang)).collect();
+    list::table(lang.t("Conversations", "Conversaciones"), &heads, &rows)
+}
+
+fn row(view: &ConversationView, lang: Lang) -> Markup {
+    let conversation = &view.conversation;
+    html! {
+        tr {
+            td { a href={ (PATH) "/conversations/" (conversation.id) } { (words::when(conversation.started_at)) } }
+            td { (view.agent_name) }
+            td {
+                (wording::channel(conversation.channel, lang))
+                @if let Some(direction) = wording::direction(conversation, lang) { " · " (direction) }
+            }
+            td { (wording::customer(conversation, lang)) }
+            td {
+                (wording::state(conversation, lang))
+                @if conversation.failure_reason.is_some() { " " span.soft { (wording::ending(conversation, lang)) } }
+            }
+            td.number { (wording::length(conversation)) }
+            td.number { (wording::credits(conversation)) }
+        }
+    }
+}
+
+fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
+    let lang = visit.lang();
+    if is_narrowed {
+        return list::empty(
+            lang.t("Nothing fits these filters", "Nada coincide con estos filtros"),
+            lang.t(
+                "Take one away, or look at another period. Conversations older than your plan keeps are not shown.",
+                "Quita alguno o mira otro periodo. No se muestran las conversaciones más antiguas de lo que conserva tu plan.",
+            ),
+            Some(("/conversations", lang.t("Show all", "Mostrar todas"))),
+        );
+    }
+    let next = visit.may(MemberRole::Developer).then(|| {
+        (
+            "/try/call",
+            lang.t("Place a test call", "Hacer una llamada de prueba"),
+        )
+    });
+    list::empty(
+        lang.t("No conversations yet", "Aún no hay conversaciones"),
+        lang.t(
+            "Calls and chats of your agents appear here as they happen: listen to them, read them, and see what they cost.",
+            "Aquí aparecen las llamadas y los chats de tus agentes mientras ocurren: escúchalos, léelos y mira cuánto costaron.",
+        ),
+        next,
+    )
+}
+
+/// The account's agents as a choice, the newest first.
+pub(crate) async fn agent_choice(
+    visit: &Visitor,
+    filter: AgentFilter,
+) -> Result<Vec<(String, String)>, Trouble> {
+    let page = PageRequest::<AgentId> {
+        after: None,
+        limit: OFFERED_AGENTS,
+    };
+    let agents = visit.services().agents();
+    let page = agents.list(visit.account(), filter, page).await?;
+    let agents = page.items.into_iter();
+    Ok(agents
+        .map(|agent| (agent.id.to_string(), agent.name))
+        .collect())
+}
+
+fn filters(visit: &Visitor, agents: Vec<(String, String)>) -> Markup {
+    let lang = visit.lang();
+    let asked = visit.query();
+    let any = lang.t("Any", "Cualquiera");
+    let statuses = ConversationStatus::ALL.iter();
+    let statuses = statuses.map(|status| (status.as_str(), wording::status(*status, lang)));
+    let channels = Channel::ALL.iter();
+    let channels =
+        channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)));
+    html! {
+        form.filters method="get" action={ (PATH) "/conversations" } role="search" {
+            (Input::text("from", lang.t("From", "Desde")).kind("date").value(asked.text("from")))
+            (Input::text("to", lang.t("To", "Hasta")).kind("date").value(asked.text("to")))
+            (Select::new("agent", lang.t("Agent", "Agente")).option("", any).options(agents).chosen(asked.text("agent")))
+            (Select::new("status", lang.t("Status", "Estado")).option("", any).options(statuses).chosen(asked.text("status")))
+            (Select::new("channel", lang.t("Channel", "Canal")).option("", any).options(channels).chosen(asked.text("channel")))
+            (Input::text("phone", lang.t("Phone number", "Número de teléfono")).kind("tel").value(asked.text("phone")))
+            button type="submit" { (lang.t("Show", "Mostrar")) }
+        }
+    }
+}
+
+/// The filter that a query asks for, or what is wrong with it.
+fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> {
+    let day = lang.t(
+        "Write days as 2026-04-30.",
+        "Escribe los días como 2026-04-30.",
+    );
+    let choice = lang.t(
+        "That is none of the choices offered: choose again.",
+        "Esa opción no existe: elige de nuevo.",
+    );
+    let number = lang.t(
+        "Write the number with its country code, as +525512345678.",
+        "Escribe el número con su clave de país, como +525512345678.",
+    );
+    let text = |name| asked.get(name);
+    Ok(ConversationFilter {
+        voice_only: false,
+        since: text("from")
+            .map(Timestamp::parse_from)
+            .transpose()
+            .map_err(|_| day)?,
+        until: text("to")
+            .map(Timestamp::parse_to)
+            .transpose()
+            .map_err(|_| day)?,
+        agent: text("agent")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| choice)?,
+        status: text("status")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| choice)?,
+        channel: text("channel")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| choice)?,
+        phone: text("phone")
+            .map(|phone| plain(phone).parse())
+            .transpose()
+            .map_err(|_| number)?,
+    })
+}
+
+/// A number without what people write between its digits.
+pub(crate) fn plain(phone: &str) -> String {
+    let is_kept = |sign: &char| !matches!(sign, ' ' | '-' | '(' | ')' | '.');
+    phone.chars().filter(is_kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_what_was_chosen_or_a_sentence() {
+        let asked = Fields::parse(
+            b"from=2026-04-30&status=failed&channel=phone&phone=%2B52+55-1234-5678&agent=",
+        );
+        let filter = read(&asked, Lang::En).unwrap();
+        assert_eq!(filter.since, Timestamp::parse_from("2026-04-30").ok());
+        assert_eq!(filter.status, Some(ConversationStatus::Failed));
+        assert_eq!(filter.channel, Some(Channel::Phone));
+        assert_eq!(filter.phone, "+525512345678".parse().ok());
+        assert_eq!(filter.agent, None);
+        for wrong in [
+            "from=yesterday",
+            "agent=1",
+            "status=x",
+            "channel=fax",
+            "phone=55",
+        ] {
+            assert!(
+                read(&Fields::parse(wrong.as_bytes()), Lang::Es).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+}

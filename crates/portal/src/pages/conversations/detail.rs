@@ -1,0 +1,209 @@
+//! One conversation: what it was, what was said, and how it sounded.
+
+use maud::{Markup, html};
+use offhook_domain::{CallHandle, ConversationId, MemberRole};
+use offhook_services::HangUpError;
+use offhook_services::store::{Conversation, ConversationView, Moment};
+
+use super::about;
+use super::turns::Turns;
+use super::wording;
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::{form, list, words};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// A conversation with all that its page shows of it.
+pub(super) struct Story {
+    pub(super) view: ConversationView,
+    pub(super) turns: Vec<Moment>,
+}
+
+/// Reads a conversation of the account.
+pub(super) async fn read(visitor: &Visitor, id: ConversationId) -> Result<Story, Trouble> {
+    let conversations = visitor.services().conversations();
+    let found = conversations.transcript(visitor.caller(), id).await?;
+    let (view, turns) = found.ok_or_else(Trouble::not_found)?;
+    Ok(Story { view, turns })
+}
+
+/// `GET /portal/conversations/{id}`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let story = read(&visit, visit.id("id")?).await?;
+    let conversation = &story.view.conversation;
+    let lang = visit.lang();
+    let kind = match conversation.voice {
+        true => lang.t("Call", "Llamada"),
+        false => lang.t("Chat", "Chat"),
+    };
+    let title = match &conversation.customer_phone {
+        Some(number) => format!("{kind} · {} · {number}", story.view.agent_name),
+        None => format!("{kind} · {}", story.view.agent_name),
+    };
+    let last = story.turns.last().map_or(0, |turn| turn.seq);
+    let whole = whole(&visit, &story).await?;
+    let body = html! {
+        div #conversation { (whole) }
+        @if !conversation.state.is_terminal() { (watch(conversation.id, last)) }
+    };
+    Ok(visit.page(Section::Conversations, &title, &body))
+}
+
+/// What asks once a second for what has happened behind turn `after`.
+pub(super) fn watch(id: ConversationId, after: i32) -> Markup {
+    let path = format!("{PATH}/conversations/{id}/turns?after={after}");
+    html! { div #watch hx-get=(path) hx-trigger="every 1s" hx-swap="outerHTML" {} }
+}
+
+/// Everything about a conversation.
+pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Trouble> {
+    let lang = visitor.lang();
+    let conversation = &story.view.conversation;
+    let is_over = conversation.state.is_terminal();
+    let sent = about::variables(visitor, conversation).await?;
+    let deliveries = about::deliveries(visitor, conversation).await?;
+    let drawn = turns(conversation, lang);
+    Ok(html! {
+        div.bar-of-actions {
+            div #state { (state(visitor, conversation)) }
+            @if !is_over { (doings(visitor, conversation)) }
+        }
+        (about::facts(&story.view, lang))
+        @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
+            h2 { (lang.t("Summary", "Resumen")) }
+            p.said { (summary) }
+        }
+        div.split {
+            section {
+                h2 { (lang.t("Transcript", "Transcripción")) }
+                @if story.turns.is_empty() { p.hint #silence { (silence(conversation, lang)) } }
+                div role="log" aria-live=[(!is_over).then_some("polite")] {
+                    ol.turns #turns { (drawn.items(&story.turns)) }
+                }
+            }
+            section {
+                h2 { (lang.t("Recording", "Grabación")) }
+                (recording(conversation, lang))
+                (sent)
+                (deliveries)
+            }
+        }
+    })
+}
+
+/// How this conversation's turns are drawn: with places in its recording, where there is one.
+pub(super) fn turns(conversation: &Conversation, lang: Lang) -> Turns {
+    // The recording begins with the first sound after the answer.
+    let tape_begins = conversation.answered_at.filter(|_| conversation.has_audio);
+    Turns { lang, tape_begins }
+}
+
+/// The state, and for how long it has lasted.
+pub(super) fn state(visitor: &Visitor, conversation: &Conversation) -> Markup {
+    let lang = visitor.lang();
+    let since = conversation
+        .answered_at
+        .filter(|_| !conversation.state.is_terminal());
+    html! {
+        (wording::state(conversation, lang))
+        @if let Some(since) = since { " " span.soft { (words::length(visitor.now().since(since))) } }
+        @if conversation.hangup_requested && !conversation.state.is_terminal() {
+            " " span.soft { (lang.t("asked to hang up", "se pidió colgar")) }
+        }
+        " " span.soft { (wording::ending(conversation, lang)) }
+    }
+}
+
+/// What may be done while it lasts.
+fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
+    let lang = visitor.lang();
+    if !visitor.may(MemberRole::Developer) {
+        return html! {};
+    }
+    let id = conversation.id;
+    html! {
+        @if conversation.voice {
+            (form::danger(
+                visitor,
+                &format!("/conversations/{id}/hang-up"),
+                lang.t("Hang up", "Colgar"),
+                lang.t("End this call now?", "¿Terminar esta llamada ahora?"),
+            ))
+        } @else if conversation.channel == Some(offhook_domain::Channel::Chat) {
+            a.button href={ (PATH) "/try/chat/" (id) } { (lang.t("Go on with the chat", "Seguir con el chat")) }
+        }
+    }
+}
+
+fn silence(conversation: &Conversation, lang: Lang) -> &'static str {
+    match conversation.state.is_terminal() {
+        true => lang.t("Nothing was said.", "No se dijo nada."),
+        false => lang.t("Nothing was said yet.", "Aún no se ha dicho nada."),
+    }
+}
+
+fn recording(conversation: &Conversation, lang: Lang) -> Markup {
+    let id = conversation.id;
+    if conversation.has_audio {
+        return html! {
+            audio controls preload="metadata" src={ (PATH) "/conversations/" (id) "/audio" } {}
+            p.hint { (lang.t(
+                "Choose a turn's time to hear it from there.",
+                "Elige el tiempo de un turno para oírlo desde ahí.",
+            )) }
+            p { a href={ (PATH) "/conversations/" (id) "/audio" } download={ (id) ".wav" } { (lang.t("Download (WAV)", "Descargar (WAV)")) } }
+        };
+    }
+    let text = match (conversation.voice, conversation.state.is_terminal()) {
+        (false, _) => lang.t("A chat has no recording.", "Un chat no tiene grabación."),
+        (true, false) => lang.t(
+            "If the agent records its calls, the recording is here once this one has ended.",
+            "Si el agente graba sus llamadas, la grabación estará aquí cuando esta termine.",
+        ),
+        (true, true) => lang.t(
+            "There is no recording: the call was not answered, or its agent does not record.",
+            "No hay grabación: la llamada no se contestó o su agente no graba.",
+        ),
+    };
+    html! { p.hint { (text) } }
+}
+
+/// `GET /portal/conversations/{id}/audio`
+pub(super) async fn audio(visit: Visit<Viewer>) -> Answer {
+    let id: ConversationId = visit.id("id")?;
+    let conversations = visit.services().conversations();
+    let found = conversations.recording(visit.caller(), id).await?;
+    let recording = found.ok_or_else(Trouble::not_found)?;
+    let headers = visit.request().headers();
+    Ok(offhook_http::send_recording(id, recording, headers).await?)
+}
+
+/// `POST /portal/conversations/{id}/hang-up`
+pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
+    let lang = post.lang();
+    let id: ConversationId = post.id("id")?;
+    let path = format!("/conversations/{id}");
+    let calls = post.services().calls();
+    match calls.hang_up(post.caller(), CallHandle(id)).await {
+        Ok(_) => {
+            let said = lang.t("The call is being ended.", "La llamada se está terminando.");
+            post.done("call.hang_up", &id.to_string(), &path, said)
+                .await
+        }
+        Err(HangUpError::Ended) => {
+            let said = lang.t(
+                "The call had ended already.",
+                "La llamada ya había terminado.",
+            );
+            Ok(post.go(&path, said))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Names and values in a table of their own.
+pub(super) fn named(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {
+    html! { h2 { (caption) } (list::table(caption, heads, rows)) }
+}

@@ -1,0 +1,176 @@
+//! What was said, turn by turn; clicking one plays it.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use offhook_domain::Timestamp;
+use offhook_services::store::Moment;
+use serde_json::Value;
+
+use crate::lang::Lang;
+use crate::parts::words;
+
+/// Stands in a transcript between a tool's arguments and its answer.
+const ANSWERS: &str = ") → ";
+
+/// How turns are drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turns {
+    pub(crate) lang: Lang,
+    /// The first instant of the recording, where there is one: it begins as the call is answered.
+    pub(crate) tape_begins: Option<Timestamp>,
+}
+
+impl Turns {
+    /// The turns as items of a list.
+    pub(crate) fn items(self, turns: &[Moment]) -> Markup {
+        html! { @for turn in turns { (self.item(turn)) } }
+    }
+
+    fn item(self, turn: &Moment) -> Markup {
+        let role = turn.role.as_deref().unwrap_or("");
+        let text = turn.content.as_deref().unwrap_or("");
+        html! {
+            li.(class(role)) {
+                p.who {
+                    strong { (who(role, self.lang)) } " "
+                    (self.place(turn))
+                    @if turn.interrupted == Some(true) {
+                        " " span.soft { (self.lang.t("(interrupted)", "(interrumpido)")) }
+                    }
+                    @if let Some(waited) = waited(turn) {
+                        " " span.soft { (self.lang.t("answered after", "respondió en")) " " (waited) " ms" }
+                    }
+                }
+                @if role == "tool" { (tool(text, self.lang)) } @else { p.said { (text) } }
+            }
+        }
+    }
+
+    /// Where the turn is: in the recording, to be heard, or in time.
+    fn place(self, turn: &Moment) -> Markup {
+        let Some(begins) = self.tape_begins else {
+            return words::when(turn.at);
+        };
+        let into = turn.at.since(begins);
+        let place = words::length(into);
+        let told = match self.lang {
+            Lang::En => format!("Play from {place}"),
+            Lang::Es => format!("Reproducir desde {place}"),
+        };
+        html! { button type="button" data-seek=(seconds(into)) aria-label=(told) title=(told) { "▶ " (place) } }
+    }
+}
+
+fn seconds(into: Duration) -> String {
+    format!("{:.1}", into.as_secs_f64())
+}
+
+fn class(role: &str) -> &'static str {
+    match role {
+        "agent" => "agent",
+        "tool" => "tool",
+        _ => "user",
+    }
+}
+
+fn who(role: &str, lang: Lang) -> &'static str {
+    match role {
+        "agent" => lang.t("Agent", "Agente"),
+        "tool" => lang.t("Tool", "Herramienta"),
+        _ => lang.t("Customer", "Cliente"),
+    }
+}
+
+/// Milliseconds from the end of the customer's speech to the reply's first sound, where that was measured.
+fn waited(turn: &Moment) -> Option<u64> {
+    let steps: Value = serde_json::from_str(turn.latency.as_deref()?).ok()?;
+    steps.get("first_frame_ms")?.as_u64()
+}
+
+/// What a tool was asked and what it answered. What does not read as such is shown as it is.
+fn tool(told: &str, lang: Lang) -> Markup {
+    let Some((name, arguments, answer)) = taken_apart(told) else {
+        return html! { pre { (told) } };
+    };
+    html! {
+        details {
+            summary { code { (name) } }
+            p.hint { (lang.t("Asked with", "Preguntó con")) }
+            pre { (pretty(arguments)) }
+            p.hint { (lang.t("Answered", "Respondió")) }
+            pre { (pretty(answer)) }
+        }
+    }
+}
+
+/// Name, arguments and answer. What stands between may stand in the arguments as well: they end where they are JSON.
+fn taken_apart(told: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = told.split_once('(')?;
+    let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
+    let is_json = |end: &usize| serde_json::from_str::<Value>(&rest[..*end]).is_ok();
+    // Long arguments were cut, and are no JSON any more.
+    let end = ends.clone().find(is_json).or_else(|| ends.clone().next())?;
+    Some((name, &rest[..end], &rest[end + ANSWERS.len()..]))
+}
+
+fn pretty(text: &str) -> String {
+    let read = serde_json::from_str::<Value>(text).ok();
+    let printed = read.and_then(|value| serde_json::to_string_pretty(&value).ok());
+    printed.unwrap_or_else(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(role: &str, text: &str) -> Moment {
+        Moment {
+            seq: 1,
+            at: Timestamp::from_micros(6_500_000),
+            state: None,
+            role: Some(role.to_owned()),
+            content: Some(text.to_owned()),
+            duration_ms: Some(900),
+            interrupted: Some(true),
+            latency: Some(r#"{"first_byte_ms":300,"first_frame_ms":412}"#.to_owned()),
+        }
+    }
+
+    fn drawn(turn: Moment, tape_begins: Option<Timestamp>) -> String {
+        let lang = Lang::En;
+        Turns { lang, tape_begins }.items(&[turn]).into_string()
+    }
+
+    #[test]
+    fn a_turn_is_heard_from_where_it_stands_in_the_recording() {
+        let begins = Some(Timestamp::from_micros(1_000_000));
+        let html = drawn(turn("agent", "Hello <b>you</b>"), begins);
+        assert!(html.contains(r#"data-seek="5.5""#), "{html}");
+        assert!(html.contains("Hello &lt;b&gt;you&lt;/b&gt;"), "{html}");
+        assert!(
+            html.contains("(interrupted)") && html.contains("412 ms"),
+            "{html}"
+        );
+        assert!(
+            drawn(turn("user", "Hi"), None).contains("<time"),
+            "without a recording it is a time"
+        );
+    }
+
+    #[test]
+    fn a_tools_turn_shows_its_question_and_its_answer() {
+        let told = r#"look({"x":"(1) → "}) → {"found":2}"#;
+        assert_eq!(
+            taken_apart(told),
+            Some(("look", r#"{"x":"(1) → "}"#, r#"{"found":2}"#))
+        );
+        assert_eq!(
+            taken_apart(r#"look({"x":…) → no"#),
+            Some(("look", r#"{"x":…"#, "no"))
+        );
+        assert_eq!(taken_apart("free text"), None);
+        let html = drawn(turn("tool", told), None);
+        assert!(html.contains("&quot;found&quot;: 2"), "{html}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Conversations while they happen: parts that a page asks for again and again.
+
+use actix_web::http::StatusCode;
+use maud::{Markup, html};
+use offhook_domain::ConversationId;
+use offhook_services::store::LiveCall;
+
+use super::detail::{self, read, state, watch, whole};
+use super::wording;
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::{list, words};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// Turns that one look brings; the next one follows a second later.
+const TURNS_AT_ONCE: u32 = 100;
+
+/// Live calls that are shown.
+const SHOWN_CALLS: u32 = 100;
+
+/// Characters of the last words that a row shows.
+const SHOWN_CHARS: usize = 120;
+
+/// htmx stops asking.
+const STOP_POLLING: u16 = 286;
+
+/// `GET /portal/conversations/{id}/turns?after=`: what has happened since. The last answer brings everything, with the
+/// recording, and ends the asking.
+pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
+    let id: ConversationId = visit.id("id")?;
+    let after = visit.query().text("after").parse().unwrap_or(0);
+    let conversations = visit.services().conversations();
+    let view = conversations.get(visit.caller(), id, false).await?;
+    let view = view.ok_or_else(Trouble::not_found)?;
+    if view.conversation.state.is_terminal() {
+        return finished(&visit, id).await;
+    }
+    // The state was read first: what is said until it ends is in a later answer.
+    let page = conversations
+        .turns(visit.caller(), id, after, TURNS_AT_ONCE)
+        .await?;
+    let turns = page.ok_or_else(Trouble::not_found)?.items;
+    let last = turns.last().map_or(after, |turn| turn.seq);
+    let drawn = detail::turns(&view.conversation, visit.lang());
+    Ok(visit.part(&html! {
+        (watch(id, last))
+        div #state hx-swap-oob="true" { (state(&visit, &view.conversation)) }
+        @if !turns.is_empty() {
+            @if after == 0 { p #silence hx-swap-oob="delete" {} }
+            ol hx-swap-oob="beforeend:#turns" { (drawn.items(&turns)) }
+        }
+    }))
+}
+
+async fn finished(visitor: &Visitor, id: ConversationId) -> Answer {
+    let story = read(visitor, id).await?;
+    let whole = whole(visitor, &story).await?;
+    let mut answer = visitor.part(&html! {
+        div #conversation hx-swap-oob="true" { (whole) }
+    });
+    if let Ok(stop) = StatusCode::from_u16(STOP_POLLING) {
+        *answer.status_mut() = stop;
+    }
+    Ok(answer)
+}
+
+/// `GET /portal/conversations/live`
+pub(super) async fn live(visit: Visit<Viewer>) -> Answer {
+    let lang = visit.lang();
+    let calls = calls(&visit).await?;
+    let body = html! {
+        p.lead { (lang.t(
+            "The calls of this account that are being dialed or talked in, as they happen.",
+            "Las llamadas de esta cuenta que se están marcando o en las que se habla, mientras ocurren.",
+        )) }
+        div #live hx-get={ (PATH) "/conversations/live/calls" } hx-trigger="every 2s" hx-swap="innerHTML" { (calls) }
+    };
+    let title = lang.t("Live calls", "Llamadas en vivo");
+    Ok(visit.page(Section::Conversations, title, &body))
+}
+
+/// `GET /portal/conversations/live/calls`: one look for all of them.
+pub(super) async fn live_calls(visit: Visit<Viewer>) -> Answer {
+    let calls = calls(&visit).await?;
+    Ok(visit.part(&calls))
+}
+
+async fn calls(visitor: &Visitor) -> Result<Markup, Trouble> {
+    let lang = visitor.lang();
+    let overview = visitor.services().overview();
+    let calls = overview.live(visitor.caller(), SHOWN_CALLS).await?;
+    if calls.is_empty() {
+        return Ok(list::empty(
+            lang.t("No call is under way", "No hay ninguna llamada en curso"),
+            lang.t(
+                "This page shows calls as soon as they are dialed. It looks every two seconds by itself.",
+                "Esta página muestra las llamadas en cuanto se marcan. Se actualiza sola cada dos segundos.",
+            ),
+            None,
+        ));
+    }
+    let heads = [
+        lang.t("Customer", "Cliente"),
+        lang.t("Agent", "Agente"),
+        lang.t("State", "Estado"),
+        lang.t("For", "Desde hace"),
+        lang.t("Last words", "Últimas palabras"),
+    ];
+    let rows: Vec<Markup> = calls.iter().map(|call| row(visitor, call)).collect();
+    let shown = calls.len();
+    let limit = visitor.caller().terms.live_calls;
+    let counted = match lang {
+        Lang::En => format!("{shown} under way; the plan has room for {limit}."),
+        Lang::Es => format!("{shown} en curso; el plan admite {limit}."),
+    };
+    Ok(html! {
+        p.soft { (counted) }
+        (list::table(lang.t("Live calls", "Llamadas en vivo"), &heads, &rows))
+    })
+}
+
+fn row(visitor: &Visitor, call: &LiveCall) -> Markup {
+    let lang = visitor.lang();
+    let conversation = &call.view.conversation;
+    let since = conversation.answered_at.unwrap_or(conversation.started_at);
+    html! {
+        tr {
+            td { a href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) } }
+            td { (call.view.agent_name) }
+            td { (wording::state(conversation, lang)) }
+            td.number { (words::length(visitor.now().since(since))) }
+            td {
+                @if let (Some(role), Some(said)) = (call.role.as_deref(), call.said.as_deref()) {
+                    @if role == "agent" { strong { (lang.t("Agent", "Agente")) ": " } }
+                    (shortened(said))
+                } @else { span.none { "–" } }
+            }
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

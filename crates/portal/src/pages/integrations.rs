@@ -1,0 +1,133 @@
+//! Integrations: what there is, and how the account stands to it.
+
+use maud::{Markup, html};
+use offhook_domain::{IntegrationCategory, IntegrationStatus};
+use offhook_services::Integration;
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, Select};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, when_if};
+use crate::routes::Page;
+use crate::trouble::Answer;
+use crate::visit::{Viewer, Visit};
+
+/// The whole catalog fits on a page: it is data of this service.
+const ALL: u32 = 10_000;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![Page::at("/integrations").get(list)]
+}
+
+/// `GET /portal/integrations`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = Section::Integrations.name(t);
+    let query = visit.query();
+    let name = query.text("q").to_lowercase();
+    let category: Option<IntegrationCategory> = query
+        .get("category")
+        .and_then(|category| category.parse().ok());
+    let status: Option<IntegrationStatus> =
+        query.get("status").and_then(|status| status.parse().ok());
+    let integrations = visit.services().integrations();
+    let mut shown = integrations.list(visit.account(), None, ALL).await?.items;
+    shown.retain(|integration| {
+        let toolkit = &integration.toolkit;
+        toolkit.name.to_lowercase().contains(&name)
+            && category.is_none_or(|category| toolkit.category == category)
+            && status.is_none_or(|status| integration.status == status)
+    });
+    // What is connected, or was, comes first; then by name.
+    shown.sort_by_cached_key(|integration| {
+        let is_new = integration.status == IntegrationStatus::Available;
+        (is_new, integration.toolkit.name.to_lowercase())
+    });
+    let rows: Vec<Markup> = shown
+        .iter()
+        .map(|integration| line(integration, t))
+        .collect();
+    let heads = [
+        t.t("Application", "Aplicación"),
+        t.t("For", "Para"),
+        t.t("State", "Estado"),
+        t.t("Connected", "Conectada"),
+    ];
+    let categories = IntegrationCategory::ALL.iter();
+    let states = IntegrationStatus::ALL.iter();
+    let body = html! {
+        p { (t.t(
+            "These are the applications that agents can work with. Connecting one from here comes later: until then whoever runs this service connects it for you, and its state is shown here.",
+            "Estas son las aplicaciones con las que los agentes pueden trabajar. Conectarlas desde aquí vendrá después: mientras tanto quien opera este servicio las conecta por ti, y aquí se muestra su estado.",
+        )) }
+        form.filters method="get" action={ (PATH) "/integrations" } {
+            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
+            (Select::new("category", t.t("For", "Para"))
+                .option("", t.t("Everything", "Todo"))
+                .options(categories.map(|category| (category.as_str(), category_name(*category, t))))
+                .chosen(query.text("category")))
+            (Select::new("status", t.t("State", "Estado"))
+                .option("", t.t("All", "Todos"))
+                .options(states.map(|status| (status.as_str(), status_name(*status, t))))
+                .chosen(query.text("status")))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+        @if rows.is_empty() {
+            (list::empty(t.t("No application is like that", "Ninguna aplicación es así"), t.t(
+                "Choose other filters, or none.",
+                "Elige otros filtros, o ninguno.",
+            ), Some(("/integrations", t.t("Show all", "Mostrar todas")))))
+        } @else { (list::table(title, &heads, &rows)) }
+    };
+    Ok(visit.page(Section::Integrations, title, &body))
+}
+
+fn line(integration: &Integration, t: Lang) -> Markup {
+    let toolkit = &integration.toolkit;
+    let tone = match integration.status {
+        IntegrationStatus::Active => Tone::Good,
+        IntegrationStatus::Connecting => Tone::Busy,
+        IntegrationStatus::Expired | IntegrationStatus::Error => Tone::Bad,
+        IntegrationStatus::Available | IntegrationStatus::Disconnected => Tone::Plain,
+    };
+    html! {
+        tr {
+            td { (toolkit.name) }
+            td { (category_name(toolkit.category, t)) }
+            td {
+                (badge(tone, status_name(integration.status, t)))
+                @if let Some(error) = &integration.last_error { p.hint { (error) } }
+            }
+            td { (when_if(integration.connected_at)) }
+        }
+    }
+}
+
+const fn status_name(status: IntegrationStatus, t: Lang) -> &'static str {
+    match status {
+        IntegrationStatus::Available => t.t("Not connected", "Sin conectar"),
+        IntegrationStatus::Connecting => t.t("Connecting", "Conectando"),
+        IntegrationStatus::Active => t.t("Connected", "Conectada"),
+        IntegrationStatus::Expired => t.t("Expired", "Vencida"),
+        IntegrationStatus::Error => t.t("Error", "Error"),
+        IntegrationStatus::Disconnected => t.t("Disconnected", "Desconectada"),
+    }
+}
+
+const fn category_name(category: IntegrationCategory, t: Lang) -> &'static str {
+    match category {
+        IntegrationCategory::Calendar => t.t("Calendar", "Calendario"),
+        IntegrationCategory::Communication => t.t("Communication", "Comunicación"),
+        IntegrationCategory::Crm => t.t("Customers (CRM)", "Clientes (CRM)"),
+        IntegrationCategory::Ecommerce => t.t("Online shops", "Tiendas en línea"),
+        IntegrationCategory::Marketing => t.t("Marketing", "Mercadotecnia"),
+        IntegrationCategory::Payments => t.t("Payments", "Pagos"),
+        IntegrationCategory::Productivity => t.t("Productivity", "Productividad"),
+        IntegrationCategory::Spreadsheets => t.t("Spreadsheets", "Hojas de cálculo"),
+        IntegrationCategory::Storage => t.t("Storage", "Almacenamiento"),
+        IntegrationCategory::Support => t.t("Support", "Soporte"),
+    }
+}

@@ -1,0 +1,287 @@
+//! Knowledge: documents, their folders, and what is found in them.
+
+mod add;
+mod document;
+mod folders;
+mod search;
+
+use maud::{Markup, html};
+use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, Json, MemberRole};
+use offhook_http::{ApiError, Code};
+use offhook_services::store::{Document, DocumentFilter, Folder};
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{Input, Select};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, when};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Viewer, Visit, Visitor};
+
+/// The largest file (decision 1.4).
+const MOST: usize = 20 * 1024 * 1024;
+
+/// What the filter calls the documents that are in no folder, as `GET /v1/knowledge/documents` does.
+const ROOT: &str = "root";
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/knowledge").get(list),
+        Page::at("/knowledge/text")
+            .get(add::text_form)
+            .post::<Developer, _, _>(add::text),
+        Page::at("/knowledge/address")
+            .get(add::address_form)
+            .post::<Developer, _, _>(add::address),
+        Page::at("/knowledge/upload")
+            .get(add::file_form)
+            .upload::<Developer, _, _>(add::file),
+        Page::at("/knowledge/search").get(search::show),
+        Page::at("/knowledge/folders")
+            .get(folders::list)
+            .post::<Developer, _, _>(folders::add),
+        Page::at("/knowledge/folders/{id}")
+            .get(folders::show)
+            .post::<Developer, _, _>(folders::rename),
+        Page::at("/knowledge/folders/{id}/delete").post::<Developer, _, _>(folders::delete),
+        Page::at("/knowledge/documents/{id}")
+            .get(document::show)
+            .post::<Developer, _, _>(document::change),
+        Page::at("/knowledge/documents/{id}/text").part(document::text),
+        Page::at("/knowledge/documents/{id}/delete").post::<Developer, _, _>(document::delete),
+    ]
+}
+
+/// Knowledge comes with the Engine module (decision 6.5), here as in the interface.
+fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
+    if visitor.caller().terms.engine_module {
+        return Ok(());
+    }
+    Err(ApiError::new(Code::PlanLimit, not_in_plan(visitor.lang())).into())
+}
+
+const fn not_in_plan(t: Lang) -> &'static str {
+    t.t(
+        "Knowledge needs a plan with the Engine module: Pro or larger. Whoever runs this service changes plans.",
+        "El conocimiento requiere un plan con el módulo Engine: Pro o mayor. Quien opera este servicio cambia los planes.",
+    )
+}
+
+/// `GET /portal/knowledge`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = Section::Knowledge.name(t);
+    if entitled(&visit).is_err() {
+        let heading = t.t("Not in your plan", "No está en tu plan");
+        let body = list::empty(heading, not_in_plan(t), None);
+        return Ok(visit.page(Section::Knowledge, title, &body));
+    }
+    let query = visit.query();
+    let filter = DocumentFilter {
+        folder: query.get("folder").and_then(place),
+        status: query.get("status").and_then(|status| status.parse().ok()),
+        q: query.get("q").map(|q| q.chars().take(200).collect()),
+    };
+    let is_filtered = filter.folder.is_some() || filter.status.is_some() || filter.q.is_some();
+    let knowledge = visit.services().knowledge();
+    let page = visit.page_of(DocumentId::from_uuid);
+    let documents = knowledge.documents(visit.account(), filter, page).await?;
+    let folders = folders::all(&visit).await?;
+    let rows: Vec<Markup> = documents
+        .items
+        .iter()
+        .map(|row| line(row, &folders, t))
+        .collect();
+    let last = documents
+        .items
+        .last()
+        .map(|row| (row.created_at, row.id.uuid()));
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("Folder", "Carpeta"),
+        t.t("Kind", "Tipo"),
+        t.t("Size", "Tamaño"),
+        t.t("State", "Estado"),
+        t.t("Added", "Agregado"),
+    ];
+    let is_unread = documents.items.iter().any(is_unread);
+    let body = html! {
+        (actions(&visit))
+        (filters(&visit, &folders))
+        // One question for the whole list while a document is still being read.
+        div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
+            hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
+            @if rows.is_empty() { (nothing(&visit, is_filtered)) }
+            @else { (list::table(t.t("Documents", "Documentos"), &heads, &rows)) }
+            (list::more(&visit, documents.has_more, last))
+        }
+    };
+    Ok(visit.page(Section::Knowledge, title, &body))
+}
+
+fn place(text: &str) -> Option<Option<offhook_domain::FolderId>> {
+    match text {
+        ROOT => Some(None),
+        id => id.parse().ok().map(Some),
+    }
+}
+
+/// The ways onward, those that change something only for those who may.
+fn actions(visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
+    html! {
+        div.bar-of-actions {
+            @if visitor.may(MemberRole::Developer) {
+                a.button.primary href={ (PATH) "/knowledge/upload" } { (t.t("Upload a file", "Subir un archivo")) }
+                a.button href={ (PATH) "/knowledge/text" } { (t.t("Write a text", "Escribir un texto")) }
+                a.button href={ (PATH) "/knowledge/address" } { (t.t("Take a web page", "Tomar una página web")) }
+            }
+            a.button href={ (PATH) "/knowledge/folders" } { (t.t("Folders", "Carpetas")) }
+            a.button href={ (PATH) "/knowledge/search" } { (t.t("Try a search", "Probar una búsqueda")) }
+        }
+    }
+}
+
+fn filters(visitor: &Visitor, folders: &[Folder]) -> Markup {
+    let t = visitor.lang();
+    let said = |name| visitor.query().text(name);
+    let states = DocumentStatus::ALL.iter();
+    let states = states.map(|state| (state.as_str(), state_name(*state, t)));
+    html! {
+        form.filters method="get" action={ (PATH) "/knowledge" } {
+            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(said("q")))
+            (Select::new("folder", t.t("Folder", "Carpeta"))
+                .option("", t.t("All", "Todas"))
+                .option(ROOT, t.t("In no folder", "En ninguna"))
+                .options(folders.iter().map(|folder| (folder.id.to_string(), folder.name.clone())))
+                .chosen(said("folder")))
+            (Select::new("status", t.t("State", "Estado"))
+                .option("", t.t("All", "Todos"))
+                .options(states)
+                .chosen(said("status")))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+    }
+}
+
+fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
+    let t = visitor.lang();
+    if is_filtered {
+        return list::empty(
+            t.t("No document is like that", "Ningún documento es así"),
+            t.t(
+                "Choose other filters, or none.",
+                "Elige otros filtros, o ninguno.",
+            ),
+            Some(("/knowledge", t.t("Show all", "Mostrar todos"))),
+        );
+    }
+    let next = (
+        "/knowledge/upload",
+        t.t("Upload a file", "Subir un archivo"),
+    );
+    list::empty(
+        t.t("No documents yet", "Aún no hay documentos"),
+        t.t(
+            "What agents should know stands in documents: price lists, opening hours, answers to common questions. Upload a file, write a text or take a web page; then name the documents in an agent's knowledge.",
+            "Lo que los agentes deben saber está en documentos: listas de precios, horarios, respuestas a preguntas comunes. Sube un archivo, escribe un texto o toma una página web; luego nombra los documentos en el conocimiento de un agente.",
+        ),
+        visitor.may(MemberRole::Developer).then_some(next),
+    )
+}
+
+fn line(document: &Document, folders: &[Folder], t: Lang) -> Markup {
+    let id = document.id;
+    let folder = document.folder_id;
+    let folder = folder.and_then(|id| folders.iter().find(|folder| folder.id == id));
+    html! {
+        tr {
+            td { a id={ "document-" (id) } href={ (PATH) "/knowledge/documents/" (id) } { (document.name) } }
+            td { @match folder {
+                Some(folder) => { (folder.name) }
+                None => { span.none { "–" } }
+            } }
+            td { (source_name(document.source, t)) }
+            td { (size(document.size_bytes)) }
+            td { (state(document, t)) }
+            td { (when(document.created_at)) }
+        }
+    }
+}
+
+/// Whether a document is still to be read.
+fn is_unread(document: &Document) -> bool {
+    document.status == DocumentStatus::Processing
+}
+
+/// A document's state, and why it failed if it did.
+fn state(document: &Document, t: Lang) -> Markup {
+    let tone = match document.status {
+        DocumentStatus::Processing => Tone::Busy,
+        DocumentStatus::Ready => Tone::Good,
+        DocumentStatus::Failed => Tone::Bad,
+    };
+    html! {
+        (badge(tone, state_name(document.status, t)))
+        @if let Some(error) = &document.error { p.hint { (error) } }
+    }
+}
+
+const fn state_name(state: DocumentStatus, t: Lang) -> &'static str {
+    match state {
+        DocumentStatus::Processing => t.t("Being read", "Leyéndose"),
+        DocumentStatus::Ready => t.t("Ready", "Listo"),
+        DocumentStatus::Failed => t.t("Failed", "Falló"),
+    }
+}
+
+const fn source_name(source: DocumentSource, t: Lang) -> &'static str {
+    match source {
+        DocumentSource::Text => t.t("Text", "Texto"),
+        DocumentSource::File => t.t("File", "Archivo"),
+        DocumentSource::Url => t.t("Web page", "Página web"),
+    }
+}
+
+/// So many bytes, as people read them.
+fn size(bytes: Option<i64>) -> String {
+    match bytes {
+        None => "–".to_owned(),
+        Some(bytes) if bytes < 1_024 => format!("{bytes} B"),
+        Some(bytes) if bytes < 1_024 * 1_024 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        Some(bytes) => format!("{:.1} MiB", bytes as f64 / (1_024.0 * 1_024.0)),
+    }
+}
+
+/// The choice of a folder; none is chosen at first.
+fn folder_choice<'a>(folders: &[Folder], chosen: &'a str, t: Lang) -> Select<'a> {
+    Select::new("folder_id", t.t("Folder", "Carpeta"))
+        .option("", t.t("In no folder", "En ninguna"))
+        .options(
+            folders
+                .iter()
+                .map(|folder| (folder.id.to_string(), folder.name.clone())),
+        )
+        .chosen(chosen)
+}
+
+/// A text as a member of a body.
+fn string(text: &str) -> Json {
+    Json::String(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_people_write_them() {
+        assert_eq!(size(None), "–");
+        assert_eq!(size(Some(0)), "0 B");
+        assert_eq!(size(Some(1_536)), "1.5 KiB");
+        assert_eq!(size(Some(20 * 1_024 * 1_024)), "20.0 MiB");
+    }
+}

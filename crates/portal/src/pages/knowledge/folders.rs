@@ -1,0 +1,186 @@
+//! Folders of documents.
+
+use maud::{Markup, html};
+use offhook_domain::{FolderId, Json, MemberRole};
+use offhook_services::PageRequest;
+use offhook_services::store::Folder;
+
+use super::{entitled, string};
+use crate::PATH;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Input};
+use crate::parts::list;
+use crate::parts::words::{count, when};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// Folders of an account at most, so that one page holds them all.
+const MOST: u32 = 1_000;
+
+/// The account's folders, by name.
+pub(super) async fn all(visitor: &Visitor) -> Result<Vec<Folder>, Trouble> {
+    let page = PageRequest {
+        after: None,
+        limit: MOST,
+    };
+    let knowledge = visitor.services().knowledge();
+    let mut folders = knowledge.folders(visitor.account(), page).await?.items;
+    folders.sort_by_cached_key(|folder| folder.name.to_lowercase());
+    Ok(folders)
+}
+
+/// `GET /portal/knowledge/folders`
+pub(super) async fn list(visit: Visit<Viewer>) -> Answer {
+    entitled(&visit)?;
+    let body = list_page(&visit, visit.query(), None).await?;
+    Ok(visit.page(Section::Knowledge, list_title(&visit), &body))
+}
+
+/// `POST /portal/knowledge/folders`
+pub(super) async fn add(post: Post<Developer>) -> Answer {
+    entitled(&post)?;
+    let body = Json::object([("name", string(post.fields.text("name")))]);
+    let knowledge = post.services().knowledge();
+    match knowledge.add_folder(post.account(), &body).await {
+        Ok(folder) => {
+            let said = post
+                .lang()
+                .t("The folder is made.", "La carpeta está creada.");
+            let id = folder.id.to_string();
+            post.done("folder.create", &id, "/knowledge/folders", said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = list_page(&post, &post.fields, Some(&said)).await?;
+            Ok(post.refused(Section::Knowledge, list_title(&post), &body))
+        }
+    }
+}
+
+fn list_title(visitor: &Visitor) -> &'static str {
+    visitor.lang().t("Folders", "Carpetas")
+}
+
+async fn list_page(
+    visitor: &Visitor,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let folders = all(visitor).await?;
+    let rows: Vec<Markup> = folders
+        .iter()
+        .map(|folder| {
+            html! {
+                tr {
+                    td { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } }
+                    td.number { (count(i64::from(folder.documents_count))) }
+                    td { (when(folder.created_at)) }
+                }
+            }
+        })
+        .collect();
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("Documents", "Documentos"),
+        t.t("Made", "Creada"),
+    ];
+    Ok(html! {
+        (form::refusal(said))
+        @if rows.is_empty() {
+            (list::empty(t.t("No folders yet", "Aún no hay carpetas"), t.t(
+                "An agent can be given a folder: it then answers from every document in it at its publication.",
+                "A un agente se le puede dar una carpeta: responde entonces con todos los documentos que tenga al publicarse.",
+            ), None))
+        } @else { (list::table(list_title(visitor), &heads, &rows)) }
+        @if visitor.may(MemberRole::Developer) {
+            h2 { (t.t("A new folder", "Una carpeta nueva")) }
+            (form::form(visitor, "/knowledge/folders", &html! {
+                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
+                button.primary type="submit" { (t.t("Make it", "Crearla")) }
+            }))
+        }
+    })
+}
+
+/// `GET /portal/knowledge/folders/{id}`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    entitled(&visit)?;
+    let knowledge = visit.services().knowledge();
+    let folder = knowledge.folder(visit.account(), visit.id("id")?).await?;
+    let body = page(&visit, &folder, &folder.name, None);
+    Ok(visit.page(Section::Knowledge, &folder.name, &body))
+}
+
+/// `POST /portal/knowledge/folders/{id}`
+pub(super) async fn rename(post: Post<Developer>) -> Answer {
+    entitled(&post)?;
+    let id: FolderId = post.id("id")?;
+    let body = Json::object([("name", string(post.fields.text("name")))]);
+    let knowledge = post.services().knowledge();
+    match knowledge.change_folder(post.account(), id, &body).await {
+        Ok(_) => {
+            let said = post.lang().t("Saved.", "Guardado.");
+            let path = format!("/knowledge/folders/{id}");
+            post.done("folder.change", &id.to_string(), &path, said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let folder = knowledge.folder(post.account(), id).await?;
+            let body = page(&post, &folder, post.fields.text("name"), Some(&said));
+            Ok(post.refused(Section::Knowledge, &folder.name, &body))
+        }
+    }
+}
+
+/// `POST /portal/knowledge/folders/{id}/delete`
+pub(super) async fn delete(post: Post<Developer>) -> Answer {
+    entitled(&post)?;
+    let id: FolderId = post.id("id")?;
+    let knowledge = post.services().knowledge();
+    let moved = knowledge.delete_folder(post.account(), id).await?;
+    let said = match post.lang() {
+        Lang::En => format!("The folder is deleted. Documents that are in no folder now: {moved}."),
+        Lang::Es => {
+            format!("La carpeta se eliminó. Documentos que ya no están en ninguna: {moved}.")
+        }
+    };
+    post.done(
+        "folder.delete",
+        &id.to_string(),
+        "/knowledge/folders",
+        &said,
+    )
+    .await
+}
+
+fn page(visitor: &Visitor, folder: &Folder, name: &str, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let path = format!("/knowledge/folders/{}", folder.id);
+    html! {
+        (form::refusal(said))
+        (list::facts(&[
+            (t.t("Documents", "Documentos"), html! {
+                a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) }
+            }),
+            (t.t("Made", "Creada"), when(folder.created_at)),
+            (t.t("Id", "Id"), html! { code { (folder.id) } }),
+        ]))
+        @if visitor.may(MemberRole::Developer) {
+            h2 { (t.t("Rename", "Cambiar el nombre")) }
+            (form::form(visitor, &path, &html! {
+                (Input::text("name", t.t("Name", "Nombre")).value(name).required())
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
+            }))
+            h2 { (t.t("Delete", "Eliminar")) }
+            (form::danger(visitor, &format!("{path}/delete"), t.t("Delete the folder", "Eliminar la carpeta"), t.t(
+                "Delete this folder? Its documents stay, in no folder.",
+                "¿Eliminar esta carpeta? Sus documentos se quedan, sin carpeta.",
+            )))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What an agent would find.
+
+use maud::{Markup, html};
+use offhook_domain::Json;
+use offhook_services::SearchHit;
+
+use super::{entitled, folders, string};
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Input, Select};
+use crate::parts::list;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit};
+
+/// Passages that an agent is given unless its configuration says otherwise.
+const USUAL: &str = "4";
+
+/// `GET /portal/knowledge/search`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    entitled(&visit)?;
+    let t = visit.lang();
+    let title = t.t("Try a search", "Probar una búsqueda");
+    let query = visit.query();
+    let folders = folders::all(&visit).await?;
+    let found = match query.get("q") {
+        None => None,
+        Some(q) => Some(search(&visit, q).await.map_err(Trouble::of_form)),
+    };
+    let (hits, said) = match found {
+        None => (None, None),
+        Some(Ok(hits)) => (Some(hits), None),
+        Some(Err(trouble)) => (None, Some(trouble?)),
+    };
+    let most = query.get("top_k").unwrap_or(USUAL);
+    let body = html! {
+        (form::refusal(said.as_deref()))
+        p { (t.t(
+            "Ask as a caller would. These are the passages that an agent with all these documents would be given.",
+            "Pregunta como lo haría quien llama. Estos son los pasajes que recibiría un agente con todos estos documentos.",
+        )) }
+        form.filters method="get" action={ (PATH) "/knowledge/search" } {
+            (Input::text("q", t.t("Question", "Pregunta")).kind("search").value(query.text("q")).required())
+            (Select::new("folder", t.t("In", "En"))
+                .option("", t.t("All documents", "Todos los documentos"))
+                .options(folders.iter().map(|folder| (folder.id.to_string(), folder.name.clone())))
+                .chosen(query.text("folder")))
+            (Select::new("top_k", t.t("Passages", "Pasajes"))
+                .options(["1", "2", "4", "8", "12", "20"].map(|most| (most, most)))
+                .chosen(most))
+            button.primary type="submit" { (t.t("Search", "Buscar")) }
+        }
+        @if let Some(hits) = &hits { (results(hits, t)) }
+    };
+    Ok(match said {
+        None => visit.page(Section::Knowledge, title, &body),
+        Some(_) => visit.refused(Section::Knowledge, title, &body),
+    })
+}
+
+async fn search(visit: &Visit<Viewer>, q: &str) -> Result<Vec<SearchHit>, Trouble> {
+    let query = visit.query();
+    let top_k = query
+        .get("top_k")
+        .and_then(|most| most.parse::<u8>().ok())
+        .unwrap_or(4);
+    let top_k = Json::Number(top_k.to_string().into());
+    let mut members = vec![("query", string(q)), ("top_k", top_k)];
+    if let Some(folder) = query.get("folder") {
+        members.push(("folder_ids", Json::Array(vec![string(folder)])));
+    }
+    let knowledge = visit.services().knowledge();
+    Ok(knowledge
+        .search(visit.account(), &Json::object(members))
+        .await?)
+}
+
+fn results(hits: &[SearchHit], t: Lang) -> Markup {
+    html! {
+        h2 { (t.t("Found", "Encontrado")) }
+        @if hits.is_empty() {
+            (list::empty(t.t("Nothing fits", "Nada coincide"), t.t(
+                "Ask in other words, or add a document that says it.",
+                "Pregunta con otras palabras, o agrega un documento que lo diga.",
+            ), None))
+        }
+        ol.hits {
+            @for hit in hits {
+                li {
+                    h3 { a href={ (PATH) "/knowledge/documents/" (hit.document_id) } { (hit.document_name) } }
+                    p.soft { (t.t("Score", "Puntuación")) " " (format!("{:.3}", hit.score)) }
+                    p.passage { (hit.text) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The request log, and what became of one request.
+
+mod story;
+
+use maud::{Markup, html};
+use offhook_domain::{LogEntryId, MemberRole};
+use offhook_services::store::{ApiKey, LogEntry, LogFilter, StatusFilter};
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{self, Input, Select};
+use crate::parts::words::{Tone, badge, when};
+use crate::parts::{list, period};
+use crate::routes::Page;
+use crate::trouble::Answer;
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// The methods that requests with a key have.
+const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/logs").get(list),
+        Page::at("/logs/{id}").get(story::show),
+    ]
+}
+
+/// `GET /portal/logs`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = Section::Logs.name(t);
+    let (filter, said) = filter(&visit);
+    let logs = visit.services().request_logs();
+    let page = visit.page_of(LogEntryId::from_uuid);
+    let entries = logs.list(visit.account(), filter, page).await?;
+    let keys = visit.services().keys().list(visit.account()).await?;
+    let rows: Vec<Markup> = entries.items.iter().map(|entry| line(entry, t)).collect();
+    let last = entries
+        .items
+        .last()
+        .map(|entry| (entry.created_at, entry.id.uuid()));
+    let heads = [
+        t.t("When", "Cuándo"),
+        t.t("Request", "Solicitud"),
+        t.t("Answer", "Respuesta"),
+        t.t("Took", "Tardó"),
+        t.t("Key", "Clave"),
+    ];
+    let body = html! {
+        p { (t.t(
+            "Every request that came with one of your keys, for 30 days.",
+            "Cada solicitud que llegó con una de tus claves, durante 30 días.",
+        )) }
+        (form::refusal(said))
+        (filters(&visit, &keys))
+        @if rows.is_empty() { (nothing(&visit)) }
+        @else { (list::table(title, &heads, &rows)) }
+        (list::more(&visit, entries.has_more, last))
+    };
+    Ok(visit.page(Section::Logs, title, &body))
+}
+
+/// What the query asks for. What it asks for wrongly is left out, and said.
+fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
+    let t = visitor.lang();
+    let query = visitor.query();
+    let (period, said) = match period::read(visitor) {
+        Ok(period) => (period, None),
+        Err(said) => ((None, None), Some(said)),
+    };
+    let (mut filter, mut said) = (LogFilter::default(), said);
+    (filter.since, filter.until) = period;
+    let method = query
+        .get("method")
+        .and_then(|method| METHODS.iter().find(|known| **known == method));
+    filter.method = method.map(|method| (*method).to_owned());
+    filter.path = query
+        .get("path")
+        .map(|path| path.chars().take(500).collect());
+    if let Some(text) = query.get("status") {
+        filter.status = status(text);
+        if filter.status.is_none() {
+            said = Some(t.t(
+                "A status is written as 404, or as 4xx for all of its kind. The list shows all of them.",
+                "Un estado se escribe como 404, o como 4xx para todos los de su tipo. La lista los muestra todos.",
+            ));
+        }
+    }
+    if let Some(text) = query.get("key") {
+        filter.key = text.parse().ok();
+    }
+    if let Some(text) = query.get("request") {
+        match text.parse() {
+            Ok(request) => filter.request = Some(request),
+            Err(_) => {
+                said = Some(t.t(
+                    "A request's id is the value of the header X-Request-Id. The list shows all of them.",
+                    "El id de una solicitud es el valor del encabezado X-Request-Id. La lista las muestra todas.",
+                ));
+            }
+        }
+    }
+    (filter, said)
+}
+
+/// `404` or `4xx`, as `GET /v1/logs` has it.
+fn status(text: &str) -> Option<StatusFilter> {
+    let text = text.to_ascii_lowercase();
+    match text.as_bytes() {
+        [class @ b'1'..=b'5', b'x', b'x'] => Some(StatusFilter::Class(i32::from(class - b'0'))),
+        [b'1'..=b'5', b'0'..=b'9', b'0'..=b'9'] => text.parse().ok().map(StatusFilter::Code),
+        _ => None,
+    }
+}
+
+fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
+    let t = visitor.lang();
+    let said = |name| visitor.query().text(name);
+    html! {
+        form.filters method="get" action={ (PATH) "/logs" } {
+            (Input::text("status", t.t("Status", "Estado")).value(said("status")).hint("404, 4xx"))
+            (Select::new("method", t.t("Method", "Método"))
+                .option("", t.t("All", "Todos"))
+                .options(METHODS.map(|method| (method, method)))
+                .chosen(said("method")))
+            (Input::text("path", t.t("Path", "Ruta")).value(said("path")).hint("/v1/calls"))
+            (Select::new("key", t.t("Key", "Clave"))
+                .option("", t.t("All", "Todas"))
+                .options(keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix))))
+                .chosen(said("key")))
+            (period::fields(visitor))
+            (Input::text("request", t.t("Request id", "Id de solicitud")).value(said("request")))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+    }
+}
+
+fn nothing(visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
+    if visitor
+        .query()
+        .iter()
+        .any(|(_, value)| !value.trim().is_empty())
+    {
+        return list::empty(
+            t.t("No request is like that", "Ninguna solicitud es así"),
+            t.t(
+                "Choose other filters, or none.",
+                "Elige otros filtros, o ninguno.",
+            ),
+            Some(("/logs", t.t("Show all", "Mostrar todas"))),
+        );
+    }
+    let make = ("/developers", t.t("To the keys", "A las claves"));
+    list::empty(
+        t.t("No requests yet", "Aún no hay solicitudes"),
+        t.t(
+            "Make an API key and send a first request: it is shown here within a second.",
+            "Crea una clave de API y envía una primera solicitud: aparece aquí en un segundo.",
+        ),
+        visitor.may(MemberRole::Developer).then_some(make),
+    )
+}
+
+fn line(entry: &LogEntry, t: Lang) -> Markup {
+    html! {
+        tr {
+            td { (when(entry.created_at)) }
+            td {
+                a href={ (PATH) "/logs/" (entry.request_id) } aria-label={
+                    (t.t("Story of", "Historia de")) " " (entry.method) " " (entry.path)
+                } { code { (entry.method) " " (entry.path) } }
+            }
+            td { (answer(entry)) }
+            td.number { (entry.duration_ms) " ms" }
+            td { code { (entry.key_prefix) } }
+        }
+    }
+}
+
+/// How a request was answered: the status, and an error's code.
+fn answer(entry: &LogEntry) -> Markup {
+    let tone = match entry.status {
+        200..=399 => Tone::Good,
+        400..=499 => Tone::Busy,
+        500.. => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let text = match &entry.error {
+        Some(error) => format!("{} {error}", entry.status),
+        None => entry.status.to_string(),
+    };
+    badge(tone, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_a_code_or_a_class() {
+        assert_eq!(status("404"), Some(StatusFilter::Code(404)));
+        assert_eq!(status("4XX"), Some(StatusFilter::Class(4)));
+        for wrong in ["", "4", "600", "4x", "40x", "4xxx", "abc"] {
+            assert_eq!(status(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Phone numbers.
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, Json, MemberRole, NumberProvider, PhoneNumberId};
+use offhook_services::store::{AgentFilter, PhoneNumber};
+
+use crate::PATH;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::agent_choice::AgentChoice;
+use crate::parts::form::{self, Input};
+use crate::parts::list;
+use crate::parts::words::when;
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/phone-numbers").get(list),
+        Page::at("/phone-numbers/new")
+            .get(add_form)
+            .post::<Developer, _, _>(add),
+        Page::at("/phone-numbers/import")
+            .get(import_form)
+            .post::<Developer, _, _>(import),
+        Page::at("/phone-numbers/{id}")
+            .get(show)
+            .post::<Developer, _, _>(change),
+        Page::at("/phone-numbers/{id}/delete").post::<Developer, _, _>(delete),
+    ]
+}
+
+/// `GET /portal/phone-numbers`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let title = Section::Numbers.name(t);
+    let agent: Option<AgentId> = visit.query().get("agent").and_then(|id| id.parse().ok());
+    let numbers = visit.services().numbers();
+    let page = visit.page_of(PhoneNumberId::from_uuid);
+    let numbers = numbers.list(visit.account(), agent, page).await?;
+    let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
+    let rows: Vec<Markup> = numbers
+        .items
+        .iter()
+        .map(|number| line(number, &agents, t))
+        .collect();
+    let last = numbers
+        .items
+        .last()
+        .map(|number| (number.created_at, number.id.uuid()));
+    let heads = [
+        t.t("Number", "Número"),
+        t.t("Label", "Etiqueta"),
+        t.t("Agent", "Agente"),
+        t.t("By", "Por"),
+        t.t("Since", "Desde"),
+    ];
+    let everyone = Some(t.t("All", "Todos"));
+    let body = html! {
+        (actions(&visit))
+        form.filters method="get" action={ (PATH) "/phone-numbers" } {
+            (agents.field(&visit, "agent", t.t("Agent", "Agente"), visit.query().text("agent"), everyone))
+            button type="submit" { (t.t("Show", "Mostrar")) }
+        }
+        @if rows.is_empty() { (nothing(&visit, agent.is_some())) }
+        @else { (list::table(title, &heads, &rows)) }
+        (list::more(&visit, numbers.has_more, last))
+    };
+    Ok(visit.page(Section::Numbers, title, &body))
+}
+
+fn line(number: &PhoneNumber, agents: &AgentChoice, t: Lang) -> Markup {
+    html! {
+        tr {
+            td { a href={ (PATH) "/phone-numbers/" (number.id) } { (number.phone_number) } }
+            td { (number.label) }
+            td { @match number.agent_id {
+                Some(id) => { (agents.link(id)) }
+                None => { span.none { (t.t("Nobody answers", "Nadie contesta")) } }
+            } }
+            td { (provider_name(number.provider, t)) }
+            td { (when(number.created_at)) }
+        }
+    }
+}
+
+const fn provider_name(provider: NumberProvider, t: Lang) -> &'static str {
+    match provider {
+        NumberProvider::Sip => t.t("SIP trunk", "Troncal SIP"),
+        NumberProvider::Twilio => "Twilio",
+        NumberProvider::Simulator => t.t("Simulator", "Simulador"),
+    }
+}
+
+fn actions(visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
+    let may = visitor.may(MemberRole::Developer);
+    html! {
+        @if may && visitor.services().numbers().are_taken_by_accounts() {
+            div.bar-of-actions {
+                a.button.primary href={ (PATH) "/phone-numbers/new" } { (t.t("Add a number", "Agregar un número")) }
+                a.button href={ (PATH) "/phone-numbers/import" } { (t.t("Import from the carrier", "Importar del operador")) }
+            }
+        }
+    }
+}
+
+fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
+    let t = visitor.lang();
+    let taken_here = visitor.services().numbers().are_taken_by_accounts();
+    let (text, next) = if is_filtered {
+        let all = ("/phone-numbers", t.t("Show all", "Mostrar todos"));
+        let text = t.t("This agent has no number.", "Este agente no tiene número.");
+        (text, Some(all))
+    } else if taken_here {
+        let text = t.t(
+            "A number lets an agent be called, and calls people from it. Add one, or import those of your carrier.",
+            "Con un número se puede llamar a un agente, y él llama desde ese número. Agrega uno o importa los de tu operador telefónico.",
+        );
+        let add = (
+            "/phone-numbers/new",
+            t.t("Add a number", "Agregar un número"),
+        );
+        (text, visitor.may(MemberRole::Developer).then_some(add))
+    } else {
+        (by_operator(t), None)
+    };
+    list::empty(t.t("No numbers", "Sin números"), text, next)
+}
+
+const fn by_operator(t: Lang) -> &'static str {
+    t.t(
+        "Calls go by this service's own trunk, and whoever runs the service gives its numbers: ask for one.",
+        "Las llamadas van por la troncal propia de este servicio, y quien lo opera asigna sus números: pide uno.",
+    )
+}
+
+/// `GET /portal/phone-numbers/new`
+async fn add_form(visit: Visit<Developer>) -> Answer {
+    let body = add_page(&visit, visit.query(), None).await?;
+    Ok(visit.page(Section::Numbers, add_title(&visit), &body))
+}
+
+/// `POST /portal/phone-numbers/new`
+async fn add(post: Post<Developer>) -> Answer {
+    let fields = &post.fields;
+    let mut members = vec![
+        ("phone_number", string(fields.text("phone_number"))),
+        ("label", string(fields.text("label"))),
+    ];
+    if let Some(agent) = fields.get("agent_id") {
+        members.push(("agent_id", string(agent)));
+    }
+    let numbers = post.services().numbers();
+    match numbers.create(post.account(), &Json::object(members)).await {
+        Ok(number) => {
+            let said = post.lang().t("The number is yours.", "El número es tuyo.");
+            let id = number.id.to_string();
+            post.done("number.create", &id, "/phone-numbers", said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = add_page(&post, fields, Some(&said)).await?;
+            Ok(post.refused(Section::Numbers, add_title(&post), &body))
+        }
+    }
+}
+
+fn add_title(visitor: &Visitor) -> &'static str {
+    visitor.lang().t("Add a number", "Agregar un número")
+}
+
+async fn add_page(
+    visitor: &Visitor,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
+    let nobody = Some(t.t("Nobody yet", "Nadie todavía"));
+    Ok(html! {
+        (form::refusal(said))
+        @if !visitor.services().numbers().are_taken_by_accounts() { p.warning { (by_operator(t)) } }
+        (form::form(visitor, "/phone-numbers/new", &html! {
+            (Input::text("phone_number", t.t("Number", "Número")).kind("tel").value(fields.text("phone_number")).required().hint(t.t(
+                "With + and the country code, such as +15005550123. The simulated network has +15005550000 to +15005559999.",
+                "Con + y el código del país, como +15005550123. La red simulada tiene del +15005550000 al +15005559999.",
+            )))
+            (label(visitor, fields.text("label")))
+            (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), nobody))
+            button.primary type="submit" { (t.t("Add", "Agregar")) }
+        }))
+    })
+}
+
+fn label<'a>(visitor: &Visitor, value: &'a str) -> Input<'a> {
+    let t = visitor.lang();
+    Input::text("label", t.t("Label", "Etiqueta")).value(value)
+}
+
+/// `GET /portal/phone-numbers/import`
+async fn import_form(visit: Visit<Developer>) -> Answer {
+    let body = import_page(&visit, None);
+    Ok(visit.page(Section::Numbers, import_title(&visit), &body))
+}
+
+/// `POST /portal/phone-numbers/import`
+async fn import(post: Post<Developer>) -> Answer {
+    match post.services().numbers().import(post.account()).await {
+        Ok(done) => {
+            let said = match post.lang() {
+                Lang::En => format!(
+                    "New numbers: {}. Already here: {}.",
+                    done.imported, done.already_present
+                ),
+                Lang::Es => format!(
+                    "Números nuevos: {}. Ya estaban: {}.",
+                    done.imported, done.already_present
+                ),
+            };
+            let target = done.imported.to_string();
+            post.done("number.import", &target, "/phone-numbers", &said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let body = import_page(&post, Some(&said));
+            Ok(post.refused(Section::Numbers, import_title(&post), &body))
+        }
+    }
+}
+
+fn import_title(visitor: &Visitor) -> &'static str {
+    let t = visitor.lang();
+    t.t("Import from the carrier", "Importar del operador")
+}
+
+fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let label = t.t("Import all numbers", "Importar todos los números");
+    html! {
+        (form::refusal(said))
+        @if visitor.services().numbers().are_taken_by_accounts() {
+            p { (t.t(
+                "Your carrier is asked for the numbers of the account whose credential is stored here. Those that you do not have yet are added; nothing is taken away.",
+                "Se le piden a tu operador telefónico los números de la cuenta cuya credencial está guardada aquí. Se agregan los que aún no tienes; no se quita nada.",
+            )) }
+            (form::button(visitor, "/phone-numbers/import", label, &[]))
+        } @else { p.warning { (by_operator(t)) } }
+    }
+}
+
+/// `GET /portal/phone-numbers/{id}`
+async fn show(visit: Visit<Viewer>) -> Answer {
+    let numbers = visit.services().numbers();
+    let number = numbers.get(visit.account(), visit.id("id")?).await?;
+    let mut fields = Fields::default();
+    fields.push("label", &number.label);
+    let agent = number.agent_id.map(|id| id.to_string());
+    fields.push("agent_id", agent.as_deref().unwrap_or(""));
+    let body = page(&visit, &number, &fields, None).await?;
+    Ok(visit.page(Section::Numbers, number.phone_number.as_str(), &body))
+}
+
+/// `POST /portal/phone-numbers/{id}`
+async fn change(post: Post<Developer>) -> Answer {
+    let id: PhoneNumberId = post.id("id")?;
+    let agent = post.fields.get("agent_id").map_or(Json::Null, string);
+    let body = Json::object([
+        ("label", string(post.fields.text("label"))),
+        ("agent_id", agent),
+    ]);
+    let numbers = post.services().numbers();
+    match numbers.update(post.account(), id, &body).await {
+        Ok(_) => {
+            let said = post.lang().t("Saved.", "Guardado.");
+            let path = format!("/phone-numbers/{id}");
+            post.done("number.change", &id.to_string(), &path, said)
+                .await
+        }
+        Err(error) => {
+            let said = Trouble::from(error).of_form()?;
+            let number = numbers.get(post.account(), id).await?;
+            let body = page(&post, &number, &post.fields, Some(&said)).await?;
+            Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
+        }
+    }
+}
+
+/// `POST /portal/phone-numbers/{id}/delete`
+async fn delete(post: Post<Developer>) -> Answer {
+    let id: PhoneNumberId = post.id("id")?;
+    post.services().numbers().delete(post.account(), id).await?;
+    let said = post
+        .lang()
+        .t("The number was given back.", "El número se devolvió.");
+    post.done("number.delete", &id.to_string(), "/phone-numbers", said)
+        .await
+}
+
+async fn page(
+    visitor: &Visitor,
+    number: &PhoneNumber,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
+    let path = format!("/phone-numbers/{}", number.id);
+    let nobody = t.t("Nobody", "Nadie");
+    Ok(html! {
+        (form::refusal(said))
+        (list::facts(&[
+            (t.t("Label", "Etiqueta"), html! { @if number.label.is_empty() { "–" } @else { (number.label) } }),
+            (t.t("Agent that answers", "Agente que contesta"), html! { @match number.agent_id {
+                Some(id) => { (agents.link(id)) }
+                None => { (nobody) }
+            } }),
+            (t.t("By", "Por"), html! { (provider_name(number.provider, t)) }),
+            (t.t("Since", "Desde"), when(number.created_at)),
+            (t.t("Id", "Id"), html! { code { (number.id) } }),
+        ]))
+        @if visitor.may(MemberRole::Developer) {
+            h2 { (t.t("Change", "Cambiar")) }
+            (form::form(visitor, &path, &html! {
+                (label(visitor, fields.text("label")))
+                (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
+            }))
+            h2 { (t.t("Give back", "Devolver")) }
+            (form::danger(visitor, &format!("{path}/delete"), t.t("Give the number back", "Devolver el número"), t.t(
+                "Give this number back? Nobody answers calls to it then, and somebody else may take it.",
+                "¿Devolver este número? Nadie contestará sus llamadas y alguien más podrá tomarlo.",
+            )))
+        }
+    })
+}
+
+fn string(text: &str) -> Json {
+    Json::String(text.to_owned())
+}

@@ -1,0 +1,285 @@
+//! The overview: figures of the last day.
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, ConversationId, Credits, MemberRole};
+use offhook_services::store::{AgentFilter, ConversationFilter, UsageDay, UsageHour, Wallet};
+use offhook_services::{LastDay, PageRequest};
+
+use super::conversations;
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::chart::{self, Bar};
+use crate::parts::words;
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// Conversations that are shown.
+const NEWEST: u32 = 5;
+
+/// Hours between two that have a label below them.
+const LABELLED_HOURS: usize = 3;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("").get::<Viewer, _, _>(show),
+        Page::at("/").get::<Viewer, _, _>(show),
+    ]
+}
+
+/// `GET /portal/`
+async fn show(visit: Visit<Viewer>) -> Answer {
+    let lang = visit.lang();
+    let filter = ConversationFilter::default();
+    let page = PageRequest::<ConversationId> {
+        after: None,
+        limit: NEWEST,
+    };
+    let newest = visit.services().conversations();
+    let newest = newest.list(visit.caller(), filter, page).await?.items;
+    let figures = Figures::read(&visit).await?;
+    let steps = match newest.is_empty() {
+        true => Some(first_steps(&visit).await?),
+        false => None,
+    };
+    let body = html! {
+        @if let Some(steps) = &steps { (steps) }
+        (figures.cards(&visit))
+        @if steps.is_none() {
+            (calls_by_hour(&figures.day.hours, lang))
+            h2 { (lang.t("Newest conversations", "Conversaciones más recientes")) }
+            (conversations::table(&newest, lang))
+            p { a href={ (PATH) "/conversations" } { (lang.t("All conversations", "Todas las conversaciones")) } }
+        }
+    };
+    Ok(visit.page(Section::Overview, Section::Overview.name(lang), &body))
+}
+
+/// What the cards tell.
+struct Figures {
+    day: LastDay,
+    today: UsageDay,
+    live: i64,
+    wallet: Wallet,
+}
+
+impl Figures {
+    async fn read(visitor: &Visitor) -> Result<Self, Trouble> {
+        let services = visitor.services();
+        let (account, today) = (visitor.account(), visitor.now().utc_day());
+        let usage = services
+            .billing()
+            .usage(account, (today, today), None, 1)
+            .await?;
+        Ok(Self {
+            day: services.overview().last_day(visitor.caller()).await?,
+            today: usage.items.into_iter().next().unwrap_or_default(),
+            live: services.calls().live(account).await?,
+            wallet: services.billing().wallet(account).await?,
+        })
+    }
+
+    fn cards(&self, visitor: &Visitor) -> Markup {
+        let lang = visitor.lang();
+        let hours = &self.day.hours;
+        let calls: i64 = hours.iter().map(|hour| hour.calls).sum();
+        let failed: i64 = hours.iter().map(|hour| hour.failed).sum();
+        let limit = visitor.caller().terms.live_calls;
+        let none = || "–".to_owned();
+        let latency = self.day.latency;
+        let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
+        let latency_told = latency.map(|latency| match lang {
+            Lang::En => format!("median reply; 95 of 100 within {} ms", latency.p95_ms),
+            Lang::Es => format!("respuesta mediana; 95 de 100 en {} ms", latency.p95_ms),
+        });
+        let today = match lang {
+            Lang::En => format!("today (UTC): {}", words::count(self.today.calls)),
+            Lang::Es => format!("hoy (UTC): {}", words::count(self.today.calls)),
+        };
+        let free: Credits = self.wallet.balance - self.wallet.reserved;
+        let spent = match lang {
+            Lang::En => format!("{} spent today (UTC)", words::count(self.today.credits)),
+            Lang::Es => format!("{} gastados hoy (UTC)", words::count(self.today.credits)),
+        };
+        html! {
+            h2.unseen { (lang.t("The last 24 hours", "Las últimas 24 horas")) }
+            div.cards {
+                (card(lang.t("Calls, last 24 hours", "Llamadas, últimas 24 horas"), &words::count(calls), &today, None))
+                (card(
+                    lang.t("Success", "Éxito"),
+                    &success(calls, failed).unwrap_or_else(none),
+                    lang.t("of calls that ended in 24 hours", "de las llamadas que terminaron en 24 horas"),
+                    None,
+                ))
+                (card(
+                    lang.t("Answer latency", "Latencia de respuesta"),
+                    &latency_figure,
+                    latency_told.as_deref().unwrap_or(lang.t("no call was measured", "ninguna llamada medida")),
+                    None,
+                ))
+                (card(
+                    lang.t("Live now", "En vivo ahora"),
+                    &format!("{} / {limit}", words::count(self.live)),
+                    lang.t("calls, of those the plan allows", "llamadas, de las que permite el plan"),
+                    Some(("/conversations/live", lang.t("Watch", "Ver"))),
+                ))
+                (card(
+                    lang.t("Credits", "Créditos"),
+                    &words::count(free),
+                    &spent,
+                    Some(("/billing", lang.t("Billing", "Facturación"))),
+                ))
+            }
+        }
+    }
+}
+
+fn card(name: &str, figure: &str, told: &str, link: Option<(&str, &str)>) -> Markup {
+    html! {
+        div.card {
+            h3 { (name) }
+            span.figure { (figure) }
+            span.soft { (told) }
+            @if let Some((path, label)) = link { p { a href={ (PATH) (path) } { (label) } } }
+        }
+    }
+}
+
+/// The part of calls that did not fail, if there were any.
+fn success(calls: i64, failed: i64) -> Option<String> {
+    (calls > 0).then(|| format!("{:.1} %", (calls - failed) as f64 * 100.0 / calls as f64))
+}
+
+fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
+    let bars: Vec<Bar> = hours
+        .iter()
+        .enumerate()
+        .map(|(place, hour)| {
+            let begins = hour.begins_at().to_string();
+            let time = begins.get(11..16).unwrap_or_default();
+            let (calls, failed) = (hour.calls, hour.failed);
+            Bar {
+                label: match place % LABELLED_HOURS {
+                    0 => time.to_owned(),
+                    _ => String::new(),
+                },
+                told: match lang {
+                    Lang::En => format!("{time} UTC: {calls} calls, {failed} failed"),
+                    Lang::Es => format!("{time} UTC: {calls} llamadas, {failed} fallidas"),
+                },
+                value: calls as f64,
+                part: failed as f64,
+            }
+        })
+        .collect();
+    let title = lang.t(
+        "Calls per hour (UTC); failed ones in the second colour",
+        "Llamadas por hora (UTC); las fallidas en el segundo color",
+    );
+    let heads = [lang.t("Hour", "Hora"), lang.t("Calls", "Llamadas")];
+    chart::bars(title, heads, &bars)
+}
+
+/// What there is to do before the first conversation, and what of it is done.
+async fn first_steps(visitor: &Visitor) -> Result<Markup, Trouble> {
+    let (lang, services) = (visitor.lang(), visitor.services());
+    let page = PageRequest::<AgentId> {
+        after: None,
+        limit: 100,
+    };
+    let agents = services.agents();
+    let agents = agents
+        .list(visitor.account(), AgentFilter::default(), page)
+        .await?
+        .items;
+    let keys = services.keys().list(visitor.account()).await?;
+    let is_published = agents.iter().any(|agent| agent.published_version > 0);
+    let steps = [
+        (
+            !agents.is_empty(),
+            "/agents",
+            lang.t("Make an agent", "Crea un agente"),
+            lang.t(
+                "Say what it is for, how it greets, and choose its voice and model.",
+                "Di para qué es y cómo saluda, y elige su voz y su modelo.",
+            ),
+        ),
+        (
+            is_published,
+            "/agents",
+            lang.t("Publish it", "Publícalo"),
+            lang.t(
+                "A published version is the one that answers.",
+                "La versión publicada es la que contesta.",
+            ),
+        ),
+        (
+            false,
+            "/try/call",
+            lang.t("Call yourself, or chat with it", "Llámate o chatea con él"),
+            lang.t(
+                "Hear how it does before anybody else does.",
+                "Escucha cómo lo hace antes que nadie.",
+            ),
+        ),
+        (
+            !keys.is_empty(),
+            "/developers",
+            lang.t("Make an API key", "Crea una clave de API"),
+            lang.t(
+                "With it your own system places calls and reads what came of them.",
+                "Con ella tu propio sistema hace llamadas y lee qué resultó.",
+            ),
+        ),
+    ];
+    let may = visitor.may(MemberRole::Developer);
+    Ok(html! {
+        h2 { (lang.t("Begin here", "Empieza aquí")) }
+        ol.steps {
+            @for (is_done, path, name, told) in steps {
+                li {
+                    @if is_done { (words::badge(words::Tone::Good, lang.t("Done", "Listo"))) " " }
+                    @if may { a href={ (PATH) (path) } { (name) } } @else { strong { (name) } }
+                    " " span.soft { (told) }
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_of_calls_that_ended() {
+        assert_eq!(success(0, 0), None);
+        assert_eq!(success(8, 1).as_deref(), Some("87.5 %"));
+        assert_eq!(success(3, 0).as_deref(), Some("100.0 %"));
+    }
+
+    #[test]
+    fn the_day_is_a_bar_for_each_hour_with_what_failed_in_it() {
+        let hours = [
+            UsageHour {
+                hour: 494_000,
+                calls: 4,
+                failed: 1,
+            },
+            UsageHour {
+                hour: 494_001,
+                calls: 0,
+                failed: 0,
+            },
+        ];
+        let html = calls_by_hour(&hours, Lang::En).into_string();
+        assert!(html.contains("08:00 UTC: 4 calls, 1 failed"), "{html}");
+        assert_eq!(
+            html.matches("rect class=\"bar second\"").count(),
+            1,
+            "{html}"
+        );
+    }
+}

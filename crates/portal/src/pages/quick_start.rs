@@ -1,0 +1,212 @@
+//! Developer pages: from a key to the first call, and how receivers verify webhooks. Every role may read them.
+
+mod samples;
+mod verifying;
+
+use maud::{Markup, html};
+use offhook_domain::{AgentId, AgentStatus};
+use offhook_services::PageRequest;
+use offhook_services::store::{Agent, AgentFilter};
+
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::list;
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+const SECTION: Section = Section::Developers;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/quick-start").get(start),
+        Page::at("/quick-start/webhooks").get(verifying::receivers),
+    ]
+}
+
+/// Text of a program, with a button that copies it. `name` is its id on the page.
+fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
+    let id = format!("sample-{name}");
+    html! {
+        div.sample {
+            div.sample-head {
+                span { (label) }
+                button type="button" data-copy=(id) { (visitor.lang().t("Copy", "Copiar")) span.unseen { " " (label) } }
+            }
+            pre #(id) tabindex="0" aria-label=(label) { (text) }
+        }
+    }
+}
+
+/// An agent of the reader's that calls can be placed with: an active one, else the newest.
+async fn an_agent(visitor: &Visitor) -> Result<Option<Agent>, Trouble> {
+    for status in [Some(AgentStatus::Active), None] {
+        let filter = AgentFilter {
+            status,
+            ..AgentFilter::default()
+        };
+        let page = PageRequest {
+            after: None::<(_, AgentId)>,
+            limit: 1,
+        };
+        let agents = visitor.services().agents();
+        let found = agents.list(visitor.account(), filter, page).await?;
+        if let Some(agent) = found.items.into_iter().next() {
+            return Ok(Some(agent));
+        }
+    }
+    Ok(None)
+}
+
+async fn start(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let agent = an_agent(&visit).await?;
+    let sample = samples::Samples::of(&visit.base_url(), agent.as_ref());
+    let body = html! {
+        p.lead {
+            (t.t(
+                "From a key to the first call. The samples carry the address of this service, and an agent of yours.",
+                "De una clave a la primera llamada. Los ejemplos llevan la dirección de este servicio y un agente tuyo.",
+            ))
+        }
+        p {
+            a.button href="/docs" { (t.t("Reference of every endpoint", "Referencia de cada endpoint")) } " "
+            a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Receive webhooks", "Recibir webhooks")) }
+        }
+        (a_key(&visit, &sample))
+        (first_call(&visit, &sample, agent.as_ref()))
+        (retries(t))
+        (errors(t))
+        (next(t))
+    };
+    Ok(visit.page(SECTION, SECTION.name(t), &body))
+}
+
+fn a_key(visitor: &Visitor, sample: &samples::Samples) -> Markup {
+    let t = visitor.lang();
+    html! {
+        h2 { "1. " (t.t("A key", "Una clave")) }
+        p {
+            (t.t("Create a key under ", "Crea una clave en "))
+            a href={ (crate::PATH) "/developers" } { (Section::Keys.name(t)) }
+            (t.t(
+                " with the scopes calls:read and calls:write, and keep its token in the environment of your program:",
+                " con los permisos calls:read y calls:write, y guarda su token en el entorno de tu programa:",
+            ))
+        }
+        (code(visitor, "key", t.t("Shell", "Terminal"), "export OFFHOOK_KEY=service_live_…"))
+        p { (t.t("See who it is:", "Comprueba quién es:")) }
+        (code(visitor, "me", "curl", &sample.me))
+    }
+}
+
+fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent>) -> Markup {
+    let t = visitor.lang();
+    html! {
+        h2 { "2. " (t.t("The first call", "La primera llamada")) }
+        @match agent {
+            Some(agent) => p {
+                (t.t("The agent of these samples is ", "El agente de estos ejemplos es "))
+                a href={ (crate::PATH) "/agents/" (agent.id) } { (agent.name) }
+                @if agent.status != AgentStatus::Active {
+                    (t.t(
+                        "; it places calls once it is published and active",
+                        "; hará llamadas cuando esté publicado y activo",
+                    ))
+                }
+                (t.t(
+                    ". Put your own number in the place of the one that is called.",
+                    ". Escribe tu propio número en lugar del que se llama.",
+                ))
+            },
+            None => (list::empty(
+                t.t("No agent yet", "Aún no hay agentes"),
+                t.t(
+                    "Create and publish one; its id then stands in these samples.",
+                    "Crea y publica uno; su id aparecerá en estos ejemplos.",
+                ),
+                Some(("/agents", Section::Agents.name(t))),
+            )),
+        }
+        (code(visitor, "curl", "curl", &sample.curl))
+        p {
+            (t.t(
+                "The answer is 201 with the call's handle in “id” and the status “initiated”. These programs place a call and wait until it has ended:",
+                "La respuesta es 201 con el identificador de la llamada en «id» y el estado «initiated». Estos programas inician una llamada y esperan a que termine:",
+            ))
+        }
+        (code(visitor, "python", "Python 3.10+", &sample.python))
+        (code(visitor, "javascript", "TypeScript / JavaScript (Node 18+)", &sample.javascript))
+        p.soft {
+            (t.t(
+                "Polling is simple; a webhook tells you at once.",
+                "Consultar es sencillo; un webhook te avisa de inmediato.",
+            ))
+        }
+    }
+}
+
+fn retries(lang: Lang) -> Markup {
+    html! {
+        h2 { "3. " (lang.t("Retry without a second call", "Reintenta sin una segunda llamada")) }
+        p {
+            (lang.t(
+                "Send an Idempotency-Key of your own with POST /v1/calls, such as an order's number. If the connection breaks, send the same request again with the same key:",
+                "Envía con POST /v1/calls un Idempotency-Key tuyo, como el número de un pedido. Si se corta la conexión, envía de nuevo la misma solicitud con la misma clave:",
+            ))
+        }
+        ul {
+            li { (lang.t("Within 24 hours the same body gets the first answer again, with Idempotent-Replayed: true. Nothing is dialed twice.", "Durante 24 horas el mismo cuerpo recibe la primera respuesta, con Idempotent-Replayed: true. Nada se marca dos veces.")) }
+            li { (lang.t("Another body with the same key is 409 idempotency_conflict.", "Otro cuerpo con la misma clave es 409 idempotency_conflict.")) }
+            li { (lang.t("Where an answer carries Retry-After, wait that many seconds.", "Si una respuesta lleva Retry-After, espera esos segundos.")) }
+        }
+    }
+}
+
+/// What a first program meets, and what to do.
+fn errors(lang: Lang) -> Markup {
+    let rows = [
+        ("unauthorized", 401, lang.t("The key is missing, wrong, expired or revoked.", "La clave falta, es incorrecta, venció o fue revocada.")),
+        ("payment_required", 402, lang.t("The account's credits do not cover the call.", "Los créditos de la cuenta no alcanzan para la llamada.")),
+        ("insufficient_scope", 403, lang.t("The key lacks a scope; the message names it.", "A la clave le falta un permiso; el mensaje dice cuál.")),
+        ("agent_not_found", 403, lang.t("No agent of the account has this id.", "Ningún agente de la cuenta tiene este id.")),
+        ("agent_disabled", 403, lang.t("The agent is not active, or was never published.", "El agente no está activo o nunca se publicó.")),
+        ("invalid_body", 400, lang.t("A field is wrong; the message names the first.", "Un campo es incorrecto; el mensaje dice cuál es el primero.")),
+        ("conflict", 409, lang.t("The state forbids it, such as outside calling hours.", "El estado no lo permite, por ejemplo fuera del horario de llamadas.")),
+        ("rate_limit_exceeded", 429, lang.t("Too many requests: wait Retry-After seconds.", "Demasiadas solicitudes: espera los segundos de Retry-After.")),
+        ("service_unavailable", 503, lang.t("Out of reach for a moment: wait Retry-After seconds and retry with the same key.", "Fuera de alcance por un momento: espera los segundos de Retry-After y reintenta con la misma clave.")),
+    ];
+    let row = |(code, status, meaning): (&str, u16, &str)| {
+        html! { tr { td { code { (code) } } td { (status) } td { (meaning) } } }
+    };
+    let heads = [
+        lang.t("Code", "Código"),
+        lang.t("Status", "Estado HTTP"),
+        lang.t("Meaning", "Significado"),
+    ];
+    html! {
+        h2 { "4. " (lang.t("Errors", "Errores")) }
+        p {
+            (lang.t(
+                "Every error is {error, message, request_id}. Branch on “error”; “message” is for people. Find a request by its id in the ",
+                "Todo error es {error, message, request_id}. Decide por «error»; «message» es para personas. Busca una solicitud por su id en los ",
+            ))
+            a href={ (crate::PATH) "/logs" } { (lang.t("logs", "registros")) }
+            "."
+        }
+        (list::table(lang.t("Errors", "Errores"), &heads, &rows.map(row)))
+    }
+}
+
+fn next(lang: Lang) -> Markup {
+    html! {
+        h2 { (lang.t("What next", "Qué sigue")) }
+        ul {
+            li { a href={ (crate::PATH) "/webhooks" } { (lang.t("Register a webhook and send a test event", "Registra un webhook y envía un evento de prueba")) } }
+            li { a href={ (crate::PATH) "/quick-start/webhooks" } { (lang.t("Verify signatures in five languages", "Verifica firmas en cinco lenguajes")) } }
+            li { a href="/docs" { (lang.t("Every endpoint, field and error", "Cada endpoint, campo y error")) } }
+            li { a href="/openapi.json" { (lang.t("The OpenAPI document, for generated clients", "El documento OpenAPI, para generar clientes")) } }
+        }
+    }
+}

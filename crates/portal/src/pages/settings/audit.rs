@@ -1,0 +1,161 @@
+//! Who changed what.
+
+use maud::{Markup, html};
+use offhook_domain::{EventId, MemberId};
+use offhook_services::PageRequest;
+use offhook_services::store::{AuditEntry, Member};
+
+use super::SECTION;
+use crate::lang::Lang;
+use crate::parts::{list, words};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// Members whose names stand in the list; behind them ids do.
+const NAMED_MEMBERS: u32 = 100;
+
+pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let page = visit.page_of(EventId::from_uuid);
+    let entries = visit
+        .services()
+        .people()
+        .audit(visit.account(), page)
+        .await?;
+    let members = members(&visit).await?;
+    let heads = [
+        t.t("When", "Cuándo"),
+        t.t("Who", "Quién"),
+        t.t("What", "Qué"),
+        t.t("Of what", "De qué"),
+    ];
+    let row = |entry: &AuditEntry| {
+        html! {
+            tr {
+                td { (words::when(entry.at)) }
+                td { (actor_told(&entry.actor, &members, t)) }
+                td { (action_told(&entry.action, t)) }
+                td { code.url { (entry.target) } }
+            }
+        }
+    };
+    let rows: Vec<Markup> = entries.items.iter().map(row).collect();
+    let last = entries
+        .items
+        .last()
+        .map(|entry| (entry.at, entry.id.uuid()));
+    let title = t.t("Audit log", "Bitácora de cambios");
+    let body = html! {
+        p {
+            (t.t(
+                "Every change that a member made here, or that the operator made on the command line; the newest first. Changes by API keys are in the logs.",
+                "Cada cambio que hizo un miembro aquí, o el operador en la línea de comandos; lo más reciente primero. Los cambios con claves de API están en los registros.",
+            ))
+            " "
+            a href={ (crate::PATH) "/logs" } { (t.t("To the logs", "A los registros")) }
+        }
+        @if rows.is_empty() {
+            (list::empty(
+                t.t("Nothing changed yet", "Aún no hay cambios"),
+                t.t("What you change in the portal appears here.", "Lo que cambies en el portal aparece aquí."),
+                None,
+            ))
+        } @else {
+            (list::table(title, &heads, &rows))
+        }
+        (list::more(&visit, entries.has_more, last))
+    };
+    Ok(visit.page(SECTION, title, &body))
+}
+
+async fn members(visitor: &Visitor) -> Result<Vec<Member>, Trouble> {
+    let page = PageRequest {
+        after: None::<(_, MemberId)>,
+        limit: NAMED_MEMBERS,
+    };
+    let (seats, team) = (visitor.caller().terms.seats_max, visitor.services().team());
+    Ok(team.list(visitor.account(), seats, page).await?.0.items)
+}
+
+/// Who it was: a member by name, or the operator.
+fn actor_told(actor: &str, members: &[Member], lang: Lang) -> Markup {
+    if actor == "cli" {
+        return html! { (lang.t("Operator (command line)", "Operador (línea de comandos)")) };
+    }
+    let id = actor.strip_prefix("member:").unwrap_or(actor);
+    let member = members.iter().find(|member| member.id.to_string() == id);
+    html! {
+        @match member {
+            Some(member) => { (member.name) br; span.soft { (member.email) } },
+            None => { (lang.t("somebody who left", "alguien que ya no está")) br; code.soft { (id) } },
+        }
+    }
+}
+
+/// What was done, in words; the code itself beside it.
+fn action_told(action: &str, lang: Lang) -> Markup {
+    let (object, verb) = action.rsplit_once('.').unwrap_or((action, ""));
+    let told = object_name(object, lang).zip(verb_name(verb, lang));
+    html! {
+        @match told {
+            Some((object, verb)) => { (object) ": " (verb) br; code.soft { (action) } },
+            None => code { (action) },
+        }
+    }
+}
+
+fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
+    Some(match object {
+        "account" => lang.t("Account", "Cuenta"),
+        "account.credential" => lang.t("Provider credential", "Credencial de proveedor"),
+        "agent" => lang.t("Agent", "Agente"),
+        "batch" => lang.t("Batch calls", "Llamadas por lote"),
+        "call" => lang.t("Call", "Llamada"),
+        "chat" => lang.t("Test chat", "Chat de prueba"),
+        "document" => lang.t("Document", "Documento"),
+        "folder" => lang.t("Folder", "Carpeta"),
+        "key" => lang.t("API key", "Clave de API"),
+        "member" => lang.t("Member", "Miembro"),
+        "number" => lang.t("Phone number", "Número"),
+        "password" => lang.t("Password", "Contraseña"),
+        "tool" => lang.t("Tool", "Herramienta"),
+        "wallet" => lang.t("Wallet", "Monedero"),
+        "webhook" => lang.t("Webhook", "Webhook"),
+        "widget" => lang.t("Widget", "Widget"),
+        _ => return None,
+    })
+}
+
+fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
+    Some(match verb {
+        "add" => lang.t("added", "se agregó"),
+        "archive" => lang.t("archived", "se archivó"),
+        "cancel" => lang.t("cancelled", "se canceló"),
+        "change" | "update" => lang.t("changed", "se cambió"),
+        "create" => lang.t("created", "se creó"),
+        "credit" => lang.t("credited", "se abonó"),
+        "delete" => lang.t("deleted", "se eliminó"),
+        "disable" => lang.t("disabled", "se deshabilitó"),
+        "enable" => lang.t("enabled", "se habilitó"),
+        "hangup" => lang.t("hung up", "se colgó"),
+        "import" => lang.t("imported", "se importó"),
+        "invite" => lang.t("invited", "se invitó"),
+        "join" => lang.t("joined", "se unió"),
+        "link" => lang.t("a sign-in link was made", "se creó un enlace de acceso"),
+        "pause" => lang.t("paused", "se pausó"),
+        "place" => lang.t("placed", "se inició"),
+        "publish" => lang.t("published", "se publicó"),
+        "recover" => lang.t("a period was recovered", "se recuperó un periodo"),
+        "redeliver" => lang.t("sent again", "se envió de nuevo"),
+        "remove" => lang.t("removed", "se quitó"),
+        "resume" => lang.t("resumed", "se reanudó"),
+        "retry" => lang.t("retried", "se reintentó"),
+        "revoke" => lang.t("revoked", "se revocó"),
+        "role" => lang.t("role changed", "cambió su rol"),
+        "rotate_secret" => lang.t("secret rotated", "se rotó su secreto"),
+        "set" => lang.t("set", "se configuró"),
+        "test" => lang.t("test event sent", "se envió un evento de prueba"),
+        "withdraw" => lang.t("invitation withdrawn", "se retiró la invitación"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,227 @@
+//! The account's own credentials at providers: set, replaced, removed, and never shown again (decision 9).
+
+use maud::{Markup, html};
+use offhook_domain::{CredentialProvider, MemberRole};
+use offhook_services::store::Credential;
+use offhook_services::{CredentialError, Credentials};
+
+use super::SECTION;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::parts::{form, list, words};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
+
+/// Credentials in the hands of the member: the audit log says so.
+fn credentials(visitor: &Visitor) -> Credentials {
+    visitor.services().credentials().by(&visitor.person)
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    visitor
+        .lang()
+        .t("Provider credentials", "Credenciales de proveedores")
+}
+
+/// The provider by name, and what its credential is for.
+const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static str, &'static str) {
+    match provider {
+        CredentialProvider::Legacy => (
+            lang.t(
+                "Provider of the legacy agents",
+                "Proveedor de los agentes heredados",
+            ),
+            lang.t(
+                "Lists your legacy agents, renames them and places their calls.",
+                "Lista tus agentes heredados, los renombra y hace sus llamadas.",
+            ),
+        ),
+        CredentialProvider::Simulator => (
+            lang.t("Simulated phone network", "Red telefónica simulada"),
+            lang.t(
+                "Imports the numbers of your account at the simulator.",
+                "Importa los números de tu cuenta en el simulador.",
+            ),
+        ),
+        CredentialProvider::VoicesA => (
+            lang.t("Voice provider A", "Proveedor de voces A"),
+            lang.t(
+                "Adds your private voices there to the voice library.",
+                "Agrega tus voces privadas de ese proveedor a la biblioteca.",
+            ),
+        ),
+        CredentialProvider::VoicesB => (
+            lang.t("Voice provider B", "Proveedor de voces B"),
+            lang.t(
+                "Adds your private voices there to the voice library.",
+                "Agrega tus voces privadas de ese proveedor a la biblioteca.",
+            ),
+        ),
+    }
+}
+
+pub(super) async fn shelf(visit: Visit<Viewer>) -> Answer {
+    let kept = list_of(&visit).await?;
+    let body = draw(&visit, &kept, None, None);
+    Ok(visit.page(SECTION, title(&visit), &body))
+}
+
+async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>, Trouble> {
+    let listed = visitor.services().credentials().list(visitor.account());
+    listed.await.map_err(trouble)
+}
+
+/// What is refused is the account's or the credential's absence; a secret's fault is told at its form.
+fn trouble(error: CredentialError) -> Trouble {
+    match error {
+        CredentialError::Invalid(_) => Trouble::not_found(),
+        CredentialError::Store(error) => error.into(),
+    }
+}
+
+fn draw(
+    visitor: &Visitor,
+    kept: &[Credential],
+    typed: Option<&Fields>,
+    said: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    html! {
+        p {
+            (t.t(
+                "Keys of your own accounts at providers. They are sealed when they are stored; nobody sees them again, here or elsewhere.",
+                "Claves de tus propias cuentas con proveedores. Se guardan selladas; nadie vuelve a verlas, ni aquí ni en otro lado.",
+            ))
+        }
+        @if kept.is_empty() {
+            (list::empty(
+                t.t("No credential yet", "Aún no hay credenciales"),
+                t.t(
+                    "Without one the service uses what whoever runs it has set up.",
+                    "Sin ninguna, el servicio usa lo que configuró quien lo opera.",
+                ),
+                None,
+            ))
+        } @else {
+            (table(visitor, kept))
+        }
+        @if visitor.may(MemberRole::Admin) {
+            (storing(visitor, typed, said))
+        } @else {
+            p.soft { (t.t("An admin of the account sets them.", "Las configura un administrador de la cuenta.")) }
+        }
+    }
+}
+
+fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
+    let t = visitor.lang();
+    let may = visitor.may(MemberRole::Admin);
+    let mut heads = vec![
+        t.t("Provider", "Proveedor"),
+        t.t("For", "Para"),
+        t.t("First set", "Configurada"),
+        t.t("Last replaced", "Último reemplazo"),
+    ];
+    if may {
+        heads.push(t.t("Action", "Acción"));
+    }
+    let row = |credential: &Credential| {
+        let (name, purpose) = provider_told(credential.provider, t);
+        html! {
+            tr {
+                td { (name) " " code { (credential.provider) } }
+                td { (purpose) }
+                td { (words::when(credential.created_at)) }
+                td { (words::when(credential.updated_at)) }
+                @if may { td { (removal(visitor, credential.provider)) } }
+            }
+        }
+    };
+    let rows: Vec<Markup> = kept.iter().map(row).collect();
+    list::table(title(visitor), &heads, &rows)
+}
+
+fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
+    let t = visitor.lang();
+    let name = provider_told(provider, t).0;
+    let question = match t {
+        Lang::En => {
+            format!("Remove the credential for “{name}”? What needs it stops working at once.")
+        }
+        Lang::Es => format!(
+            "¿Quitar la credencial de «{name}»? Lo que la necesita deja de funcionar de inmediato."
+        ),
+    };
+    let path = format!("/settings/credentials/{provider}/remove");
+    form::danger(visitor, &path, t.t("Remove", "Quitar"), &question)
+}
+
+/// The form that stores a credential. A secret that was refused is not sent back: it is typed again.
+fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let providers = CredentialProvider::ALL.iter();
+    let providers = providers.map(|provider| (provider.as_str(), provider_told(*provider, t).0));
+    html! {
+        section.form-card aria-labelledby="store" {
+            h2 #store { (t.t("Set or replace a credential", "Configurar o reemplazar una credencial")) }
+            (form::refusal(said))
+            (form::form(visitor, "/settings/credentials", &html! {
+                (form::Select::new("provider", t.t("Provider", "Proveedor"))
+                    .options(providers)
+                    .chosen(typed.map_or("", |fields| fields.text("provider"))))
+                (form::Input::text("secret", t.t("Key or token", "Clave o token"))
+                    .kind("password")
+                    .autocomplete("new-password")
+                    .hint(t.t("As the provider gave it to you; at most 4096 bytes.", "Como te lo dio el proveedor; 4096 bytes como máximo."))
+                    .required())
+                button.primary type="submit" { (t.t("Store", "Guardar")) }
+            }))
+        }
+    }
+}
+
+pub(super) async fn set(post: Post<Admin>) -> Answer {
+    let t = post.lang();
+    let Ok(provider) = post.fields.text("provider").parse::<CredentialProvider>() else {
+        let said = t.t(
+            "Choose a provider from the list.",
+            "Elige un proveedor de la lista.",
+        );
+        return refuse(&post, said).await;
+    };
+    let secret = post.fields.text("secret");
+    match credentials(&post)
+        .set(post.account(), provider, secret)
+        .await
+    {
+        Ok(_) => {
+            let said = t.t("The credential is stored.", "La credencial está guardada.");
+            Ok(post.go("/settings/credentials", said))
+        }
+        Err(CredentialError::Invalid(_)) => {
+            let said = t.t(
+                "The key or token must have 1 to 4096 bytes.",
+                "La clave o el token debe tener de 1 a 4096 bytes.",
+            );
+            refuse(&post, said).await
+        }
+        Err(CredentialError::Store(error)) => Err(error.into()),
+    }
+}
+
+async fn refuse(post: &Post<Admin>, said: &str) -> Answer {
+    let kept = list_of(post).await?;
+    let body = draw(post, &kept, Some(&post.fields), Some(said));
+    Ok(post.refused(SECTION, title(post), &body))
+}
+
+pub(super) async fn remove(post: Post<Admin>) -> Answer {
+    let provider = post.id::<CredentialProvider>("provider")?;
+    let credentials = credentials(&post);
+    let removed = credentials.remove(post.account(), provider);
+    removed.await.map_err(trouble)?;
+    let said = post
+        .lang()
+        .t("The credential is removed.", "La credencial se quitó.");
+    Ok(post.go("/settings/credentials", said))
+}

@@ -1,0 +1,280 @@
+//! Signing in and out.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
+use actix_web::http::StatusCode;
+use actix_web::http::header::RETRY_AFTER;
+use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse};
+use maud::{Markup, html};
+use offhook_http::address_of;
+use offhook_services::SignInError;
+
+use crate::fields::{Fields, local_path};
+use crate::lang::{self, Lang};
+use crate::layout::{self, Frame};
+use crate::parts::form::{self, Input};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{
+    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, check_origin, go, portal_of, read_form,
+};
+use crate::{PATH, Portal};
+
+/// The form that a session's end interrupted: its path.
+const RESUME_PATH: &str = "resume_path";
+
+/// Its fields, encoded as a form's body.
+const RESUME_BODY: &str = "resume_body";
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/sign-in").open_get(show).open_post(sign_in),
+        Page::at("/sign-out").post::<Viewer, _, _>(sign_out),
+        Page::at("/language").post::<Viewer, _, _>(choose_language),
+    ]
+}
+
+/// What the page keeps for after signing in.
+#[derive(Debug, Default)]
+struct Kept {
+    next: String,
+    resume: Option<(String, Fields)>,
+}
+
+/// Instead of a page that needs somebody who is signed in. What was typed into a form is kept in the page: nothing of it
+/// is stored.
+pub(crate) fn instead(req: &HttpRequest, typed: Option<(String, Fields)>) -> HttpResponse {
+    // A part of a page cannot hold the form: the page's script loads the whole page again.
+    if req.headers().contains_key("hx-request") {
+        return HttpResponse::Unauthorized().finish();
+    }
+    let next = match &typed {
+        None => req.uri().to_string(),
+        Some(_) => String::new(),
+    };
+    let kept = Kept {
+        next,
+        resume: typed,
+    };
+    page(req, StatusCode::UNAUTHORIZED, &kept, "", None)
+}
+
+/// `GET /portal/sign-in`
+async fn show(_: Portal, req: HttpRequest) -> Answer {
+    let query = Fields::parse(req.query_string().as_bytes());
+    let kept = Kept {
+        next: query.text("next").to_owned(),
+        resume: None,
+    };
+    Ok(page(&req, StatusCode::OK, &kept, "", None))
+}
+
+/// `POST /portal/sign-in`
+async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
+    check_origin(&req)?;
+    let lang = Lang::of(&req);
+    let fields = read_form(&req, body).await?;
+    let kept = Kept::of(&fields);
+    let email = fields.text("email");
+    if !portal.may_sign_in(&req) {
+        return Ok(page(
+            &req,
+            StatusCode::FORBIDDEN,
+            &kept,
+            email,
+            Some(insecure(lang)),
+        ));
+    }
+    let address = address_of(&req).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let people = portal.services.people();
+    let signed_in = match people.sign_in(email, fields.raw("password"), address).await {
+        Ok(signed_in) => signed_in,
+        Err(SignInError::Wrong) => {
+            let said = lang.t(
+                "This e-mail address and password do not belong together.",
+                "Este correo y esta contraseña no corresponden.",
+            );
+            return Ok(page(
+                &req,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &kept,
+                email,
+                Some(said),
+            ));
+        }
+        Err(SignInError::Throttled { seconds }) => {
+            let minutes = seconds.div_ceil(60);
+            let said = match lang {
+                Lang::En => format!("Too many attempts. Try again in {minutes} min."),
+                Lang::Es => format!("Demasiados intentos. Inténtalo de nuevo en {minutes} min."),
+            };
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            let mut answer = page(&req, status, &kept, email, Some(&said));
+            answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+            return Ok(answer);
+        }
+        Err(SignInError::Store(error)) => return Err(error.into()),
+    };
+    let mut answer = match &kept.resume {
+        Some((path, typed)) => resume(&req, &signed_in.token, path, typed),
+        None => {
+            let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
+            go(
+                &portal,
+                next.filter(|path| !path.starts_with("/sign-in"))
+                    .unwrap_or("/"),
+                "",
+            )
+        }
+    };
+    let cookie = session_cookie(&portal, &signed_in.token);
+    add_cookie(&mut answer, &cookie)?;
+    Ok(answer)
+}
+
+/// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
+/// came from outside the session.
+fn resume(req: &HttpRequest, token: &str, path: &str, typed: &Fields) -> HttpResponse {
+    let lang = Lang::of(req);
+    let body = html! {
+        p.lead { (lang.t(
+            "You are signed in again. What you had typed was not sent yet.",
+            "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
+        )) }
+        form method="post" action=(path) {
+            input type="hidden" name=(TOKEN_FIELD) value=(crate::visit::token_of(token));
+            dl.facts {
+                @for (name, value) in typed.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
+                    input type="hidden" name=(name) value=(value);
+                    @if !name.contains("password") { div { dt { (name) } dd { (value) } } }
+                }
+            }
+            p { button.primary type="submit" { (lang.t("Send it now", "Enviar ahora")) } }
+        }
+    };
+    let title = lang.t("Welcome back", "Bienvenido de nuevo");
+    layout::page(&frame(req), StatusCode::OK, title, &body)
+}
+
+/// `POST /portal/sign-out`
+async fn sign_out(post: Post<Viewer>) -> Answer {
+    post.services().people().sign_out(post.session()).await?;
+    let mut answer = go(&post.portal, "/sign-in", "");
+    let mut gone = Cookie::build(SESSION_COOKIE, "").path(PATH).finish();
+    gone.make_removal();
+    add_cookie(&mut answer, &gone)?;
+    Ok(answer)
+}
+
+/// `POST /portal/language`
+async fn choose_language(post: Post<Viewer>) -> Answer {
+    let back = local_path(post.fields.text("back")).and_then(|path| path.strip_prefix(PATH));
+    let mut answer = go(&post.portal, back.unwrap_or("/"), "");
+    if let Some(chosen) = Lang::named(post.fields.text("lang")) {
+        let cookie = Cookie::build(lang::COOKIE, chosen.t("en", "es"))
+            .path(PATH)
+            .http_only(true)
+            .secure(post.portal.is_https())
+            .same_site(SameSite::Lax)
+            .max_age(CookieTime::days(365))
+            .finish();
+        add_cookie(&mut answer, &cookie)?;
+    }
+    Ok(answer)
+}
+
+/// The cookie of a session that was just begun. It ends with the browser, or earlier on the server.
+pub(super) fn session_cookie(portal: &Portal, token: &str) -> Cookie<'static> {
+    Cookie::build(SESSION_COOKIE, token.to_owned())
+        .path(PATH)
+        .http_only(true)
+        .secure(portal.is_https())
+        .same_site(SameSite::Lax)
+        .finish()
+}
+
+pub(super) fn add_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) -> Result<(), Trouble> {
+    answer.add_cookie(cookie).map_err(|_| Trouble::Unreadable)
+}
+
+/// Why somebody at this address cannot sign in.
+pub(super) fn insecure(lang: Lang) -> &'static str {
+    lang.t(
+        "Without HTTPS you can sign in from this machine alone: your password and session could be read on the way. Set `http.public_url` to the https:// address of this service.",
+        "Sin HTTPS solo puedes iniciar sesión desde esta misma máquina: tu contraseña y tu sesión podrían leerse en el camino. Pon en `http.public_url` la dirección https:// de este servicio.",
+    )
+}
+
+impl Kept {
+    fn of(fields: &Fields) -> Self {
+        let path = local_path(fields.text(RESUME_PATH));
+        Self {
+            next: fields.text("next").to_owned(),
+            resume: path.map(|path| {
+                let typed = Fields::parse(fields.raw(RESUME_BODY).as_bytes());
+                (path.to_owned(), typed)
+            }),
+        }
+    }
+
+    fn hidden(&self) -> Markup {
+        html! {
+            @if let Some((path, typed)) = &self.resume {
+                input type="hidden" name=(RESUME_PATH) value=(path);
+                input type="hidden" name=(RESUME_BODY) value=(typed.encode());
+            }
+            @if local_path(&self.next).is_some() { input type="hidden" name="next" value=(self.next); }
+        }
+    }
+}
+
+fn frame(req: &HttpRequest) -> Frame<'static> {
+    Frame {
+        lang: Lang::of(req),
+        section: None,
+        visitor: None,
+        notice: None,
+        path: req.uri().to_string(),
+    }
+}
+
+fn page(
+    req: &HttpRequest,
+    status: StatusCode,
+    kept: &Kept,
+    email: &str,
+    said: Option<&str>,
+) -> HttpResponse {
+    let lang = Lang::of(req);
+    let is_open = portal_of(req).is_some_and(|portal| portal.may_sign_in(req));
+    let body = html! {
+        (form::refusal(said))
+        @if kept.resume.is_some() {
+            p.warning { (lang.t(
+                "Your session has ended. Nothing you typed is lost: sign in, and send it again with one click.",
+                "Tu sesión terminó. No se perdió nada de lo que escribiste: inicia sesión y envíalo de nuevo con un clic.",
+            )) }
+        }
+        @if is_open {
+            form method="post" action={ (PATH) "/sign-in" } {
+                (kept.hidden())
+                (Input::text("email", lang.t("E-mail", "Correo electrónico")).kind("email").value(email).autocomplete("username").required())
+                (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
+                button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
+            }
+            p.hint { (lang.t(
+                "No account, or the password is lost? Whoever runs this service makes a link with `offhook member link`.",
+                "¿Sin cuenta o sin contraseña? Quien opera este servicio crea un enlace con `offhook member link`.",
+            )) }
+        } @else { p.warning { (insecure(lang)) } }
+    };
+    layout::page(
+        &frame(req),
+        status,
+        lang.t("Sign in", "Inicia sesión"),
+        &body,
+    )
+}

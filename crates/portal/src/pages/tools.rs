@@ -1,0 +1,258 @@
+//! Tools: what agents may do besides speaking.
+
+mod form;
+
+use maud::{Markup, html};
+use offhook_domain::tool::ToolKind;
+use offhook_domain::{MemberRole, ToolId};
+use offhook_services::ToolView;
+
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::danger;
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, when};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+use form::{body_of, definition_text, draw, fields_of};
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/tools").get::<Viewer, _, _>(list),
+        Page::at("/tools/new")
+            .get::<Developer, _, _>(new)
+            .post::<Developer, _, _>(create),
+        Page::at("/tools/{id}")
+            .get::<Viewer, _, _>(tool)
+            .post::<Developer, _, _>(change),
+        Page::at("/tools/{id}/delete").post::<Developer, _, _>(delete),
+    ]
+}
+
+const fn kind_name(kind: ToolKind, lang: Lang) -> &'static str {
+    match kind {
+        ToolKind::Http => lang.t("Asks a server (http)", "Consulta un servidor (http)"),
+        ToolKind::EndCall => lang.t("Ends the call (end_call)", "Termina la llamada (end_call)"),
+        ToolKind::Transfer => lang.t(
+            "Transfers the call (transfer)",
+            "Transfiere la llamada (transfer)",
+        ),
+        ToolKind::Dtmf => lang.t("Sends tones (dtmf)", "Envía tonos (dtmf)"),
+    }
+}
+
+const fn kind_use(kind: ToolKind, lang: Lang) -> &'static str {
+    match kind {
+        ToolKind::Http => lang.t(
+            "Looks up an order, books an appointment: the arguments go to a URL of yours, the answer goes to the model.",
+            "Consulta un pedido, agenda una cita: los argumentos van a una URL tuya y la respuesta va al modelo.",
+        ),
+        ToolKind::EndCall => lang.t(
+            "Hangs up when the conversation is over.",
+            "Cuelga cuando la conversación terminó.",
+        ),
+        ToolKind::Transfer => lang.t(
+            "Hands the customer over to one of the numbers that you name.",
+            "Pasa al cliente a uno de los números que tú indiques.",
+        ),
+        ToolKind::Dtmf => lang.t(
+            "Presses keys: for menus on the other side.",
+            "Presiona teclas: para menús del otro lado.",
+        ),
+    }
+}
+
+fn kind_of(view: &ToolView) -> Option<ToolKind> {
+    view.definition.get("kind")?.as_str()?.parse().ok()
+}
+
+async fn tool_of(visitor: &Visitor) -> Result<ToolView, Trouble> {
+    let id = visitor.id::<ToolId>("id")?;
+    Ok(visitor
+        .services()
+        .tools()
+        .get(visitor.account(), id)
+        .await?)
+}
+
+/// `GET /portal/tools`
+async fn list(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let page = visit.page_of(ToolId::from_uuid);
+    let found = visit.services().tools().list(visit.account(), page).await?;
+    let row = |view: &ToolView| {
+        let what = view
+            .definition
+            .get("description")
+            .and_then(|text| text.as_str());
+        html! {
+            tr {
+                td { a href={ (crate::PATH) "/tools/" (view.row.id) } { (view.row.name) } }
+                td { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } }
+                td { (what.unwrap_or_default()) }
+                td { (when(view.row.updated_at)) }
+            }
+        }
+    };
+    let rows: Vec<Markup> = found.items.iter().map(row).collect();
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("Kind", "Tipo"),
+        t.t("What for", "Para qué"),
+        t.t("Changed", "Modificada"),
+    ];
+    let last = found
+        .items
+        .last()
+        .map(|last| (last.row.created_at, last.row.id.uuid()));
+    let may_make = visit.may(MemberRole::Developer);
+    let body = html! {
+        @if may_make {
+            p { a.button.primary href={ (crate::PATH) "/tools/new" } { (t.t("New tool", "Nueva herramienta")) } }
+        }
+        @if rows.is_empty() {
+            (list::empty(t.t("No tool yet", "Aún no hay herramientas"), t.t(
+                "A tool is something that an agent can do in a conversation: ask a server of yours, transfer, end the call. Make one, then tick it in an agent.",
+                "Una herramienta es algo que un agente puede hacer en una conversación: consultar un servidor tuyo, transferir, terminar la llamada. Crea una y luego márcala en un agente.",
+            ), may_make.then_some(("/tools/new", t.t("Make the first tool", "Crear la primera herramienta")))))
+        } @else {
+            (list::table(t.t("Tools", "Herramientas"), &heads, &rows))
+            (list::more(&visit, found.has_more, last))
+        }
+    };
+    Ok(visit.page(Section::Tools, t.t("Tools", "Herramientas"), &body))
+}
+
+/// `GET /portal/tools/new?kind=`: first which kind, then its fields.
+async fn new(visit: Visit<Developer>) -> Answer {
+    let t = visit.lang();
+    let title = t.t("New tool", "Nueva herramienta");
+    let Ok(kind) = visit.query().text("kind").parse::<ToolKind>() else {
+        let body = html! {
+            p.lead { (t.t("What shall it do?", "¿Qué debe hacer?")) }
+            div.cards {
+                @for kind in ToolKind::ALL.iter().copied() {
+                    div.card {
+                        h2 { a href={ (crate::PATH) "/tools/new?kind=" (kind.as_str()) } { (kind_name(kind, t)) } }
+                        p { (kind_use(kind, t)) }
+                    }
+                }
+            }
+        };
+        return Ok(visit.page(Section::Tools, title, &body));
+    };
+    let mut fields = Fields::default();
+    fields.push("kind", kind.as_str());
+    let body = draw(&visit, "/tools/new", kind, &fields, None);
+    Ok(visit.page(Section::Tools, title, &body))
+}
+
+/// `POST /portal/tools/new`
+async fn create(post: Post<Developer>) -> Answer {
+    let t = post.lang();
+    let title = t.t("New tool", "Nueva herramienta");
+    let kind: ToolKind = post
+        .fields
+        .text("kind")
+        .parse()
+        .map_err(|_| Trouble::Unreadable)?;
+    let again = |said: Option<&str>| draw(&post, "/tools/new", kind, &post.fields, said);
+    if post.fields.is_set("add") {
+        return Ok(post.page(Section::Tools, title, &again(None)));
+    }
+    let made = match body_of(kind, &post.fields, None) {
+        Ok(body) => {
+            let made = post.services().tools().create(post.account(), &body).await;
+            made.map_err(Trouble::from)
+        }
+        Err(fault) => Err(fault.into()),
+    };
+    match made {
+        Ok(view) => {
+            let id = view.row.id.to_string();
+            let said = t.t(
+                "The tool is made. Tick it in an agent, and publish the agent.",
+                "La herramienta está lista. Márcala en un agente y publica el agente.",
+            );
+            post.done("tool.create", &id, "/tools", said).await
+        }
+        Err(trouble) => {
+            let said = trouble.of_form()?;
+            Ok(post.refused(Section::Tools, title, &again(Some(&said))))
+        }
+    }
+}
+
+/// `GET /portal/tools/{id}`
+async fn tool(visit: Visit<Viewer>) -> Answer {
+    let view = tool_of(&visit).await?;
+    let body = match (visit.may(MemberRole::Developer), kind_of(&view)) {
+        (true, Some(_)) => edit(&visit, &view, &fields_of(&view.definition), None),
+        _ => html! { pre tabindex="0" { (definition_text(&view.definition)) } },
+    };
+    Ok(visit.page(Section::Tools, &view.row.name, &body))
+}
+
+fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, said: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let path = format!("/tools/{}", view.row.id);
+    html! {
+        p.hint { (t.t(
+            "Versions that are published keep the tool as it was then: publish an agent again for it to have what you change here.",
+            "Las versiones publicadas conservan la herramienta como era entonces: publica de nuevo el agente para que use lo que cambies aquí.",
+        )) }
+        @if let Some(kind) = kind_of(view) { (draw(visitor, &path, kind, fields, said)) }
+        h2 { (t.t("Delete", "Eliminar")) }
+        (danger(visitor, &format!("{path}/delete"), t.t("Delete this tool", "Eliminar esta herramienta"), t.t(
+            "Delete this tool? Published versions keep it; agents cannot be published with it any more.",
+            "¿Eliminar esta herramienta? Las versiones publicadas la conservan; los agentes ya no podrán publicarse con ella.",
+        )))
+    }
+}
+
+/// `POST /portal/tools/{id}`
+async fn change(post: Post<Developer>) -> Answer {
+    let view = tool_of(&post).await?;
+    let title = &view.row.name;
+    let kind = kind_of(&view).ok_or_else(Trouble::not_found)?;
+    if post.fields.is_set("add") {
+        let body = edit(&post, &view, &post.fields, None);
+        return Ok(post.page(Section::Tools, title, &body));
+    }
+    let changed = match body_of(kind, &post.fields, Some(&view.definition)) {
+        Ok(body) => {
+            let tools = post.services().tools();
+            let changed = tools.update(post.account(), view.row.id, &body).await;
+            changed.map_err(Trouble::from)
+        }
+        Err(fault) => Err(fault.into()),
+    };
+    match changed {
+        Ok(_) => {
+            let id = view.row.id.to_string();
+            let said = post.lang().t("Saved.", "Guardado.");
+            post.done("tool.update", &id, &format!("/tools/{id}"), said)
+                .await
+        }
+        Err(trouble) => {
+            let said = trouble.of_form()?;
+            let body = edit(&post, &view, &post.fields, Some(&said));
+            Ok(post.refused(Section::Tools, title, &body))
+        }
+    }
+}
+
+/// `POST /portal/tools/{id}/delete`
+async fn delete(post: Post<Developer>) -> Answer {
+    let id = post.id::<ToolId>("id")?;
+    post.services().tools().delete(post.account(), id).await?;
+    let said = post
+        .lang()
+        .t("The tool is deleted.", "La herramienta se eliminó.");
+    post.done("tool.delete", &id.to_string(), "/tools", said)
+        .await
+}

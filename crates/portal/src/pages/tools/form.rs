@@ -1,0 +1,323 @@
+//! A tool as the fields of a form, and back. The values of headers never come back to a page: an empty one keeps what is
+//! stored.
+
+use maud::{Markup, html};
+use offhook_domain::json::{FieldError, Json};
+use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
+
+use super::{kind_name, kind_use};
+use crate::fields::Fields;
+use crate::pages::agents::document::{cell, number, parse, plain, pretty, rows, unix_lines};
+use crate::parts::form::{Input, Select, check, form, refusal};
+use crate::visit::Visitor;
+
+const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
+const TARGETS: (&str, [&str; 2]) = ("transfer.targets", ["name", "to"]);
+
+/// A box beside a stored header.
+const REMOVE: &str = "remove";
+
+/// A header that is stored.
+const STORED: &str = "stored";
+
+/// A definition as text, header values hidden.
+pub(super) fn definition_text(definition: &Json) -> String {
+    pretty(definition)
+}
+
+/// The fields of a form that shows this tool.
+pub(super) fn fields_of(definition: &Json) -> Fields {
+    let mut fields = Fields::default();
+    for name in ["name", "description", "kind"] {
+        fields.push(name, &definition.get(name).map(plain).unwrap_or_default());
+    }
+    fields.push(
+        "parameters",
+        &definition.get("parameters").map(pretty).unwrap_or_default(),
+    );
+    let http = definition.get("http").unwrap_or(&Json::Null);
+    for name in ["method", "url", "timeout_ms"] {
+        let value = http.get(name).map(plain).unwrap_or_default();
+        fields.push(&format!("http.{name}"), &value);
+    }
+    for (place, name) in stored_headers(definition).iter().enumerate() {
+        fields.push(&cell(HEADERS.0, place, "name"), name);
+        fields.push(&cell(HEADERS.0, place, STORED), name);
+    }
+    let transfer = definition
+        .get("transfer")
+        .and_then(|transfer| transfer.get("targets"));
+    let targets = transfer.and_then(Json::as_array).unwrap_or_default();
+    for (place, target) in targets.iter().enumerate() {
+        for name in TARGETS.1 {
+            let value = target.get(name).map(plain).unwrap_or_default();
+            fields.push(&cell(TARGETS.0, place, name), &value);
+        }
+    }
+    fields
+}
+
+/// The names of the headers that are stored.
+fn stored_headers(definition: &Json) -> Vec<String> {
+    let http = definition.get("http").and_then(|http| http.get("headers"));
+    let headers = http.and_then(Json::as_object).unwrap_or_default().iter();
+    headers.map(|(name, _)| name.clone()).collect()
+}
+
+/// What is sent to make a tool, or to change the one of this definition.
+///
+/// # Errors
+/// What the form cannot say in JSON.
+pub(super) fn body_of(
+    kind: ToolKind,
+    fields: &Fields,
+    before: Option<&Json>,
+) -> Result<Json, FieldError> {
+    let mut body = vec![
+        ("name", Json::from(fields.text("name"))),
+        (
+            "description",
+            Json::from(unix_lines(fields.text("description")).as_str()),
+        ),
+    ];
+    if before.is_none() {
+        body.push(("kind", Json::from(kind.as_str())));
+    }
+    match kind {
+        ToolKind::Http => {
+            body.push(("parameters", parameters(fields, before)?));
+            body.push(("http", http(fields, before)?));
+        }
+        ToolKind::EndCall => body.push(("parameters", parameters(fields, before)?)),
+        ToolKind::Transfer => {
+            let rows = rows(fields, TARGETS.0, TARGETS.1);
+            let targets = rows
+                .iter()
+                .map(|row| Json::object(TARGETS.1.into_iter().zip(row.values.map(Json::from))));
+            body.push((
+                "transfer",
+                Json::object([("targets", targets.collect::<Json>())]),
+            ));
+        }
+        ToolKind::Dtmf => {}
+    }
+    Ok(Json::object(body))
+}
+
+/// The schema of the arguments: a patch that leaves nothing of the one before.
+fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
+    let text = fields.text("parameters");
+    if text.is_empty() {
+        return Ok(Json::Null);
+    }
+    let wanted = parse(text).map_err(|message| FieldError::new("parameters", message))?;
+    let old = before.and_then(|before| before.get("parameters"));
+    Ok(match old {
+        Some(old) => crate::pages::agents::document::patch(old, &wanted),
+        None => wanted,
+    })
+}
+
+fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
+    let stored = before.map(stored_headers).unwrap_or_default();
+    let mut headers: Vec<(String, Json)> = Vec::new();
+    for row in rows(fields, HEADERS.0, HEADERS.1) {
+        let [name, value] = row.values;
+        if fields.is_set(&cell(HEADERS.0, row.place, REMOVE)) {
+            continue;
+        }
+        let path = format!("{}.{name}", HEADERS.0);
+        if headers.iter().any(|(other, _)| other == name) {
+            return Err(FieldError::new(path, "appears more than once"));
+        }
+        let value = match value {
+            "" if stored.iter().any(|known| known.eq_ignore_ascii_case(name)) => HIDDEN,
+            "" => {
+                return Err(FieldError::new(
+                    path,
+                    "is required: type the header's value",
+                ));
+            }
+            HIDDEN => return Err(FieldError::new(path, "type the header's value")),
+            value => value,
+        };
+        headers.push((name.to_owned(), Json::from(value)));
+    }
+    for name in stored {
+        if !headers.iter().any(|(other, _)| *other == name) {
+            headers.push((name, Json::Null));
+        }
+    }
+    let timeout = match fields.text("http.timeout_ms") {
+        "" => Json::Null,
+        text => number(text),
+    };
+    Ok(Json::object([
+        ("method", Json::from(fields.text("http.method"))),
+        ("url", Json::from(fields.text("http.url"))),
+        ("headers", Json::Object(headers)),
+        ("timeout_ms", timeout),
+    ]))
+}
+
+/// The form of a tool of this kind.
+pub(super) fn draw(
+    visitor: &Visitor,
+    path: &str,
+    kind: ToolKind,
+    fields: &Fields,
+    said: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    html! {
+        (refusal(said))
+        p { strong { (kind_name(kind, t)) } " " (kind_use(kind, t)) }
+        (form(visitor, path, &html! {
+            input type="hidden" name="kind" value=(kind.as_str());
+            // Enter presses the first button.
+            button.unseen type="submit" tabindex="-1" aria-hidden="true" { (t.t("Save", "Guardar")) }
+            (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required().hint(t.t(
+                "What the model calls it by: a lower-case letter, then lower-case letters, digits or _, up to 64.",
+                "Cómo la llama el modelo: una minúscula, luego minúsculas, dígitos o _, hasta 64.")))
+            (Input::text("description", t.t("What it is for", "Para qué sirve")).rows(3).value(fields.raw("description")).required().hint(t.t(
+                "Told to the model, which decides by it when to use the tool. Up to 1,024 characters.",
+                "Se le dice al modelo, que así decide cuándo usarla. Hasta 1,024 caracteres.")))
+            @if kind == ToolKind::Http { (request(visitor, fields)) }
+            @if kind == ToolKind::Transfer { (targets(visitor, fields)) }
+            @if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
+                (Input::text("parameters", t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)")).rows(10).value(fields.raw("parameters")).hint(t.t(
+                    "What the model fills in, as a JSON Schema of type object: {\"type\":\"object\",\"properties\":{\"order\":{\"type\":\"string\"}}}. Empty: none.",
+                    "Lo que el modelo llena, como un JSON Schema de tipo object: {\"type\":\"object\",\"properties\":{\"pedido\":{\"type\":\"string\"}}}. Vacío: ninguno.")))
+            }
+            button.primary type="submit" { (t.t("Save the tool", "Guardar la herramienta")) }
+        }))
+    }
+}
+
+fn request(visitor: &Visitor, fields: &Fields) -> Markup {
+    let t = visitor.lang();
+    let methods = HttpMethod::ALL
+        .iter()
+        .map(|method| (method.as_str(), method.as_str()));
+    let filled = rows(fields, HEADERS.0, HEADERS.1);
+    let wanted = filled.iter().map(|row| {
+        let stored = fields.text(&cell(HEADERS.0, row.place, STORED));
+        let removed = fields.is_set(&cell(HEADERS.0, row.place, REMOVE));
+        (row.values[0], row.values[1], stored, removed)
+    });
+    let empty = if fields.text("add") == HEADERS.0 {
+        3
+    } else {
+        1
+    };
+    let all = wanted.chain((0..empty).map(|_| ("", "", "", false)));
+    html! {
+        (Select::new("http.method", t.t("Method", "Método")).options(methods).chosen(fields.text("http.method")).hint(t.t(
+            "GET and DELETE put the arguments into the query, the others into a JSON body.",
+            "GET y DELETE ponen los argumentos en la consulta; los demás, en un cuerpo JSON.")))
+        (Input::text("http.url", "URL").value(fields.raw("http.url")).hint(t.t(
+            "https:// and a public host name, fixed text.", "https:// y un nombre de host público, texto fijo.")))
+        (Input::text("http.timeout_ms", t.t("Longest wait, in ms", "Espera máxima, en ms")).value(fields.raw("http.timeout_ms")).hint(t.t(
+            "100 to 10,000. Empty: 5,000.", "De 100 a 10,000. Vacío: 5,000.")))
+        fieldset.rows {
+            legend { (t.t("Headers", "Encabezados")) }
+            @for (place, (name, value, stored, removed)) in all.enumerate() {
+                @let name_field = cell(HEADERS.0, place, "name");
+                @let value_field = cell(HEADERS.0, place, "value");
+                div.row {
+                    @if !stored.is_empty() { input type="hidden" name=(cell(HEADERS.0, place, STORED)) value=(stored); }
+                    div.field {
+                        label for={ "field-" (name_field) } { (t.t("Header", "Encabezado")) }
+                        input id={ "field-" (name_field) } type="text" name=(name_field) value=(name) autocomplete="off" spellcheck="false";
+                    }
+                    div.field {
+                        label for={ "field-" (value_field) } {
+                            @if stored.is_empty() { (t.t("Value", "Valor")) }
+                            @else { (t.t("Value (stored; empty keeps it)", "Valor (guardado; vacío lo conserva)")) }
+                        }
+                        input id={ "field-" (value_field) } type="password" name=(value_field) value=(value) autocomplete="off";
+                    }
+                    @if !stored.is_empty() { (check(&cell(HEADERS.0, place, REMOVE), "on", t.t("Remove", "Quitar"), removed)) }
+                }
+            }
+            p.hint { (t.t(
+                "At most 20. Values are sealed when they are saved, and never shown again.",
+                "Máximo 20. Los valores se sellan al guardarse y no se vuelven a mostrar.")) }
+            button type="submit" name="add" value=(HEADERS.0) formnovalidate { (t.t("More rows", "Más filas")) }
+        }
+    }
+}
+
+fn targets(visitor: &Visitor, fields: &Fields) -> Markup {
+    let t = visitor.lang();
+    let filled = rows(fields, TARGETS.0, TARGETS.1);
+    let empty = if fields.text("add") == TARGETS.0 {
+        3
+    } else {
+        1
+    };
+    let all = filled
+        .iter()
+        .map(|row| row.values)
+        .chain((0..empty).map(|_| ["", ""]));
+    let labels = [t.t("Name", "Nombre"), t.t("Number", "Número")];
+    html! {
+        fieldset.rows {
+            legend { (t.t("To whom", "A quién")) }
+            @for (place, values) in all.enumerate() {
+                div.row {
+                    @for (at, column) in TARGETS.1.into_iter().enumerate() {
+                        @let name = cell(TARGETS.0, place, column);
+                        div.field {
+                            label for={ "field-" (name) } { (labels[at]) }
+                            input id={ "field-" (name) } type="text" name=(name) value=(values[at]) autocomplete="off" spellcheck="false";
+                        }
+                    }
+                }
+            }
+            p.hint { (t.t(
+                "1 to 20. The name is what the model chooses by (\"sales\"); the number is in E.164 form: +525512345678.",
+                "De 1 a 20. El nombre es por el que elige el modelo (\"ventas\"); el número va en formato E.164: +525512345678.")) }
+            button type="submit" name="add" value=(TARGETS.0) formnovalidate { (t.t("More rows", "Más filas")) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(kind: ToolKind, form: &str, before: Option<&str>) -> String {
+        let before = before.map(|text| Json::parse(text.as_bytes()).unwrap());
+        let fields = Fields::parse(form.as_bytes());
+        match body_of(kind, &fields, before.as_ref()) {
+            Ok(body) => body.to_compact(),
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_header_without_a_value_keeps_the_stored_one_and_one_that_is_removed_is_null() {
+        let before = r#"{"http":{"headers":{"X-Key":"***","X-Old":"***"}}}"#;
+        let form = "name=a&description=b&http.method=GET&http.url=https://a.example&http.timeout_ms=\
+                    &http.headers[0].name=X-Key&http.headers[0].value=&http.headers[1].name=X-Old&http.headers[1].remove=on\
+                    &http.headers[2].name=X-New&http.headers[2].value=secret";
+        let said = r#"{"name":"a","description":"b","parameters":null,"http":{"method":"GET","url":"https://a.example","headers":{"X-Key":"***","X-New":"secret","X-Old":null},"timeout_ms":null}}"#;
+        assert_eq!(body(ToolKind::Http, form, Some(before)), said);
+    }
+
+    #[test]
+    fn a_new_header_needs_its_value() {
+        let form = "http.headers[0].name=X-Key&http.headers[0].value=";
+        let said = "`http.headers.X-Key`: is required: type the header's value";
+        assert_eq!(body(ToolKind::Http, form, None), said);
+    }
+
+    #[test]
+    fn the_targets_of_a_transfer_are_the_rows_that_have_something_in_them() {
+        let form = "name=a&description=b&transfer.targets[0].name=sales&transfer.targets[0].to=%2B525512345678\
+                    &transfer.targets[1].name=&transfer.targets[1].to=";
+        let said = r#"{"name":"a","description":"b","kind":"transfer","transfer":{"targets":[{"name":"sales","to":"+525512345678"}]}}"#;
+        assert_eq!(body(ToolKind::Transfer, form, None), said);
+    }
+}

@@ -1,0 +1,117 @@
+//! A test call and a test chat.
+
+mod call;
+mod chat;
+
+use maud::{Markup, html};
+use offhook_domain::{AgentStatus, Json, Runtime};
+use offhook_services::store::AgentFilter;
+
+use super::conversations;
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::parts::form::{Input, Select};
+use crate::parts::list;
+use crate::routes::Page;
+use crate::trouble::Trouble;
+use crate::visit::{Developer, Visitor};
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/try/call")
+            .get::<Developer, _, _>(call::show)
+            .post::<Developer, _, _>(call::place),
+        Page::at("/try/chat")
+            .get::<Developer, _, _>(chat::begin)
+            .post::<Developer, _, _>(chat::open),
+        Page::at("/try/chat/{id}").get::<Developer, _, _>(chat::show),
+        Page::at("/try/chat/{id}/messages").post::<Developer, _, _>(chat::say),
+        Page::at("/try/chat/{id}/end").post::<Developer, _, _>(chat::end),
+    ]
+}
+
+/// The agents that can be tried: value and name.
+type Choice = Vec<(String, String)>;
+
+async fn active_agents(visitor: &Visitor, runtime: Option<Runtime>) -> Result<Choice, Trouble> {
+    let active = AgentFilter {
+        runtime,
+        status: Some(AgentStatus::Active),
+        ..AgentFilter::default()
+    };
+    conversations::agent_choice(visitor, active).await
+}
+
+/// The fields that both forms share.
+fn agent_field(agents: Choice, fields: &Fields, lang: Lang) -> Markup {
+    let label = lang.t("Agent", "Agente");
+    html! { (Select::new("agent", label).options(agents).chosen(fields.text("agent"))) }
+}
+
+fn metadata_field(fields: &Fields, lang: Lang) -> Markup {
+    let hint = lang.t(
+        "Optional. One variable a line, as name=value: the agent's prompt reads it as {{name}}.",
+        "Opcional. Una variable por línea, como nombre=valor: el prompt del agente la lee como {{nombre}}.",
+    );
+    let label = lang.t("Variables (metadata)", "Variables (metadatos)");
+    html! { (Input::text("metadata", label).rows(4).value(fields.raw("metadata")).hint(hint)) }
+}
+
+/// Instead of a form that no agent could be chosen in.
+fn nobody_to_try(lang: Lang) -> Markup {
+    list::empty(
+        lang.t("No agent can be tried yet", "Aún no hay agente que probar"),
+        lang.t(
+            "An agent answers once a version of it is published. Make one, publish it, and come back.",
+            "Un agente contesta cuando se publica una de sus versiones. Crea uno, publícalo y regresa.",
+        ),
+        Some(("/agents", lang.t("To the agents", "Ir a los agentes"))),
+    )
+}
+
+/// `name=value` lines as an object.
+fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
+    let mut members: Vec<(String, Json)> = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() {
+            continue;
+        }
+        let number = place + 1;
+        let Some((name, value)) = line.split_once('=') else {
+            return Err(match lang {
+                Lang::En => format!("Variables, line {number}: write it as name=value."),
+                Lang::Es => format!("Variables, línea {number}: escríbela como nombre=valor."),
+            });
+        };
+        let name = name.trim();
+        if members.iter().any(|(known, _)| known == name) {
+            return Err(match lang {
+                Lang::En => format!("Variables, line {number}: {name} is there already."),
+                Lang::Es => format!("Variables, línea {number}: {name} ya está."),
+            });
+        }
+        members.push((name.to_owned(), Json::String(value.trim().to_owned())));
+    }
+    Ok(Json::Object(members))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_written_line_by_line() {
+        let read = metadata("name = Ana \n\nurl=https://a.example/?b=c\n", Lang::En);
+        let expected = r#"{"name":"Ana","url":"https://a.example/?b=c"}"#;
+        assert_eq!(read.map(|json| json.to_compact()).as_deref(), Ok(expected));
+        let fault = metadata("a=1\nb", Lang::En).unwrap_err();
+        assert_eq!(fault, "Variables, line 2: write it as name=value.");
+        assert!(
+            metadata("a=1\na=2", Lang::Es)
+                .unwrap_err()
+                .contains("línea 2")
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! A test call: placed as any other, watched as it happens.
+
+use maud::{Markup, html};
+use offhook_domain::{CallHandle, Json};
+use offhook_services::{PlaceCall, PlacedReply};
+
+use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use crate::fields::Fields;
+use crate::layout::Section;
+use crate::pages::conversations::plain;
+use crate::parts::form::{self, Input};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Visit, Visitor};
+
+/// The hidden field by which a form that is sent twice places one call.
+const ONCE: &str = "once";
+
+/// `GET /portal/try/call`
+pub(super) async fn show(visit: Visit<Developer>) -> Answer {
+    let agents = active_agents(&visit, None).await?;
+    let body = draw(&visit, agents, visit.query(), None);
+    Ok(visit.page(Section::Conversations, title(&visit), &body))
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    visitor
+        .lang()
+        .t("Place a test call", "Hacer una llamada de prueba")
+}
+
+fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
+    let lang = visitor.lang();
+    if agents.is_empty() {
+        return nobody_to_try(lang);
+    }
+    // Each drawing of the form is a call of its own.
+    let once = visitor.request_id().to_string();
+    let to_hint = lang.t(
+        "With its country code, as +525512345678. The call goes out from the agent's number, else from the account's oldest one, and costs credits as any other.",
+        "Con su clave de país, como +525512345678. La llamada sale del número del agente o, si no tiene, del más antiguo de la cuenta, y cuesta créditos como cualquier otra.",
+    );
+    let fields = html! {
+        input type="hidden" name=(ONCE) value=(once);
+        (agent_field(agents, fields, lang))
+        (Input::text("to", lang.t("Call this number", "Llamar a este número")).kind("tel").value(fields.text("to")).hint(to_hint).autocomplete("tel").required())
+        (metadata_field(fields, lang))
+        button.primary type="submit" { (lang.t("Call now", "Llamar ahora")) }
+    };
+    html! { (form::refusal(said)) (form::form(visitor, "/try/call", &fields)) }
+}
+
+/// `POST /portal/try/call`
+pub(super) async fn place(post: Post<Developer>) -> Answer {
+    let lang = post.lang();
+    let said = match accept(&post).await? {
+        Ok(reply) => {
+            let handle = reply.location.rsplit('/').next();
+            let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
+            let id = handle.ok_or_else(Trouble::not_found)?.0.to_string();
+            let path = format!("/conversations/{id}");
+            if reply.replayed {
+                return Ok(post.go(&path, ""));
+            }
+            let said = lang.t("The call is being placed.", "La llamada está en camino.");
+            return post.done("call.place", &id, &path, said).await;
+        }
+        Err(said) => said,
+    };
+    let agents = active_agents(&post, None).await?;
+    let body = draw(&post, agents, &post.fields, Some(&said));
+    Ok(post.refused(Section::Conversations, title(&post), &body))
+}
+
+/// The accepted call, or why it was not.
+async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, String>, Trouble> {
+    let fields = &post.fields;
+    let metadata = match metadata(fields.raw("metadata"), post.lang()) {
+        Ok(metadata) => metadata,
+        Err(said) => return Ok(Err(said)),
+    };
+    let body = Json::object([
+        ("agent_id", Json::String(fields.text("agent").to_owned())),
+        ("to", Json::String(plain(fields.text("to")))),
+        ("metadata", metadata),
+    ]);
+    let request = PlaceCall {
+        caller: post.caller(),
+        idempotency_key: once(fields),
+        body,
+        request_id: post.request_id(),
+    };
+    match post.services().calls().place(request).await {
+        Ok(reply) => Ok(Ok(reply)),
+        Err(error) => Trouble::from(error).of_form().map(Err),
+    }
+}
+
+/// The Idempotency-Key of this form. Keys of API clients do not begin so.
+fn once(fields: &Fields) -> Option<String> {
+    let once = fields.get(ONCE)?;
+    let is_ours = once.len() <= 64 && once.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    is_ours.then(|| format!("portal:{once}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_form_is_one_of_ours() {
+        let key = |text: &str| once(&Fields::parse(text.as_bytes()));
+        assert_eq!(key("once=0190-ab").as_deref(), Some("portal:0190-ab"));
+        assert_eq!(key("once=a%0Ab"), None);
+        assert_eq!(key(""), None);
+    }
+}

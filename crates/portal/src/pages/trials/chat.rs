@@ -1,0 +1,246 @@
+//! A test chat with a published agent, on channel `chat`.
+
+use maud::{Markup, html};
+use offhook_domain::{ConversationId, Json, Runtime};
+use offhook_http::ApiError;
+use offhook_services::store::{ChatView, Moment};
+use offhook_services::{Answering, ChatError, ChatEvent};
+
+use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use crate::PATH;
+use crate::fields::Fields;
+use crate::layout::Section;
+use crate::pages::conversations::turns::Turns;
+use crate::parts::form::{self, Input};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
+
+/// Turns that an answer may consist of: tools and words.
+const TURNS_AT_ONCE: u32 = 100;
+
+/// `GET /portal/try/chat`
+pub(super) async fn begin(visit: Visit<Developer>) -> Answer {
+    let agents = active_agents(&visit, Some(Runtime::Engine)).await?;
+    let body = draw(&visit, agents, visit.query(), None);
+    Ok(visit.page(Section::Conversations, title(&visit), &body))
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    visitor.lang().t("Try a chat", "Probar un chat")
+}
+
+fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
+    let lang = visitor.lang();
+    if agents.is_empty() {
+        return nobody_to_try(lang);
+    }
+    let fields = html! {
+        (agent_field(agents, fields, lang))
+        (metadata_field(fields, lang))
+        p.hint { (lang.t(
+            "Each answer costs credits as any other chat's. Chats that nobody writes in end after half an hour.",
+            "Cada respuesta cuesta créditos como en cualquier otro chat. Un chat en el que nadie escribe termina a la media hora.",
+        )) }
+        button.primary type="submit" { (lang.t("Begin", "Empezar")) }
+    };
+    html! { (form::refusal(said)) (form::form(visitor, "/try/chat", &fields)) }
+}
+
+/// `POST /portal/try/chat`
+pub(super) async fn open(post: Post<Developer>) -> Answer {
+    let opened = match metadata(post.fields.raw("metadata"), post.lang()) {
+        Ok(metadata) => {
+            let agent = post.fields.text("agent").to_owned();
+            let body = Json::object([("agent_id", Json::String(agent)), ("metadata", metadata)]);
+            let chats = post.services().chats();
+            match chats.open_for_member(post.caller(), &body).await {
+                Ok(id) => Ok(id),
+                Err(error) => Err(Trouble::from(error).of_form()?),
+            }
+        }
+        Err(said) => Err(said),
+    };
+    match opened {
+        Ok(id) => {
+            let path = format!("/try/chat/{id}");
+            post.done("chat.begin", &id.to_string(), &path, "").await
+        }
+        Err(said) => {
+            let agents = active_agents(&post, Some(Runtime::Engine)).await?;
+            let body = draw(&post, agents, &post.fields, Some(&said));
+            Ok(post.refused(Section::Conversations, title(&post), &body))
+        }
+    }
+}
+
+/// `GET /portal/try/chat/{id}`
+pub(super) async fn show(visit: Visit<Developer>) -> Answer {
+    let id: ConversationId = visit.id("id")?;
+    let view = visit
+        .services()
+        .chats()
+        .of_member(visit.caller(), id)
+        .await?;
+    let conversations = visit.services().conversations();
+    let found = conversations.transcript(visit.caller(), id).await?;
+    let (conversation, turns) = found.ok_or_else(Trouble::not_found)?;
+    let lang = visit.lang();
+    let title = match lang {
+        crate::lang::Lang::En => format!("Chat with {}", conversation.agent_name),
+        crate::lang::Lang::Es => format!("Chat con {}", conversation.agent_name),
+    };
+    let body = html! {
+        div role="log" aria-live="polite" { ol.turns #turns { (items(&visit, &turns)) } }
+        (message(&visit, &view, last_of(&turns, 0), "", None))
+        p { a href={ (PATH) "/conversations/" (id) } { (lang.t("Everything about this conversation", "Todo sobre esta conversación")) } }
+    };
+    Ok(visit.page(Section::Conversations, &title, &body))
+}
+
+fn items(visitor: &Visitor, turns: &[Moment]) -> Markup {
+    let drawn = Turns {
+        lang: visitor.lang(),
+        tape_begins: None,
+    };
+    drawn.items(turns)
+}
+
+fn last_of(turns: &[Moment], before: i32) -> i32 {
+    turns.last().map_or(before, |turn| turn.seq)
+}
+
+/// Where the next message is written; once the chat has ended, that it has.
+fn message(
+    visitor: &Visitor,
+    view: &ChatView,
+    after: i32,
+    text: &str,
+    refused: Option<&Refused>,
+) -> Markup {
+    let lang = visitor.lang();
+    let said = refused.map(|refused| refused.said.as_str());
+    let id = view.session.conversation_id;
+    if !view.session.is_open {
+        return html! {
+            div #message {
+                p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) }
+                p { a.button href={ (PATH) "/try/chat?agent=" (view.session.agent_id) } { (lang.t("Begin another one", "Empezar otro")) } }
+            }
+        };
+    }
+    let path = format!("{PATH}/try/chat/{id}/messages");
+    // Each drawing of the form is a message of its own: one that is sent twice is answered once.
+    let once = match refused {
+        Some(Refused {
+            same_id: Some(id), ..
+        }) => id.clone(),
+        _ => visitor.request_id().to_string(),
+    };
+    let label = lang.t("Your message", "Tu mensaje");
+    html! {
+        div #message {
+            (form::refusal(said))
+            form method="post" action=(path) hx-post=(path) hx-target="#message" hx-swap="outerHTML" hx-disabled-elt="find button" {
+                input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+                input type="hidden" name="message_id" value=(once);
+                input type="hidden" name="after" value=(after);
+                (Input::text("text", label).value(text).required())
+                button.primary type="submit" { (lang.t("Send", "Enviar")) }
+                " " span.htmx-indicator role="status" { (lang.t("The agent is writing…", "El agente está escribiendo…")) }
+            }
+            (form::button(visitor, &format!("/try/chat/{id}/end"), lang.t("End the chat", "Terminar el chat"), &[]))
+        }
+    }
+}
+
+/// `POST /portal/try/chat/{id}/messages`: for htmx the turns since and an empty field, for others the page again.
+pub(super) async fn say(post: Post<Developer>) -> Answer {
+    let id: ConversationId = post.id("id")?;
+    let chats = post.services().chats();
+    let view = chats.of_member(post.caller(), id).await?;
+    let refused = answered(&post, &view).await?;
+    let is_part = post.request().headers().contains_key("hx-request");
+    if !is_part {
+        let path = format!("/try/chat/{id}");
+        return Ok(post.go(&path, refused.as_ref().map_or("", |refused| &refused.said)));
+    }
+    let after = post.fields.text("after").parse().unwrap_or(0);
+    let conversations = post.services().conversations();
+    let page = conversations
+        .turns(post.caller(), id, after, TURNS_AT_ONCE)
+        .await?;
+    let turns = page.ok_or_else(Trouble::not_found)?.items;
+    // The answer may have ended it.
+    let view = chats.of_member(post.caller(), id).await?;
+    let text = match refused {
+        Some(_) => post.fields.raw("text"),
+        None => "",
+    };
+    Ok(post.part(&html! {
+        (message(&post, &view, last_of(&turns, after), text, refused.as_ref()))
+        @if !turns.is_empty() { ol hx-swap-oob="beforeend:#turns" { (items(&post, &turns)) } }
+    }))
+}
+
+/// Why a message has no answer.
+struct Refused {
+    said: String,
+    /// The message's id, where it is to be sent again under the same one: its words are kept already.
+    same_id: Option<String>,
+}
+
+impl Refused {
+    /// What is broken on our side is in the log as well.
+    fn of(error: ChatError, message_id: &str) -> Result<Self, Trouble> {
+        let is_kept = matches!(
+            error,
+            ChatError::NoReply | ChatError::Busy | ChatError::UnknownCommit
+        );
+        if matches!(error, ChatError::NotFound) {
+            return Err(error.into());
+        }
+        let error = ApiError::from(error);
+        if error.code().status().is_server_error() {
+            error.log("a test chat");
+        }
+        Ok(Self {
+            said: error.message().to_owned(),
+            same_id: is_kept.then(|| message_id.to_owned()),
+        })
+    }
+}
+
+/// Waits for the answer to the form's message.
+async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refused>, Trouble> {
+    let fields = &post.fields;
+    let text = fields.raw("text").to_owned();
+    let message_id = fields.text("message_id");
+    let body = Json::object([
+        ("text", Json::String(text)),
+        ("message_id", Json::String(message_id.to_owned())),
+    ]);
+    let refused = |error| Refused::of(error, message_id).map(Some);
+    match post.services().chats().send(view, &body).await {
+        Ok(Answering::Before(_)) => Ok(None),
+        Ok(Answering::Now(mut events)) => loop {
+            match events.recv().await {
+                Some(ChatEvent::Completed(_)) => return Ok(None),
+                Some(ChatEvent::Failed(error)) => return refused(error),
+                Some(_) => {}
+                None => return refused(ChatError::NoReply),
+            }
+        },
+        Err(error) => refused(error),
+    }
+}
+
+/// `POST /portal/try/chat/{id}/end`
+pub(super) async fn end(post: Post<Developer>) -> Answer {
+    let id: ConversationId = post.id("id")?;
+    let chats = post.services().chats();
+    let view = chats.of_member(post.caller(), id).await?;
+    chats.end(&view).await?;
+    let said = post.lang().t("The chat has ended.", "El chat terminó.");
+    let path = format!("/conversations/{id}");
+    post.done("chat.end", &id.to_string(), &path, said).await
+}

@@ -1,0 +1,430 @@
+//! One endpoint: its address, its secret, what was sent to it last.
+
+use maud::{Markup, html};
+use offhook_domain::{DeliveryId, EndpointId, EventType, Json, MemberRole};
+use offhook_services::store::{
+    Delivery, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
+};
+use offhook_services::{PageRequest, WebhookError};
+
+use super::{SECTION, address_fields, deliveries, secret_once, wording};
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::parts::{form, list, words};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// Deliveries that the page of an endpoint shows.
+const SHOWN_DELIVERIES: u32 = 10;
+
+/// What the page shows.
+struct Looked {
+    view: EndpointView,
+    health: Option<EndpointHealth>,
+    deliveries: Vec<Delivery>,
+}
+
+impl Looked {
+    async fn at(visitor: &Visitor, id: EndpointId) -> Result<Self, Trouble> {
+        let (webhooks, account) = (visitor.services().webhooks(), visitor.account());
+        let view = webhooks.get(account, id).await?;
+        let health = webhooks.health(account).await?;
+        let page = PageRequest {
+            after: None::<(_, DeliveryId)>,
+            limit: SHOWN_DELIVERIES,
+        };
+        let filter = EndpointDeliveryFilter::default();
+        let deliveries = webhooks.deliveries_to(account, id, filter, page).await?;
+        Ok(Self {
+            view,
+            health: health.into_iter().find(|health| health.endpoint == id),
+            deliveries: deliveries.items,
+        })
+    }
+
+    fn path(&self, tail: &str) -> String {
+        format!("/webhooks/{}{tail}", self.view.endpoint.id)
+    }
+}
+
+/// A form of the page that was refused: which one, what was typed, and why.
+struct Refused<'a> {
+    form: Form,
+    fields: &'a Fields,
+    said: &'a str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Address,
+    Rotate,
+    Test,
+    Recover,
+}
+
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let looked = Looked::at(&visit, visit.id("id")?).await?;
+    let title = title(&visit);
+    Ok(visit.page(SECTION, title, &draw(&visit, &looked, None)))
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    visitor.lang().t("Endpoint", "Punto de conexión")
+}
+
+fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let t = visitor.lang();
+    let endpoint = &looked.view.endpoint;
+    html! {
+        p.lead.url { (endpoint.url) }
+        (facts(visitor, looked))
+        h2 { (t.t("Last deliveries", "Últimas entregas")) }
+        @if looked.deliveries.is_empty() {
+            p.soft {
+                (t.t(
+                    "Nothing has been sent to this endpoint yet. Send a test event to see whether it answers.",
+                    "Aún no se envía nada a este punto de conexión. Envía un evento de prueba para ver si responde.",
+                ))
+            }
+        } @else {
+            (deliveries::table(visitor, &looked.deliveries, &[]))
+            p {
+                a href={ (crate::PATH) "/webhooks/deliveries?endpoint=" (endpoint.id) } {
+                    (t.t("All deliveries to this endpoint", "Todas las entregas a este punto de conexión"))
+                }
+            }
+        }
+        @if visitor.may(MemberRole::Developer) { (workshop(visitor, looked, refused)) }
+    }
+}
+
+fn facts(visitor: &Visitor, looked: &Looked) -> Markup {
+    let t = visitor.lang();
+    let endpoint = &looked.view.endpoint;
+    let health = looked.health.as_ref();
+    let given_up = health.map_or(0, |health| health.exhausted_count);
+    let description = endpoint.description.as_deref().unwrap_or("–");
+    list::facts(&[
+        (
+            t.t("State", "Estado"),
+            wording::endpoint_badge(visitor, endpoint, health),
+        ),
+        (
+            t.t(
+                "Given up since its last success",
+                "Entregas agotadas desde su último éxito",
+            ),
+            html! { (given_up) },
+        ),
+        (t.t("Description", "Descripción"), html! { (description) }),
+        (
+            t.t("Secret", "Secreto"),
+            html! { code { (looked.view.secret_prefix) "…" } },
+        ),
+        (
+            t.t("Registered", "Registrado"),
+            words::when(endpoint.created_at),
+        ),
+        (
+            t.t("Last changed", "Último cambio"),
+            words::when(endpoint.updated_at),
+        ),
+    ])
+}
+
+/// What developers do with an endpoint.
+fn workshop(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let t = visitor.lang();
+    let is_enabled = looked.view.endpoint.status == EndpointStatus::Enabled;
+    html! {
+        @if is_enabled {
+            h2 { (t.t("Send a test event", "Enviar un evento de prueba")) }
+            (test_form(visitor, looked, refused))
+        }
+        h2 { (t.t("Address", "Dirección")) }
+        (address_form(visitor, looked, refused))
+        (status_form(visitor, looked))
+        h2 { (t.t("Secret", "Secreto")) }
+        (rotate_form(visitor, looked, refused))
+        @if is_enabled {
+            h2 { (t.t("Recover a period", "Recuperar un periodo")) }
+            (recover_form(visitor, looked, refused))
+        }
+        h2 { (t.t("Delete", "Eliminar")) }
+        p {
+            (t.t(
+                "Nothing more is sent to it, and what is due is cancelled. Its history stays for 30 days.",
+                "No se le enviará nada más y lo pendiente se cancela. Su historial se conserva 30 días.",
+            ))
+        }
+        (form::danger(
+            visitor,
+            &looked.path("/delete"),
+            t.t("Delete this endpoint", "Eliminar este punto de conexión"),
+            t.t(
+                "Delete this endpoint? Events that occur from now on are not sent to it.",
+                "¿Eliminar este punto de conexión? Los eventos que ocurran a partir de ahora no se le enviarán.",
+            ),
+        ))
+    }
+}
+
+/// What a form says: as it was typed where it was refused, else `otherwise`.
+fn typed<'a>(
+    refused: Option<&'a Refused<'a>>,
+    form: Form,
+    name: &str,
+    otherwise: &'a str,
+) -> &'a str {
+    match refused {
+        Some(refused) if refused.form == form => refused.fields.text(name),
+        _ => otherwise,
+    }
+}
+
+fn said<'a>(refused: Option<&'a Refused<'a>>, form: Form) -> Option<&'a str> {
+    refused
+        .filter(|refused| refused.form == form)
+        .map(|refused| refused.said)
+}
+
+fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let endpoint = &looked.view.endpoint;
+    let mut fields = Fields::default();
+    let description = endpoint.description.as_deref().unwrap_or("");
+    fields.push("url", typed(refused, Form::Address, "url", &endpoint.url));
+    fields.push(
+        "description",
+        typed(refused, Form::Address, "description", description),
+    );
+    html! {
+        (form::refusal(said(refused, Form::Address)))
+        (form::form(visitor, &looked.path(""), &html! {
+            (address_fields(visitor, &fields))
+            button.primary type="submit" { (visitor.lang().t("Save", "Guardar")) }
+        }))
+    }
+}
+
+fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
+    let t = visitor.lang();
+    let path = looked.path("/status");
+    match looked.view.endpoint.status {
+        EndpointStatus::Enabled => html! {
+            h3 { (t.t("Disable", "Deshabilitar")) }
+            p {
+                (t.t(
+                    "A disabled endpoint receives nothing, and what occurs meanwhile is not kept for it. What is due is cancelled.",
+                    "Un punto de conexión deshabilitado no recibe nada y lo que ocurra mientras tanto no se guarda para él. Lo pendiente se cancela.",
+                ))
+            }
+            (form::form(visitor, &path, &html! {
+                input type="hidden" name="status" value="disabled";
+                button.danger type="submit" data-confirm=(t.t(
+                    "Disable this endpoint? Events that occur while it is disabled are never sent to it.",
+                    "¿Deshabilitar este punto de conexión? Los eventos que ocurran mientras tanto nunca se le enviarán.",
+                )) { (t.t("Disable", "Deshabilitar")) }
+            }))
+        },
+        EndpointStatus::Disabled => html! {
+            h3 { (t.t("Enable", "Habilitar")) }
+            (form::button(visitor, &path, t.t("Enable", "Habilitar"), &[("status", "enabled")]))
+        },
+    }
+}
+
+fn rotate_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let t = visitor.lang();
+    let hours = |hours: u32| match t {
+        Lang::En => format!("{hours} hours"),
+        Lang::Es => format!("{hours} horas"),
+    };
+    html! {
+        p {
+            (t.t(
+                "A new secret takes the place of this one and is shown once. During the overlap both sign, so that you can change your server in between.",
+                "Un secreto nuevo reemplaza al actual y se muestra una sola vez. Durante el traslape ambos firman, para que puedas cambiar tu servidor con calma.",
+            ))
+        }
+        (form::refusal(said(refused, Form::Rotate)))
+        (form::form(visitor, &looked.path("/rotate-secret"), &html! {
+            (form::Select::new("overlap_hours", t.t("The old one signs along for", "El anterior sigue firmando durante"))
+                .option("0", t.t("not at all", "nada"))
+                .options([1, 6, 24, 72, 168].map(|number| (number.to_string(), hours(number))))
+                .chosen(typed(refused, Form::Rotate, "overlap_hours", "24")))
+            button type="submit" { (t.t("Rotate the secret", "Rotar el secreto")) }
+        }))
+    }
+}
+
+fn test_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let t = visitor.lang();
+    let kinds = EventType::ALL
+        .iter()
+        .map(|kind| (kind.as_str(), kind.as_str()));
+    html! {
+        (form::refusal(said(refused, Form::Test)))
+        (form::form(visitor, &looked.path("/test"), &html! {
+            (form::Select::new("type", t.t("Event type", "Tipo de evento"))
+                .options(kinds)
+                .chosen(typed(refused, Form::Test, "type", EventType::CallCompleted.as_str()))
+                .hint(t.t(
+                    "It is signed and sent as a real one, about a call that does not exist.",
+                    "Se firma y se envía como uno real, sobre una llamada que no existe.",
+                )))
+            button type="submit" { (t.t("Send a test event", "Enviar un evento de prueba")) }
+        }))
+    }
+}
+
+fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
+    let t = visitor.lang();
+    html! {
+        p {
+            (t.t(
+                "Sends once more everything that this endpoint has missed since an instant: exhausted and cancelled deliveries, at most 14 days back.",
+                "Envía de nuevo todo lo que este punto de conexión perdió desde un instante: entregas agotadas y canceladas, hasta 14 días atrás.",
+            ))
+        }
+        (form::refusal(said(refused, Form::Recover)))
+        (form::form(visitor, &looked.path("/recover"), &html! {
+            (form::Input::text("since", t.t("Since (UTC)", "Desde (UTC)"))
+                .kind("datetime-local")
+                .value(typed(refused, Form::Recover, "since", ""))
+                .required())
+            button type="submit" { (t.t("Recover", "Recuperar")) }
+        }))
+    }
+}
+
+/// The page with a form that was refused, and what was typed in it.
+async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
+    let said = Trouble::from(error).of_form()?;
+    let looked = Looked::at(post, post.id("id")?).await?;
+    let refused = Refused {
+        form,
+        fields: &post.fields,
+        said: &said,
+    };
+    Ok(post.refused(SECTION, title(post), &draw(post, &looked, Some(&refused))))
+}
+
+fn page_of(id: EndpointId) -> String {
+    format!("/webhooks/{id}")
+}
+
+pub(super) async fn change(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([
+        ("url", Json::from(post.fields.text("url"))),
+        ("description", Json::from(post.fields.get("description"))),
+    ]);
+    match post
+        .services()
+        .webhooks()
+        .update(post.account(), id, &body)
+        .await
+    {
+        Ok(_) => {
+            let said = post.lang().t("Saved.", "Guardado.");
+            post.done("webhook.update", &id.to_string(), &page_of(id), said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Address, error).await,
+    }
+}
+
+pub(super) async fn set_status(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let t = post.lang();
+    let status = post.fields.text("status");
+    let body = Json::object([("status", Json::from(status))]);
+    let webhooks = post.services().webhooks();
+    let view = webhooks.update(post.account(), id, &body).await?;
+    let (action, said) = match view.endpoint.status {
+        EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
+        EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
+    };
+    post.done(action, &id.to_string(), &page_of(id), said).await
+}
+
+pub(super) async fn rotate(post: Post<Developer>) -> Answer {
+    let id: EndpointId = post.id("id")?;
+    let hours = post.fields.text("overlap_hours").parse::<i64>();
+    // What is no number is judged as the service judges it.
+    let hours = hours.map_or_else(
+        |_| Json::from(post.fields.text("overlap_hours")),
+        Json::from,
+    );
+    let body = Json::object([("overlap_hours", hours)]);
+    match post
+        .services()
+        .webhooks()
+        .rotate(post.account(), id, &body)
+        .await
+    {
+        Ok(registered) => {
+            post.note("webhook.rotate_secret", &id.to_string()).await?;
+            let title = post.lang().t("A new secret", "Un secreto nuevo");
+            Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
+        }
+        Err(error) => refused(&post, Form::Rotate, error).await,
+    }
+}
+
+pub(super) async fn test(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([("type", Json::from(post.fields.get("type")))]);
+    match post
+        .services()
+        .webhooks()
+        .test(post.account(), id, &body)
+        .await
+    {
+        Ok(delivery) => {
+            let said = post.lang().t(
+                "The test event is on its way.",
+                "El evento de prueba va en camino.",
+            );
+            let path = format!("/webhooks/deliveries/{}", delivery.id);
+            post.done("webhook.test", &id.to_string(), &path, said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Test, error).await,
+    }
+}
+
+pub(super) async fn recover(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([("since", Json::from(post.fields.text("since")))]);
+    match post
+        .services()
+        .webhooks()
+        .recover(post.account(), id, &body)
+        .await
+    {
+        Ok(count) => {
+            let said = match post.lang() {
+                Lang::En => format!("Deliveries that are sent once more: {count}."),
+                Lang::Es => format!("Entregas que se envían de nuevo: {count}."),
+            };
+            post.done("webhook.recover", &id.to_string(), &page_of(id), &said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Recover, error).await,
+    }
+}
+
+pub(super) async fn delete(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    post.services()
+        .webhooks()
+        .delete(post.account(), id)
+        .await?;
+    let said = post.lang().t(
+        "The endpoint is deleted.",
+        "El punto de conexión se eliminó.",
+    );
+    post.done("webhook.delete", &id.to_string(), "/webhooks", said)
+        .await
+}

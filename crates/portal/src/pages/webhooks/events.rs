@@ -1,0 +1,80 @@
+//! What events look like.
+
+use maud::{Markup, html};
+use offhook_domain::EventType;
+use offhook_services::event_example;
+
+use super::SECTION;
+use crate::lang::Lang;
+use crate::trouble::Answer;
+use crate::visit::{Viewer, Visit};
+
+/// When an event of a type is sent.
+pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
+    match kind {
+        EventType::CallInitiated => lang.t(
+            "A call was placed through the API (POST /v1/calls).",
+            "Se inició una llamada por la API (POST /v1/calls).",
+        ),
+        EventType::CallCompleted => lang.t(
+            "A call ended successfully.",
+            "Una llamada terminó con éxito.",
+        ),
+        EventType::CallFailed => lang.t(
+            "A call ended with an error or was not answered.",
+            "Una llamada terminó con un error o no fue contestada.",
+        ),
+    }
+}
+
+/// Every event type with an example, and the headers.
+pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
+    let t = visit.lang();
+    let example = |kind: EventType| -> Markup {
+        let body = String::from_utf8_lossy(&event_example(kind)).into_owned();
+        html! {
+            h2 { code { (kind) } }
+            p { (meaning(kind, t)) }
+            pre.wrapped tabindex="0" aria-label={ (t.t("Example of ", "Ejemplo de ")) (kind) } { (body) }
+        }
+    };
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("User-Agent", "Service-Webhook/1.0"),
+        ("X-Service-Signature", "t=<unix seconds>,v1=<hex sha256>"),
+        (
+            "X-Service-Event",
+            t.t("the event's type", "el tipo del evento"),
+        ),
+        (
+            "X-Service-Event-Id",
+            t.t(
+                "the event's id: discard what you have seen",
+                "el id del evento: descarta lo que ya viste",
+            ),
+        ),
+        (
+            "X-Service-Delivery",
+            t.t("a new id for each attempt", "un id nuevo por cada intento"),
+        ),
+    ];
+    let body = html! {
+        p {
+            (t.t(
+                "Each event is one HTTPS POST. Answer 200 within 10 seconds and do slow work afterwards. What fails is tried again after 5 minutes, 30 minutes and 2 hours.",
+                "Cada evento es un POST por HTTPS. Responde 200 en 10 segundos y deja lo lento para después. Lo que falla se reintenta a los 5 minutos, 30 minutos y 2 horas.",
+            ))
+        }
+        @for kind in EventType::ALL { (example(*kind)) }
+        h2 { (t.t("Headers", "Encabezados")) }
+        dl.facts {
+            @for (name, value) in headers { div { dt { code { (name) } } dd { (value) } } }
+        }
+        p {
+            a href={ (crate::PATH) "/quick-start/webhooks" } {
+                (t.t("How to verify the signature", "Cómo verificar la firma"))
+            }
+        }
+    };
+    Ok(visit.page(SECTION, t.t("Events", "Eventos"), &body))
+}

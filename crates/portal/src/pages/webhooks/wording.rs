@@ -1,0 +1,142 @@
+//! States and failures of webhooks in plain words.
+
+use maud::{Markup, html};
+use offhook_services::store::{
+    Attempt, AttemptOutcome, DISABLED_AS_FAILING, DeliveryState, Endpoint, EndpointHealth,
+    EndpointStatus,
+};
+
+use crate::lang::Lang;
+use crate::parts::words::{self, Tone};
+use crate::visit::Visitor;
+
+/// A delivery's state.
+pub(super) const fn state_name(state: DeliveryState, lang: Lang) -> &'static str {
+    match state {
+        DeliveryState::Pending => lang.t("Pending", "Pendiente"),
+        DeliveryState::Retrying => lang.t("Retrying", "Reintentando"),
+        DeliveryState::Delivered => lang.t("Delivered", "Entregado"),
+        DeliveryState::Exhausted => lang.t("Exhausted", "Agotado"),
+        DeliveryState::Cancelled => lang.t("Cancelled", "Cancelado"),
+    }
+}
+
+/// The same as a badge.
+pub(super) fn state_badge(visitor: &Visitor, state: DeliveryState) -> Markup {
+    let tone = match state {
+        DeliveryState::Pending | DeliveryState::Retrying => Tone::Busy,
+        DeliveryState::Delivered => Tone::Good,
+        DeliveryState::Exhausted => Tone::Bad,
+        DeliveryState::Cancelled => Tone::Plain,
+    };
+    words::badge(tone, state_name(state, visitor.lang()))
+}
+
+/// What a delivery's state means, and what happens next.
+pub(super) const fn state_told(state: DeliveryState, lang: Lang) -> &'static str {
+    match state {
+        DeliveryState::Pending => lang.t(
+            "It is about to be sent for the first time.",
+            "Está por enviarse por primera vez.",
+        ),
+        DeliveryState::Retrying => lang.t(
+            "The last attempt failed; it is tried again by itself, four times in all.",
+            "El último intento falló; se reintenta automáticamente, cuatro veces en total.",
+        ),
+        DeliveryState::Delivered => lang.t(
+            "Your server answered with a 2xx status in time.",
+            "Tu servidor respondió con un estado 2xx a tiempo.",
+        ),
+        DeliveryState::Exhausted => lang.t(
+            "Four attempts failed. It is not tried again unless you ask for it.",
+            "Fallaron cuatro intentos. No se reintenta a menos que lo pidas.",
+        ),
+        DeliveryState::Cancelled => lang.t(
+            "Its endpoint was disabled or deleted before it was delivered.",
+            "Su punto de conexión se deshabilitó o se eliminó antes de la entrega.",
+        ),
+    }
+}
+
+/// How an endpoint fares.
+pub(super) fn endpoint_badge(
+    visitor: &Visitor,
+    endpoint: &Endpoint,
+    health: Option<&EndpointHealth>,
+) -> Markup {
+    let t = visitor.lang();
+    if endpoint.status == EndpointStatus::Disabled {
+        return match endpoint.disabled_reason.as_deref() {
+            Some(DISABLED_AS_FAILING) => words::badge(
+                Tone::Bad,
+                t.t(
+                    "Disabled: it kept failing",
+                    "Deshabilitado: fallaba siempre",
+                ),
+            ),
+            _ => words::badge(Tone::Plain, t.t("Disabled", "Deshabilitado")),
+        };
+    }
+    let failing = health.and_then(|health| health.failing_since);
+    if let Some(since) = failing {
+        return html! {
+            (words::badge(Tone::Bad, t.t("Failing", "Fallando")))
+            br;
+            span.soft { (t.t("since ", "desde ")) (words::when(since)) }
+        };
+    }
+    let newest = health.and_then(|health| health.newest.as_ref());
+    match newest.map(|delivery| delivery.state) {
+        None => words::badge(Tone::Plain, t.t("Nothing sent yet", "Aún sin envíos")),
+        Some(DeliveryState::Delivered) => words::badge(Tone::Good, t.t("Receiving", "Recibiendo")),
+        Some(_) => words::badge(Tone::Good, t.t("Enabled", "Habilitado")),
+    }
+}
+
+/// What became of an attempt.
+pub(super) fn attempt_badge(visitor: &Visitor, attempt: &Attempt) -> Markup {
+    let t = visitor.lang();
+    let (tone, text) = match attempt.outcome {
+        AttemptOutcome::Begun => (Tone::Busy, t.t("Under way", "En curso")),
+        AttemptOutcome::Succeeded => (Tone::Good, t.t("Accepted", "Aceptado")),
+        AttemptOutcome::Failed => (Tone::Bad, t.t("Failed", "Falló")),
+        AttemptOutcome::Abandoned => (Tone::Plain, t.t("Interrupted", "Interrumpido")),
+    };
+    words::badge(tone, text)
+}
+
+/// Why an attempt got no answer, by the word that the service keeps for it; the word itself if it is not known here.
+pub(super) fn failure(word: &str, lang: Lang) -> &str {
+    match word {
+        "invalid_url" => lang.t(
+            "The address breaks a rule for addresses. Nothing was sent.",
+            "La dirección incumple una regla. No se envió nada.",
+        ),
+        "blocked_address" => lang.t(
+            "The host name leads to an address that is not public. Nothing was sent.",
+            "El nombre lleva a una dirección que no es pública. No se envió nada.",
+        ),
+        "dns" => lang.t(
+            "The host name could not be resolved.",
+            "No se pudo resolver el nombre del servidor.",
+        ),
+        "connect" => lang.t("No connection could be made.", "No se pudo conectar."),
+        "tls" => lang.t(
+            "The certificate is not valid, or the TLS handshake failed.",
+            "El certificado no es válido o falló la negociación TLS.",
+        ),
+        "timeout" => lang.t(
+            "Your server did not answer within 10 seconds.",
+            "Tu servidor no respondió en 10 segundos.",
+        ),
+        "reset" => lang.t(
+            "Your server closed the connection before it answered.",
+            "Tu servidor cerró la conexión antes de responder.",
+        ),
+        "protocol" => lang.t(
+            "The answer was not HTTP/1.1.",
+            "La respuesta no fue HTTP/1.1.",
+        ),
+        other => other,
+    }
+}

@@ -1,0 +1,8 @@
+//! What pages are made of.
+
+pub(crate) mod agent_choice;
+pub(crate) mod chart;
+pub(crate) mod form;
+pub(crate) mod list;
+pub(crate) mod period;
+pub(crate) mod words;

@@ -1,0 +1,74 @@
+//! Choosing an agent, and the names of those that a list speaks of.
+
+use maud::{Markup, Render as _, html};
+use offhook_domain::AgentId;
+use offhook_services::PageRequest;
+use offhook_services::store::{Agent, AgentFilter};
+
+use super::form::{Input, Select};
+use crate::trouble::Trouble;
+use crate::visit::Visitor;
+
+/// Agents that a choice offers at most; with more of them the id is typed in.
+const MOST: u32 = 300;
+
+/// The account's agents, the newest first.
+pub(crate) struct AgentChoice {
+    agents: Vec<Agent>,
+    is_whole: bool,
+}
+
+impl AgentChoice {
+    /// Those that pass the filter.
+    pub(crate) async fn of(visitor: &Visitor, filter: AgentFilter) -> Result<Self, Trouble> {
+        let page = PageRequest {
+            after: None,
+            limit: MOST,
+        };
+        let agents = visitor.services().agents();
+        let page = agents.list(visitor.account(), filter, page).await?;
+        Ok(Self {
+            agents: page.items,
+            is_whole: !page.has_more,
+        })
+    }
+
+    /// Whether there is none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
+    /// A link to an agent, by its name where it is known.
+    pub(crate) fn link(&self, id: AgentId) -> Markup {
+        let found = self.agents.iter().find(|agent| agent.id == id);
+        let name = found.map_or_else(|| id.to_string(), |agent| agent.name.clone());
+        html! { a href={ (crate::PATH) "/agents/" (id) } { (name) } }
+    }
+
+    /// The field. `none` is what stands for no agent, where there may be none.
+    pub(crate) fn field(
+        &self,
+        visitor: &Visitor,
+        name: &str,
+        label: &str,
+        chosen: &str,
+        none: Option<&str>,
+    ) -> Markup {
+        let t = visitor.lang();
+        if !self.is_whole {
+            let hint = t.t(
+                "There are too many agents for a list: type the agent's id, as its page shows it.",
+                "Hay demasiados agentes para una lista: escribe el id del agente, como lo muestra su página.",
+            );
+            return Input::text(name, label).value(chosen).hint(hint).render();
+        }
+        let none = none.map(|none| (String::new(), none.to_owned()));
+        let agents = self.agents.iter();
+        let agents = agents.map(|agent| (agent.id.to_string(), agent.name.clone()));
+        Select::new(name, label)
+            .options(none)
+            .options(agents)
+            .chosen(chosen)
+            .render()
+    }
+}

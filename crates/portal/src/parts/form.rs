@@ -1,0 +1,216 @@
+//! Forms and their fields. Every form is a plain POST that carries its session's token.
+
+use maud::{Markup, Render, html};
+
+use crate::visit::{TOKEN_FIELD, Visitor};
+
+/// A form that is sent to `path` (behind `/portal`).
+pub(crate) fn form(visitor: &Visitor, path: &str, fields: &Markup) -> Markup {
+    html! {
+        form method="post" action={ (crate::PATH) (path) } {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            (fields)
+        }
+    }
+}
+
+/// A form of one button, with hidden fields.
+pub(crate) fn button(
+    visitor: &Visitor,
+    path: &str,
+    label: &str,
+    fields: &[(&str, &str)],
+) -> Markup {
+    form(
+        visitor,
+        path,
+        &html! {
+            @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+            button type="submit" { (label) }
+        },
+    )
+}
+
+/// As [`button`], for what cannot be taken back: the browser asks first. `label` says what is done, `question` what it
+/// means.
+pub(crate) fn danger(visitor: &Visitor, path: &str, label: &str, question: &str) -> Markup {
+    form(
+        visitor,
+        path,
+        &html! {
+            button.danger type="submit" data-confirm=(question) { (label) }
+        },
+    )
+}
+
+/// Why a form was not accepted.
+pub(crate) fn refusal(said: Option<&str>) -> Markup {
+    html! { @if let Some(said) = said { p.refusal role="alert" tabindex="-1" { (said) } } }
+}
+
+/// A field of one line, or of several.
+pub(crate) struct Input<'a> {
+    kind: &'static str,
+    name: &'a str,
+    label: &'a str,
+    value: &'a str,
+    hint: &'a str,
+    autocomplete: &'static str,
+    rows: u8,
+    required: bool,
+}
+
+impl<'a> Input<'a> {
+    /// A line of text.
+    pub(crate) const fn text(name: &'a str, label: &'a str) -> Self {
+        Self {
+            kind: "text",
+            name,
+            label,
+            value: "",
+            hint: "",
+            autocomplete: "off",
+            rows: 0,
+            required: false,
+        }
+    }
+
+    /// A line of another kind of `<input>`: `email`, `password`, `number`, `url`, `search`, `date`, `datetime-local`.
+    pub(crate) const fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// So many lines of text.
+    pub(crate) const fn rows(mut self, rows: u8) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// What it says already.
+    pub(crate) const fn value(mut self, value: &'a str) -> Self {
+        self.value = value;
+        self
+    }
+
+    /// What belongs into it.
+    pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// It may not be empty.
+    pub(crate) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// What browsers may fill in (`autocomplete`).
+    pub(crate) const fn autocomplete(mut self, what: &'static str) -> Self {
+        self.autocomplete = what;
+        self
+    }
+}
+
+impl Render for Input<'_> {
+    fn render(&self) -> Markup {
+        let id = format!("field-{}", self.name);
+        let hint = (!self.hint.is_empty()).then(|| format!("{id}-hint"));
+        html! {
+            div.field {
+                label for=(id) { (self.label) }
+                @if self.rows > 0 {
+                    textarea #(id) name=(self.name) rows=(self.rows) required[self.required] aria-describedby=[hint.as_deref()]
+                        spellcheck="false" { "\n" (self.value) }
+                } @else {
+                    input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required]
+                        autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")];
+                }
+                @if let Some(hint) = &hint { p.hint #(hint) { (self.hint) } }
+            }
+        }
+    }
+}
+
+/// A choice of one.
+pub(crate) struct Select<'a> {
+    name: &'a str,
+    label: &'a str,
+    chosen: &'a str,
+    hint: &'a str,
+    options: Vec<(String, String)>,
+}
+
+impl<'a> Select<'a> {
+    /// A choice without options yet.
+    pub(crate) const fn new(name: &'a str, label: &'a str) -> Self {
+        Self {
+            name,
+            label,
+            chosen: "",
+            hint: "",
+            options: Vec::new(),
+        }
+    }
+
+    /// One more option: its value and what is read.
+    pub(crate) fn option(mut self, value: impl Into<String>, text: impl Into<String>) -> Self {
+        self.options.push((value.into(), text.into()));
+        self
+    }
+
+    /// More options.
+    pub(crate) fn options<V: Into<String>, T: Into<String>>(
+        mut self,
+        options: impl IntoIterator<Item = (V, T)>,
+    ) -> Self {
+        let options = options
+            .into_iter()
+            .map(|(value, text)| (value.into(), text.into()));
+        self.options.extend(options);
+        self
+    }
+
+    /// The value that is chosen already. One that no option has is shown too: nothing changes unseen.
+    pub(crate) const fn chosen(mut self, value: &'a str) -> Self {
+        self.chosen = value;
+        self
+    }
+
+    /// What it is for.
+    pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
+        self.hint = hint;
+        self
+    }
+}
+
+impl Render for Select<'_> {
+    fn render(&self) -> Markup {
+        let id = format!("field-{}", self.name);
+        let hint = (!self.hint.is_empty()).then(|| format!("{id}-hint"));
+        let known =
+            self.chosen.is_empty() || self.options.iter().any(|(value, _)| value == self.chosen);
+        html! {
+            div.field {
+                label for=(id) { (self.label) }
+                select #(id) name=(self.name) aria-describedby=[hint.as_deref()] {
+                    @if !known { option value=(self.chosen) selected { (self.chosen) } }
+                    @for (value, text) in &self.options {
+                        option value=(value) selected[value == self.chosen] { (text) }
+                    }
+                }
+                @if let Some(hint) = &hint { p.hint #(hint) { (self.hint) } }
+            }
+        }
+    }
+}
+
+/// A box to tick. Its value is `on` unless several share a name.
+pub(crate) fn check(name: &str, value: &str, label: &str, is_set: bool) -> Markup {
+    html! {
+        label.check {
+            input type="checkbox" name=(name) value=(value) checked[is_set];
+            span { (label) }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Instants, durations, states and amounts, as people read them.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use offhook_domain::Timestamp;
+
+use crate::lang::Lang;
+
+/// An instant: UTC as it is served; the page's script puts it into the reader's own time.
+pub(crate) fn when(at: Timestamp) -> Markup {
+    let iso = at.to_string();
+    let plain = iso.get(..16).unwrap_or(&iso).replace('T', " ");
+    html! { time datetime=(iso) { (plain) " UTC" } }
+}
+
+/// An instant that may not have come, as a dash.
+pub(crate) fn when_if(at: Option<Timestamp>) -> Markup {
+    at.map_or_else(|| html! { span.none { "–" } }, when)
+}
+
+/// A length of time: `1:05`, `1:02:05`.
+pub(crate) fn length(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// How a state is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// As it should be.
+    Good,
+    /// Under way, or worth a look.
+    Busy,
+    /// Failed.
+    Bad,
+    /// Neither.
+    Plain,
+}
+
+/// A state in a word. It never speaks by its colour alone.
+pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
+    let class = match tone {
+        Tone::Good => "badge good",
+        Tone::Busy => "badge busy",
+        Tone::Bad => "badge bad",
+        Tone::Plain => "badge",
+    };
+    html! { span class=(class) { (text) } }
+}
+
+/// A whole number with its thousands set apart.
+pub(crate) fn count(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if number < 0 { format!("-{text}") } else { text }
+}
+
+/// Yes or no.
+pub(crate) const fn yes(is: bool, lang: Lang) -> &'static str {
+    match is {
+        true => lang.t("Yes", "Sí"),
+        false => lang.t("No", "No"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_counts_read_as_people_write_them() {
+        assert_eq!(length(Duration::from_secs(65)), "1:05");
+        assert_eq!(length(Duration::from_secs(3725)), "1:02:05");
+        assert_eq!(count(0), "0");
+        assert_eq!(count(-1_234_567), "-1,234,567");
+    }
+}

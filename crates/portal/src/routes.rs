@@ -1,0 +1,208 @@
+//! Which path is which page.
+
+use std::future::Future;
+
+use actix_web::web::{self, Payload, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, Route};
+
+use crate::lang::Lang;
+use crate::layout::Frame;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Needs, Post, Upload, Visit, portal_of};
+use crate::{Portal, assets, pages as rooms};
+
+/// A page that can be looked at, as the router knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagePath {
+    /// The path with its placeholders: `/portal/agents/{id}`.
+    pub path: String,
+    /// Whether it is a whole page; a part of one is asked for by htmx alone, and a file is no page.
+    pub whole: bool,
+}
+
+/// Every path that a GET answers, for tests that must miss none.
+#[must_use]
+pub fn pages() -> Vec<PagePath> {
+    let looked_at = |page: Page| {
+        page.get.map(|whole| PagePath {
+            path: format!("{}{}", crate::PATH, page.path),
+            whole,
+        })
+    };
+    table().into_iter().filter_map(looked_at).collect()
+}
+
+/// A path behind `/portal` and what answers it.
+pub(crate) struct Page {
+    path: &'static str,
+    /// Whether GET answers a whole page (`true`) or a part or file (`false`).
+    get: Option<bool>,
+    routes: Vec<Route>,
+}
+
+impl Page {
+    /// A path behind `/portal`, beginning with a slash.
+    pub(crate) const fn at(path: &'static str) -> Self {
+        Self {
+            path,
+            get: None,
+            routes: Vec::new(),
+        }
+    }
+
+    /// A whole page for those who are signed in.
+    pub(crate) fn get<R: Needs, F, T>(self, handler: F) -> Self
+    where
+        F: Fn(Visit<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        self.looked_at(true, handler)
+    }
+
+    /// A part of a page that htmx asks for, or a file.
+    pub(crate) fn part<R: Needs, F, T>(self, handler: F) -> Self
+    where
+        F: Fn(Visit<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        self.looked_at(false, handler)
+    }
+
+    fn looked_at<R: Needs, F, T>(mut self, whole: bool, handler: F) -> Self
+    where
+        F: Fn(Visit<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        self.get = Some(whole);
+        let answer = move |req: HttpRequest| {
+            let handler = handler.clone();
+            with_portal(req, async move |portal, req| {
+                handler(Visit::read(portal, req).await?).await
+            })
+        };
+        self.routes.push(web::get().to(answer));
+        self
+    }
+
+    /// A form.
+    pub(crate) fn post<R: Needs, F, T>(mut self, handler: F) -> Self
+    where
+        F: Fn(Post<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        let answer = move |req: HttpRequest, body: Payload| {
+            let handler = handler.clone();
+            with_portal(req, async move |portal, req| {
+                handler(Post::read(portal, req, body).await?).await
+            })
+        };
+        self.routes.push(web::post().to(answer));
+        self
+    }
+
+    /// A form with a file.
+    pub(crate) fn upload<R: Needs, F, T>(mut self, handler: F) -> Self
+    where
+        F: Fn(Upload<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        let answer = move |req: HttpRequest, body: Payload| {
+            let handler = handler.clone();
+            with_portal(req, async move |portal, req| {
+                handler(Upload::read(portal, req, body).await?).await
+            })
+        };
+        self.routes.push(web::post().to(answer));
+        self
+    }
+
+    /// A page for those who are not signed in.
+    pub(crate) fn open_get<F, T>(mut self, handler: F) -> Self
+    where
+        F: Fn(Portal, HttpRequest) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        self.get = Some(true);
+        let answer = move |req: HttpRequest| {
+            let handler = handler.clone();
+            with_portal(req, async move |portal, req| handler(portal, req).await)
+        };
+        self.routes.push(web::get().to(answer));
+        self
+    }
+
+    /// A form of those who are not signed in. The handler checks its origin (`visit::check_origin`).
+    pub(crate) fn open_post<F, T>(mut self, handler: F) -> Self
+    where
+        F: Fn(Portal, HttpRequest, Payload) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        let answer = move |req: HttpRequest, body: Payload| {
+            let handler = handler.clone();
+            with_portal(req, async move |portal, req| {
+                handler(portal, req, body).await
+            })
+        };
+        self.routes.push(web::post().to(answer));
+        self
+    }
+}
+
+/// Answers with what the handler says, or with the page of its trouble. Nothing leaves as an error: the edge would put
+/// it into the interface's envelope.
+async fn with_portal<T>(
+    req: HttpRequest,
+    handler: impl FnOnce(Portal, HttpRequest) -> T,
+) -> HttpResponse
+where
+    T: Future<Output = Answer>,
+{
+    let Some(portal) = portal_of(&req) else {
+        return HttpResponse::NotFound().finish();
+    };
+    match handler(portal, req.clone()).await {
+        Ok(answer) => answer,
+        Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&req, typed),
+        Err(trouble) => trouble.answer(&plain_frame(&req)),
+    }
+}
+
+fn plain_frame(req: &HttpRequest) -> Frame<'static> {
+    Frame {
+        lang: Lang::of(req),
+        section: None,
+        visitor: None,
+        notice: None,
+        path: req.uri().to_string(),
+    }
+}
+
+fn table() -> Vec<Page> {
+    rooms::table()
+}
+
+/// Adds every path of the portal, and a page for all others under it.
+pub(crate) fn add(config: &mut ServiceConfig) {
+    let mut scope = web::scope(crate::PATH).route("/assets/{name}", web::get().to(assets::send));
+    for page in table() {
+        let mut resource = web::resource(page.path);
+        for route in page.routes {
+            resource = resource.route(route);
+        }
+        scope = scope.service(resource);
+    }
+    let nothing = |req: HttpRequest| async move { Trouble::not_found().answer(&plain_frame(&req)) };
+    config
+        .service(scope.default_service(web::to(nothing)))
+        .route("/", web::get().to(to_portal));
+}
+
+/// The service's root is the portal.
+async fn to_portal() -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((
+            actix_web::http::header::LOCATION,
+            format!("{}/", crate::PATH),
+        ))
+        .finish()
+}

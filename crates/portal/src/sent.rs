@@ -1,0 +1,168 @@
+//! Forms that carry a file (RFC 7578): drawn, and read as they arrive.
+
+use std::io;
+use std::time::Duration;
+
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::{Bytes, Payload};
+use futures_util::{StreamExt as _, future, stream};
+use maud::{Markup, html};
+use multer::{Constraints, Multipart, SizeLimit};
+use offhook_http::{ApiError, Code};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::trouble::Trouble;
+use crate::visit::{TOKEN_FIELD, Upload, Visitor};
+
+/// The field of a form that holds the file.
+pub(crate) const FILE: &str = "file";
+
+/// A field that holds a whole file as text: it was looked at on a page before.
+pub(crate) const FILE_TEXT: &str = "file_text";
+
+/// The longest other field.
+const MAX_FIELD: u64 = 64 * 1024;
+
+/// What may stand around a file: the other fields and the boundaries.
+const AROUND: usize = 256 * 1024;
+
+/// What is read and thrown away of a form that was refused: a browser shows the answer only when it could send it all.
+const READ_ON: usize = 64 * 1024 * 1024;
+
+/// How long a form may take to arrive.
+const TIME: Duration = Duration::from_secs(600);
+
+/// A file that was sent.
+pub(crate) struct SentFile {
+    /// Its own name.
+    pub(crate) name: Option<String>,
+    /// The media type that the browser gave it.
+    pub(crate) content_type: Option<String>,
+    /// Its bytes.
+    pub(crate) content: Vec<u8>,
+}
+
+/// A form that holds a file of at most `most` bytes. The page's script shows how far it is on its way; without it the
+/// browser sends the form by itself.
+pub(crate) fn form(visitor: &Visitor, path: &str, most: usize, fields: &Markup) -> Markup {
+    let t = visitor.lang();
+    html! {
+        form method="post" enctype="multipart/form-data"
+            action={ (crate::PATH) (path) "?" (TOKEN_FIELD) "=" (visitor.form_token()) }
+            data-upload=(most) data-too-large=(too_large(most, t)) {
+            (fields)
+            p.sending hidden role="status" {
+                progress max="1" value="0" aria-label=(t.t("Sent so far", "Enviado hasta ahora")) {}
+            }
+        }
+    }
+}
+
+/// Where the file is chosen.
+pub(crate) fn chooser(label: &str, accept: &str, hint: &str) -> Markup {
+    html! {
+        div.field {
+            label for="field-file" { (label) }
+            input #field-file type="file" name=(FILE) accept=(accept) required aria-describedby="field-file-hint";
+            p.hint #field-file-hint { (hint) }
+        }
+    }
+}
+
+fn too_large(most: usize, lang: Lang) -> String {
+    let mebibytes = most / (1024 * 1024);
+    match lang {
+        Lang::En => format!(
+            "The file is larger than {mebibytes} MiB. Split it, and send the parts one by one."
+        ),
+        Lang::Es => format!(
+            "El archivo pesa más de {mebibytes} MiB. Divídelo y envía las partes una por una."
+        ),
+    }
+}
+
+/// Reads the form: its fields, as far as they came, and its file of at most `most` bytes; `None` if none was chosen.
+pub(crate) async fn read<R>(
+    upload: &mut Upload<R>,
+    most: usize,
+) -> (Fields, Result<Option<SentFile>, Trouble>) {
+    let lang = upload.lang();
+    let mut fields = Fields::default();
+    let kind = upload.request().headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let Ok(boundary) = multer::parse_boundary(kind) else {
+        return (fields, Err(Trouble::Unreadable));
+    };
+    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
+    let arrived = feed(&mut upload.body, sender, most);
+    let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
+    let parts = parts(whole, boundary, most, &mut fields);
+    let read = timeout(TIME, future::join(arrived, parts)).await;
+    let file = match read {
+        Ok(((), Ok(file))) => Ok(file),
+        Ok(((), Err(fault))) if is_too_large(&fault) => {
+            let said = too_large(most, lang);
+            Err(ApiError::new(Code::PayloadTooLarge, said).into())
+        }
+        Ok(((), Err(_))) | Err(_) => Err(Trouble::Unreadable),
+    };
+    (fields, file)
+}
+
+/// Passes the body on, piece by piece; the stream that reads it may not be sent to other threads, which a parser asks.
+async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>, most: usize) {
+    let mut taken = 0;
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|fault| io::Error::other(fault.to_string()));
+        let is_broken = chunk.is_err();
+        taken += chunk.as_ref().map_or(0, Bytes::len);
+        // Nobody listens behind a form that was refused.
+        let _ = sender.send(chunk).await;
+        if is_broken || taken > most + READ_ON {
+            return;
+        }
+    }
+}
+
+async fn parts(
+    body: impl futures_util::Stream<Item = Result<Bytes, io::Error>> + Send,
+    boundary: String,
+    most: usize,
+    fields: &mut Fields,
+) -> Result<Option<SentFile>, multer::Error> {
+    let limits = SizeLimit::new()
+        .whole_stream((most + AROUND) as u64)
+        .per_field(MAX_FIELD)
+        .for_field(FILE, most as u64)
+        .for_field(FILE_TEXT, most as u64);
+    let constraints = Constraints::new().size_limit(limits);
+    let mut form = Multipart::with_constraints(body, boundary, constraints);
+    let mut file = None;
+    while let Some(part) = form.next_field().await? {
+        let name = part.name().unwrap_or_default().to_owned();
+        let file_name = part.file_name().filter(|name| !name.is_empty());
+        let file_name = file_name.map(str::to_owned);
+        let content_type = part.content_type().map(ToString::to_string);
+        let content = part.bytes().await?;
+        if name != FILE {
+            fields.push(&name, &String::from_utf8_lossy(&content));
+        } else if file_name.is_some() || !content.is_empty() {
+            file = Some(SentFile {
+                name: file_name,
+                content_type,
+                content: content.into(),
+            });
+        }
+    }
+    Ok(file)
+}
+
+const fn is_too_large(fault: &multer::Error) -> bool {
+    matches!(
+        fault,
+        multer::Error::FieldSizeExceeded { .. } | multer::Error::StreamSizeExceeded { .. }
+    )
+}

@@ -1,0 +1,138 @@
+//! What goes wrong, as pages in plain words.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::RETRY_AFTER;
+use maud::html;
+use offhook_domain::MemberRole;
+use offhook_http::{ApiError, Code};
+
+use crate::fields::Fields;
+use crate::layout::{self, Frame};
+
+/// What a handler answers with.
+pub(crate) type Answer = Result<HttpResponse, Trouble>;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Nobody is signed in, or no longer. What a form had sent is kept for after signing in.
+    SignedOut {
+        /// The form's path and fields; `None` for a page that was only looked at.
+        typed: Option<(String, Fields)>,
+    },
+    /// The member's role does not reach.
+    Role(MemberRole),
+    /// A form of another origin, or without its token.
+    Forged,
+    /// The form cannot be read: too large, or not what a form of ours sends.
+    Unreadable,
+    /// What the use cases say.
+    Said(ApiError),
+}
+
+/// All that the REST adapter has a sentence for is a sentence here too.
+impl<E: Into<ApiError>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Said(error.into())
+    }
+}
+
+impl Trouble {
+    /// Nothing is at this address, or it is another account's.
+    pub(crate) fn not_found() -> Self {
+        Self::Said(ApiError::not_found())
+    }
+
+    /// The sentence of what may be mended in a form and sent again; `Err` is the trouble itself where it may not.
+    pub(crate) fn of_form(self) -> Result<String, Self> {
+        match &self {
+            Self::Said(error) => match error.code() {
+                Code::InvalidBody
+                | Code::InvalidQuery
+                | Code::InvalidJson
+                | Code::Conflict
+                | Code::PlanLimit
+                | Code::PaymentRequired
+                | Code::PayloadTooLarge
+                | Code::UnsupportedRuntime
+                | Code::AgentDisabled
+                | Code::AgentNotFound
+                | Code::IdempotencyConflict
+                | Code::UpstreamError
+                | Code::UpstreamUnreachable => Ok(error.message().to_owned()),
+                _ => Err(self),
+            },
+            _ => Err(self),
+        }
+    }
+
+    /// The page.
+    pub(crate) fn answer(self, frame: &Frame<'_>) -> HttpResponse {
+        let lang = frame.lang;
+        let (status, title, text) = match &self {
+            // Answered before it comes here (`routes.rs`), with the way to sign in.
+            Self::SignedOut { .. } => (
+                StatusCode::UNAUTHORIZED,
+                lang.t("Sign in", "Inicia sesión"),
+                lang.t("Your session has ended.", "Tu sesión terminó.").to_owned(),
+            ),
+            Self::Role(role) => (
+                StatusCode::FORBIDDEN,
+                lang.t("Not allowed", "Sin permiso"),
+                match lang {
+                    crate::lang::Lang::En => format!("This needs the role {} or a higher one. Ask an owner of the account.", role.as_str()),
+                    crate::lang::Lang::Es => format!("Esto requiere el rol {} o uno superior. Pídelo a un propietario de la cuenta.", role.as_str()),
+                },
+            ),
+            Self::Forged => (
+                StatusCode::FORBIDDEN,
+                lang.t("The form was not accepted", "No se aceptó el formulario"),
+                lang.t(
+                    "It did not come from a page of this portal, or the page was opened before you signed in. Go back, load the page again and send it once more.",
+                    "No vino de una página de este portal, o la página se abrió antes de iniciar sesión. Regresa, recarga la página y envíalo de nuevo.",
+                )
+                .to_owned(),
+            ),
+            Self::Unreadable => (
+                StatusCode::BAD_REQUEST,
+                lang.t("The form cannot be read", "No se pudo leer el formulario"),
+                lang.t("It is too large, or it arrived broken. Go back and try again.", "Es demasiado grande o llegó dañado. Regresa e inténtalo de nuevo.").to_owned(),
+            ),
+            Self::Said(error) => (error.code().status(), heading(error.code(), lang), error.message().to_owned()),
+        };
+        if let Self::Said(error) = &self
+            && status.is_server_error()
+        {
+            error.log("the portal");
+        }
+        let body = html! {
+            p.lead { (text) }
+            p { a.button href=(layout::HOME) { (lang.t("To the overview", "Ir al resumen")) } }
+        };
+        let mut answer = layout::page(frame, status, title, &body);
+        if let Self::Said(error) = &self
+            && let Some(seconds) = error.retry_after_s()
+        {
+            answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        answer
+    }
+}
+
+fn heading(code: Code, lang: crate::lang::Lang) -> &'static str {
+    match code {
+        Code::NotFound => lang.t("Not found", "No encontrado"),
+        Code::Conflict | Code::IdempotencyConflict => {
+            lang.t("That does not fit any more", "Eso ya no coincide")
+        }
+        Code::PaymentRequired => lang.t("Not enough credits", "Créditos insuficientes"),
+        Code::PlanLimit => lang.t("Not in your plan", "No está en tu plan"),
+        Code::ServiceUnavailable | Code::RateLimitUnavailable => lang.t(
+            "Out of reach for a moment",
+            "Fuera de alcance por un momento",
+        ),
+        Code::InternalError => lang.t("Something broke on our side", "Algo falló de nuestro lado"),
+        _ => lang.t("That did not work", "Eso no funcionó"),
+    }
+}

@@ -1,0 +1,86 @@
+//! Text conversations of an account's own members: an agent is tried before a page shows it. The rules of other
+//! conversations hold, save those of widgets: channel `chat`, no origin, and no token, as members are let in by their
+//! account.
+
+use std::sync::atomic::Ordering;
+
+use offhook_domain::json::Json;
+use offhook_domain::{AgentConfig, ConversationId};
+use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
+
+use super::open::{TOKEN_LIFE, cap_reached, check_serves, new_token, read};
+use super::{ChatError, Chats};
+use crate::Caller;
+use crate::keys::sha256;
+
+impl Chats {
+    /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
+    ///
+    /// # Errors
+    /// [`ChatError`] says which rule refused; then nothing was written, save perhaps in [`ChatError::UnknownCommit`].
+    pub async fn open_for_member(
+        &self,
+        caller: &Caller,
+        body: &Json,
+    ) -> Result<ConversationId, ChatError> {
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(ChatError::Stopping);
+        }
+        let (agent_id, metadata) = read(body)?;
+        let store = &self.0.store;
+        let found = store.member_agent(caller.account.id, agent_id).await?;
+        let found = found.ok_or(ChatError::NotFound)?;
+        if !caller.terms.api {
+            return Err(ChatError::PlanLimit);
+        }
+        check_serves(found.agent.status)?;
+        let stored = found
+            .config
+            .as_deref()
+            .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
+        let config = AgentConfig::from_stored(stored).map_err(|error| {
+            StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
+        })?;
+        let at = self.0.clock.now();
+        let first_message = config.rendered(&metadata).first_message;
+        let id: ConversationId = mint(at);
+        let chat = NewChat {
+            id,
+            account_id: caller.account.id,
+            agent_id,
+            agent_version: found.agent.published_version,
+            metadata: metadata.as_json_text().to_owned(),
+            price: self.0.catalog.dearest(caller.account.plan, &config),
+            origin: String::new(),
+            // Of a token that nobody was given.
+            token_digest: sha256(new_token()?.as_bytes()).to_vec(),
+            token_expires_at: at.plus(TOKEN_LIFE),
+            first_message: Some(first_message).filter(|text| !text.trim().is_empty()),
+            at,
+        };
+        let opened = store.open_member_chat(chat, self.0.clock.steady()).await?;
+        match opened {
+            ChatOpened::Opened => {
+                tracing::info!(conversation = %id, "a member's chat began");
+                Ok(id)
+            }
+            ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
+            // Only widgets have these.
+            ChatOpened::Refused | ChatOpened::TooMany => Err(ChatError::NotFound),
+            ChatOpened::CapReached => Err(cap_reached(at)),
+        }
+    }
+
+    /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) take it.
+    ///
+    /// # Errors
+    /// [`ChatError::NotFound`] if the account has none of that id.
+    pub async fn of_member(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+    ) -> Result<ChatView, ChatError> {
+        let found = self.0.store.member_chat(caller.account.id, id).await?;
+        found.ok_or(ChatError::NotFound)
+    }
+}

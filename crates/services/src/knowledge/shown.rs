@@ -1,0 +1,42 @@
+//! A document as its page shows it: how it begins, and who answers from it.
+
+use offhook_domain::{AccountId, DocumentId, DocumentStatus};
+use offhook_storage::{Document, PinningAgent, StoreError};
+
+use super::Knowledge;
+
+/// Passages that a page shows.
+const SHOWN: i64 = 12;
+
+impl Knowledge {
+    /// The agents whose published version answers from the document, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn used_by(
+        &self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Vec<PinningAgent>, StoreError> {
+        self.0.store.pinning_agents(account, id).await
+    }
+
+    /// How the text of a document begins, and whether it goes on; empty until it has been read.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn beginning(&self, document: &Document) -> Result<(String, bool), StoreError> {
+        if document.status != DocumentStatus::Ready {
+            return Ok((String::new(), false));
+        }
+        let store = &self.0.store;
+        let passages = store.document_text(document.id, 0, SHOWN).await?;
+        let goes_on = i64::from(document.chunks_count) > SHOWN;
+        let mut text = String::new();
+        for (repeats, content) in passages {
+            let repeats = usize::try_from(repeats).unwrap_or(0);
+            text.push_str(content.get(repeats..).unwrap_or_default());
+        }
+        Ok((text, goes_on))
+    }
+}

@@ -1,0 +1,35 @@
+//! How endpoints fare, and what was sent to one of them.
+
+use offhook_domain::{AccountId, DeliveryId, EndpointId};
+use offhook_storage::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
+
+use super::{WebhookError, Webhooks};
+use crate::{Page, PageRequest};
+
+impl Webhooks {
+    /// How each endpoint of the account fares.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn health(&self, account: AccountId) -> Result<Vec<EndpointHealth>, StoreError> {
+        self.0.store.endpoint_health(account).await
+    }
+
+    /// A page of the deliveries to one endpoint, newest first.
+    ///
+    /// # Errors
+    /// [`WebhookError::NotFound`] if the account has no such endpoint.
+    pub async fn deliveries_to(
+        &self,
+        account: AccountId,
+        endpoint: EndpointId,
+        filter: EndpointDeliveryFilter,
+        page: PageRequest<DeliveryId>,
+    ) -> Result<Page<Delivery>, WebhookError> {
+        let (after, limit) = (page.after.map(|(_, id)| id), i64::from(page.limit));
+        let store = &self.0.store;
+        let rows = store.endpoint_deliveries(account, endpoint, filter, after, limit);
+        let rows = rows.await?.ok_or(WebhookError::NotFound)?;
+        Ok(Page::of(rows, page.limit))
+    }
+}

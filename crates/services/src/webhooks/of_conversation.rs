@@ -1,0 +1,24 @@
+//! What a conversation's events became.
+
+use offhook_domain::{AccountId, ConversationId};
+use offhook_storage::{Delivery, StoreError};
+
+use super::Webhooks;
+
+/// Deliveries that one conversation shows at most: two events, to each of an account's endpoints.
+const SHOWN: i64 = 100;
+
+impl Webhooks {
+    /// The deliveries of a conversation's events, the oldest first; none for another account's conversation.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn of_conversation(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let store = &self.0.store;
+        store.deliveries_of(account, conversation, SHOWN).await
+    }
+}

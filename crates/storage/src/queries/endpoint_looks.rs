@@ -1,0 +1,97 @@
+//! An endpoint's own deliveries, and how endpoints fare. Ids are minted as events occur, so the index of an endpoint's
+//! deliveries by id holds them in the order of their time.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
+
+use super::super::Conn;
+use super::super::Db;
+use super::super::dialect::unlikely;
+use crate::schema::{
+    deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
+};
+use crate::sql::V;
+use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
+
+/// Whether the account has this endpoint.
+pub(crate) async fn is_of(
+    conn: &mut Conn,
+    account: AccountId,
+    endpoint: EndpointId,
+) -> Result<bool, StoreError> {
+    let found: Option<EndpointId> = endpoints::table
+        .filter(endpoints::id.eq(V(endpoint)))
+        .filter(endpoints::account_id.eq(V(account)))
+        .filter(endpoints::deleted_at.is_null())
+        .select(endpoints::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// Deliveries to an endpoint, the newest first, behind the one with the id `after`.
+pub(crate) async fn deliveries_to(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    filter: EndpointDeliveryFilter,
+    after: Option<DeliveryId>,
+    limit: i64,
+) -> Result<Vec<Delivery>, StoreError> {
+    let mut query = deliveries::table
+        .filter(deliveries::endpoint_id.eq(V(endpoint)))
+        .into_boxed::<Db>();
+    if let Some(state) = filter.state {
+        query = query.filter(unlikely(deliveries::state.eq(V(state))));
+    }
+    if let Some(kind) = filter.kind {
+        query = query.filter(unlikely(deliveries::event_type.eq(V(kind))));
+    }
+    if let Some(after) = after {
+        query = query.filter(deliveries::id.lt(V(after)));
+    }
+    Ok(query
+        .order(deliveries::id.desc())
+        .limit(limit)
+        .select(Delivery::as_select())
+        .load(conn)
+        .await?)
+}
+
+/// How each endpoint of the account fares.
+pub(crate) async fn health_of(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Vec<EndpointHealth>, StoreError> {
+    let ids: Vec<EndpointId> = endpoints::table
+        .filter(endpoints::account_id.eq(V(account)))
+        .filter(endpoints::deleted_at.is_null())
+        .order(endpoints::id)
+        .select(endpoints::id)
+        .load(conn)
+        .await?;
+    let all = ids.iter().copied().map(V);
+    let rows: Vec<(EndpointId, Option<Timestamp>, i32)> = health::table
+        .filter(health::endpoint_id.eq_any(all))
+        .select((
+            health::endpoint_id,
+            health::first_failure_at,
+            health::exhausted_count,
+        ))
+        .load(conn)
+        .await?;
+    let mut found = Vec::with_capacity(ids.len());
+    for endpoint in ids {
+        let filter = EndpointDeliveryFilter::default();
+        let newest = deliveries_to(conn, endpoint, filter, None, 1).await?;
+        let row = rows.iter().find(|(id, ..)| *id == endpoint);
+        found.push(EndpointHealth {
+            endpoint,
+            failing_since: row.and_then(|(_, since, _)| *since),
+            exhausted_count: row.map_or(0, |(_, _, count)| *count),
+            newest: newest.into_iter().next(),
+        });
+    }
+    Ok(found)
+}

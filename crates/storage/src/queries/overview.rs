@@ -1,0 +1,93 @@
+//! What is looked at while it happens. Each of these reads a number of rows that the account's size does not change.
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Timestamp};
+
+use super::super::Conn;
+use crate::schema::{agents, conversation_moments as moments, conversations as calls};
+use crate::sql::V;
+use crate::{CallLatency, Conversation, ConversationView, LiveCall, StoreError};
+
+/// The latencies of the newest `most` calls since `since`, of those that were measured.
+pub(crate) async fn latencies(
+    conn: &mut Conn,
+    account: AccountId,
+    since: Timestamp,
+    most: i64,
+) -> Result<Vec<CallLatency>, StoreError> {
+    type Row = (Option<i32>, Option<i32>, Option<i32>);
+    // The limit is of calls, measured or not: a filter on the latency would walk past all that were not.
+    let rows: Vec<Row> = calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(calls::voice)
+        .filter(calls::started_at.ge(V(since)))
+        .order((calls::started_at.desc(), calls::id.desc()))
+        .limit(most)
+        .select((
+            calls::latency_turns,
+            calls::latency_p50_ms,
+            calls::latency_p95_ms,
+        ))
+        .load(conn)
+        .await?;
+    let measured = rows.into_iter().filter_map(|(turns, p50_ms, p95_ms)| {
+        Some(CallLatency {
+            turns: turns.filter(|turns| *turns > 0)?,
+            p50_ms: p50_ms?,
+            p95_ms: p95_ms?,
+        })
+    });
+    Ok(measured.collect())
+}
+
+/// Calls that are dialing, ringing, talking or closing, the newest first. The condition is the one of the index of claimed
+/// calls.
+pub(crate) async fn live(
+    conn: &mut Conn,
+    account: AccountId,
+    most: i64,
+) -> Result<Vec<LiveCall>, StoreError> {
+    type Row = (
+        Conversation,
+        String,
+        Option<String>,
+        Option<String>,
+        Option<Timestamp>,
+    );
+    let newest = moments::conversation_id
+        .eq(calls::id)
+        .and(moments::seq.eq(calls::last_seq));
+    let rows: Vec<Row> = calls::table
+        .inner_join(agents::table)
+        .left_join(moments::table.on(newest))
+        .filter(calls::account_id.eq(V(account)))
+        .filter(sql::<Bool>(
+            "(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)",
+        ))
+        .order((calls::started_at.desc(), calls::id.desc()))
+        .limit(most)
+        .select((
+            Conversation::as_select(),
+            agents::name,
+            moments::role.nullable(),
+            moments::content.nullable(),
+            moments::at.nullable(),
+        ))
+        .load(conn)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(conversation, agent_name, role, said, at)| LiveCall {
+            view: ConversationView {
+                conversation,
+                agent_name,
+            },
+            role,
+            said,
+            at,
+        })
+        .collect())
+}

@@ -1,0 +1,51 @@
+//! Hourly totals: the day's figures of an account. A call counts in the UTC hour that it began, once it has ended.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, Timestamp};
+
+use super::super::Conn;
+use crate::schema::usage_hours as hours;
+use crate::sql::V;
+use crate::{StoreError, UsageHour};
+
+/// Counts a call that ended.
+pub(crate) async fn add(
+    conn: &mut Conn,
+    account: AccountId,
+    began_at: Timestamp,
+    has_failed: bool,
+) -> Result<(), StoreError> {
+    let failed = i64::from(has_failed);
+    diesel::insert_into(hours::table)
+        .values((
+            hours::account_id.eq(V(account)),
+            hours::hour.eq(UsageHour::of(began_at)),
+            hours::calls.eq(1_i64),
+            hours::failed.eq(failed),
+        ))
+        .on_conflict((hours::account_id, hours::hour))
+        .do_update()
+        .set((
+            hours::calls.eq(hours::calls + 1_i64),
+            hours::failed.eq(hours::failed + failed),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The hours from `first` to `last` in which something began that has ended, the oldest first.
+pub(crate) async fn between(
+    conn: &mut Conn,
+    account: AccountId,
+    (first, last): (i32, i32),
+) -> Result<Vec<UsageHour>, StoreError> {
+    Ok(hours::table
+        .filter(hours::account_id.eq(V(account)))
+        .filter(hours::hour.between(first, last))
+        .order(hours::hour)
+        .select(UsageHour::as_select())
+        .load(conn)
+        .await?)
+}

@@ -1,0 +1,58 @@
+//! What the overview of an account shows.
+
+use diesel::prelude::*;
+use offhook_domain::Timestamp;
+
+use crate::{ConversationView, schema};
+
+/// What the calls that began in one hour add up to, once they have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::usage_hours)]
+pub struct UsageHour {
+    /// The UTC hour, counted from 1970-01-01 ([`UsageHour::of`]).
+    pub hour: i32,
+    /// Calls that have ended.
+    pub calls: i64,
+    /// Of these, those that failed.
+    pub failed: i64,
+}
+
+impl UsageHour {
+    const MICROS: i64 = 3_600_000_000;
+
+    /// The number of an instant's hour.
+    #[must_use]
+    pub fn of(at: Timestamp) -> i32 {
+        i32::try_from(at.micros().div_euclid(Self::MICROS)).unwrap_or(i32::MAX)
+    }
+
+    /// The first instant of the hour.
+    #[must_use]
+    pub fn begins_at(&self) -> Timestamp {
+        Timestamp::from_micros(i64::from(self.hour) * Self::MICROS)
+    }
+}
+
+/// How long the customer of one call waited for the agent's replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLatency {
+    /// Replies that were measured.
+    pub turns: i32,
+    /// Their median, in milliseconds.
+    pub p50_ms: i32,
+    /// Their 95th percentile, in milliseconds.
+    pub p95_ms: i32,
+}
+
+/// A call under way, with what happened in it last.
+#[derive(Debug, Clone)]
+pub struct LiveCall {
+    /// The call.
+    pub view: ConversationView,
+    /// Who spoke last, if the last thing that happened was a turn.
+    pub role: Option<String>,
+    /// What was said.
+    pub said: Option<String>,
+    /// When the last thing happened.
+    pub at: Option<Timestamp>,
+}

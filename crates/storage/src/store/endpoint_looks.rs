@@ -1,0 +1,45 @@
+//! An endpoint's own deliveries, and how endpoints fare.
+
+use offhook_domain::{AccountId, DeliveryId, EndpointId};
+
+use super::read;
+use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Store, StoreError};
+
+impl Store {
+    /// A page of the deliveries to one endpoint, the newest first, with one more than `limit` if there is a next page;
+    /// `None` if the account has no such endpoint.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn endpoint_deliveries(
+        &self,
+        account: AccountId,
+        endpoint: EndpointId,
+        filter: EndpointDeliveryFilter,
+        after: Option<DeliveryId>,
+        limit: i64,
+    ) -> Result<Option<Vec<Delivery>>, StoreError> {
+        read!(self, |conn| {
+            if !queries::endpoint_looks::is_of(conn, account, endpoint).await? {
+                return Ok(None);
+            }
+            let rows =
+                queries::endpoint_looks::deliveries_to(conn, endpoint, filter, after, limit + 1);
+            Ok(Some(rows.await?))
+        })
+    }
+
+    /// How each endpoint of the account fares.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn endpoint_health(
+        &self,
+        account: AccountId,
+    ) -> Result<Vec<EndpointHealth>, StoreError> {
+        read!(self, |conn| queries::endpoint_looks::health_of(
+            conn, account
+        )
+        .await)
+    }
+}

@@ -1,0 +1,167 @@
+//! What an account's overview reads, and the chats of its own members.
+
+use offhook_domain::{CallState, Channel, ConversationId, EventType, Price, TerminationReason};
+use offhook_storage::{
+    CallLatency, ChatAnswered, ChatEnding, ChatOpened, ChatTaken, NewChat, NewChatMessage, NewTurn,
+    Store, UsageHour, mint,
+};
+use offhook_testkit::contract;
+
+use crate::billing::assert_books;
+use crate::shop::{CANCELLED, Shop, T0, after, node, settlement, turn};
+
+const HOUR: u64 = 3_600;
+
+fn hour(calls: i64, failed: i64, at: u64) -> UsageHour {
+    UsageHour {
+        hour: UsageHour::of(after(at)),
+        calls,
+        failed,
+    }
+}
+
+fn chat(shop: &Shop) -> NewChat {
+    let id: ConversationId = mint(T0);
+    NewChat {
+        id,
+        account_id: shop.account,
+        agent_id: shop.agent,
+        agent_version: 1,
+        metadata: "{}".to_owned(),
+        price: Price::from_millicredits_per_minute(4_000),
+        origin: String::new(),
+        token_digest: id.uuid().as_bytes().to_vec(),
+        token_expires_at: after(14_400),
+        first_message: None,
+        at: T0,
+    }
+}
+
+contract! {
+    async fn calls_count_in_the_hour_that_they_began_once_they_have_ended(store: Store) {
+        let shop = Shop::new(&store).await;
+        let hours = |first: u64, last: u64| {
+            let between = (UsageHour::of(after(first)), UsageHour::of(after(last)));
+            store.usage_hours(shop.account, between.0, between.1)
+        };
+        let (id, claim) = shop.closing(node()).await;
+        assert_eq!(hours(0, HOUR).await.unwrap(), []);
+        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
+        assert!(settled.await.unwrap().is_some());
+        assert_eq!(hours(0, HOUR).await.unwrap(), [hour(1, 0, 0)]);
+        for second in [1, HOUR, HOUR + 1] {
+            let id = shop.place(after(second)).await;
+            let ended = store.end_queued_call((shop.account, id), CANCELLED, settlement(CallState::Failed, 0));
+            assert!(ended.await.unwrap().is_some());
+        }
+        let both = [hour(2, 1, 0), hour(2, 2, HOUR)];
+        assert_eq!(hours(0, HOUR).await.unwrap(), both);
+        assert_eq!(hours(HOUR, HOUR).await.unwrap(), both[1..]);
+        let other = Shop::new(&store).await;
+        let first = UsageHour::of(T0);
+        assert_eq!(store.usage_hours(other.account, first, first + 1).await.unwrap(), []);
+        assert_eq!(both[0].begins_at().micros() % 3_600_000_000, 0);
+    }
+
+    async fn latencies_are_those_of_the_newest_calls(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.closing(node()).await;
+        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
+        settled.await.unwrap();
+        let latencies = |since, most| store.call_latencies(shop.account, since, most);
+        let measured = CallLatency { turns: 2, p50_ms: 300, p95_ms: 450 };
+        assert_eq!(latencies(T0, 10).await.unwrap(), [measured]);
+        assert_eq!(latencies(after(1), 10).await.unwrap(), []);
+        // The newest one was not measured.
+        shop.place(after(1)).await;
+        assert_eq!(latencies(T0, 1).await.unwrap(), []);
+    }
+
+    async fn calls_under_way_are_seen_with_what_was_said_last(store: Store) {
+        let shop = Shop::new(&store).await;
+        shop.place(after(1)).await;
+        assert!(store.calls_under_way(shop.account, 10).await.unwrap().is_empty(), "it waits");
+        let (id, claim) = shop.live(node()).await;
+        let seen = store.calls_under_way(shop.account, 10).await.unwrap();
+        let live: Vec<_> = seen.iter().filter(|call| call.view.conversation.id == id).collect();
+        assert_eq!((live.len(), &live[0].role, live[0].at), (1, &None, Some(after(3))));
+        store.append_turn(id, claim, turn("agent", "Hola")).await.unwrap();
+        let seen = store.calls_under_way(shop.account, 10).await.unwrap();
+        let live = seen.iter().find(|call| call.view.conversation.id == id).unwrap();
+        assert_eq!((live.role.as_deref(), live.said.as_deref(), live.at), (Some("agent"), Some("Hola"), Some(after(5))));
+        assert_eq!(live.view.agent_name, "Ana");
+        assert_eq!(store.calls_under_way(shop.account, 1).await.unwrap().len(), 1);
+        let other = Shop::new(&store).await;
+        assert!(store.calls_under_way(other.account, 10).await.unwrap().is_empty());
+    }
+
+    async fn a_conversations_deliveries_are_those_of_its_events(store: Store) {
+        let shop = Shop::new(&store).await;
+        shop.endpoint().await;
+        let (id, claim) = shop.closing(node()).await;
+        shop.place(after(1)).await;
+        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
+        settled.await.unwrap();
+        let found = store.deliveries_of(shop.account, id, 10).await.unwrap();
+        let kinds: Vec<_> = found.iter().map(|delivery| delivery.kind).collect();
+        assert_eq!(kinds, [EventType::CallInitiated, EventType::CallCompleted]);
+        let other = Shop::new(&store).await;
+        assert!(store.deliveries_of(other.account, id, 10).await.unwrap().is_empty());
+    }
+
+    async fn a_members_chat_needs_no_widget_and_is_held_and_paid_as_any(store: Store) {
+        let shop = Shop::with_credits(&store, 2).await;
+        let new = chat(&shop);
+        let id = new.id;
+        assert_eq!(store.open_member_chat(new, T0).await.unwrap(), ChatOpened::Opened);
+        assert_eq!(shop.wallet().await, (2, 1));
+        let row = shop.conversation(id).await;
+        assert_eq!((row.channel, row.voice, row.state), (Some(Channel::Chat), false, CallState::Live));
+        for second in 1..=2 {
+            let message = NewChatMessage {
+                conversation: id,
+                message_id: None,
+                digest: vec![1],
+                text: "Hello?".to_owned(),
+                node: node(),
+                at: after(second),
+            };
+            let taken = store.take_chat_message(message).await.unwrap();
+            let ChatTaken::Taken { claim, .. } = taken else { panic!("{taken:?}") };
+            let answer = ChatAnswered {
+                turns: vec![NewTurn { started_at: after(second), ..turn("agent", "Yes.") }],
+                is_charged: true,
+                is_final: true,
+                at: after(second),
+            };
+            assert!(store.finish_chat_answer(id, claim, answer).await.unwrap().is_some());
+            assert_books(&shop).await;
+        }
+        let more = NewChatMessage {
+            conversation: id,
+            message_id: None,
+            digest: vec![1],
+            text: "And now?".to_owned(),
+            node: node(),
+            at: after(3),
+        };
+        assert_eq!(store.take_chat_message(more).await.unwrap(), ChatTaken::WalletTooLow);
+        let view = store.member_chat(shop.account, id).await.unwrap().unwrap();
+        assert!(view.session.is_open && view.session.is_of_member());
+        assert_eq!(view.session.answers, 2);
+        let other = Shop::new(&store).await;
+        assert!(store.member_chat(other.account, id).await.unwrap().is_none(), "another account's");
+        assert!(store.member_agent(other.account, shop.agent).await.unwrap().is_none());
+        let ending = ChatEnding {
+            reason: TerminationReason::CustomerHangup,
+            node: node(),
+            at: after(4),
+            idle_before: None,
+        };
+        let closing = store.close_chat(id, ending).await.unwrap().unwrap();
+        assert!(store.settle_chat(id, closing.claim, String::new(), after(5)).await.unwrap());
+        assert_eq!(shop.wallet().await, (0, 0));
+        assert_books(&shop).await;
+        assert_eq!(store.open_member_chat(chat(&shop), T0).await.unwrap(), ChatOpened::WalletTooLow);
+    }
+}
