@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 pub(crate) use self::api::Api;
 use self::voice::Staging;
+use crate::links;
 use crate::receiver::{Delivered, Receiver};
 use crate::serve::{self, Running};
 use crate::settings::Settings;
@@ -35,6 +36,9 @@ const RECORDING_LIMIT: Duration = Duration::from_secs(20);
 
 /// A number of the range that is kept for fiction; in the simulated network a person answers it.
 const CUSTOMER: &str = "+14155550123";
+
+/// Who may sign in to the portal of the demo.
+const OWNER: &str = "owner@demo.example";
 
 const FIRST_MESSAGE: &str =
     "Hello {{name}}, this is Eva from Harbour Hotel. Is this a good moment?";
@@ -145,6 +149,8 @@ struct Demo {
     receiver: Receiver,
     agent_id: String,
     conversation_id: String,
+    /// Where the owner sets a password.
+    portal: Option<String>,
 }
 
 impl Demo {
@@ -202,11 +208,15 @@ impl Demo {
                 path.display()
             );
         }
+        let email = OWNER.parse()?;
+        let (services, of) = (running.services(), (account, &email));
+        let portal = links::first_sign_in(services, api.base(), of).await?;
         Ok(Self {
             api,
             receiver,
             agent_id,
             conversation_id,
+            portal,
         })
     }
 
@@ -214,7 +224,14 @@ impl Demo {
     async fn go_on(mut self, signals: &mut Signals) {
         let base = self.api.base();
         let (agent, conversation) = (&self.agent_id, &self.conversation_id);
-        println!("\nThe service goes on; Ctrl-C ends it. The key is shown this once:\n");
+        println!("\nThe service goes on; Ctrl-C ends it.");
+        match &self.portal {
+            Some(url) => {
+                println!("\nOpen the portal, and choose a password for {OWNER}:\n\n  {url}")
+            }
+            None => println!("\nSign in to the portal as {OWNER}:\n\n  {base}/portal/"),
+        }
+        println!("\nThe key is shown this once:\n");
         println!("  KEY={}", self.api.key());
         println!("  curl -H \"Authorization: Bearer $KEY\" {base}/v1/me");
         println!("  curl -H \"Authorization: Bearer $KEY\" {base}/v1/conversations/{conversation}");
@@ -237,7 +254,7 @@ async fn make_key(running: &Running) -> anyhow::Result<(AccountId, String)> {
     let services = running.services();
     let account = services
         .accounts()
-        .create("Harbour Hotel", Plan::Pro, None, None, None)
+        .create("Harbour Hotel", Plan::Pro, None, None, Some(OWNER))
         .await?;
     println!("  account   {} ({})", account.id, account.plan);
     let keys = services.keys();

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod health;
 mod inbound;
+mod links;
 mod logging;
 mod metrics;
 mod output;

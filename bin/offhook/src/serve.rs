@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, DataDirLock};
 use crate::inbound;
+use crate::links;
 use crate::metrics::{self, Figures};
 use crate::parts;
 use crate::settings::Settings;
@@ -168,6 +169,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
     };
     data_dir::write_listen(&settings.data_dir, address)?;
     tracing::info!(%address, "ready");
+    invite_the_first(&settings, &services).await;
     Ok(Running {
         address,
         data_dir: settings.data_dir,
@@ -177,6 +179,18 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         _figures: figures,
         _lock: lock,
     })
+}
+
+/// Says how the first account is made in the portal, while there is none. Whoever reads the log of this process may.
+async fn invite_the_first(settings: &Settings, services: &Services) {
+    match services.people().first_run_code().await {
+        Ok(Some(code)) => {
+            let url = links::first(&links::origin(settings));
+            tracing::info!(%url, %code, "there is no account yet: make the first one in the portal with this code");
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "whether there is an account could not be read"),
+    }
 }
 
 impl Running {

@@ -50,15 +50,19 @@ both! {
             "email": "eva@example.com",
             "role": "developer",
             "joined_at": added["joined_at"],
+            "sign_in_url": added["sign_in_url"],
         });
         assert_eq!(added, expected);
+        let opened = added["sign_in_url"].as_str().unwrap_or_default();
+        let welcome = format!("http://{}/portal/welcome/", server.address());
+        assert_eq!(opened.strip_prefix(&welcome).map(str::len), Some(64), "{opened}");
         let again = refused(&server, &member("add", &account, "eva@example.com")).await;
         assert!(again.contains("--email eva@example.com"), "{again}");
         for email in ["ana@example.com", "luz@example.com"] {
             let invited = server.cli(&member("invite", &account, email)).await;
             let token = invited["token"].as_str().unwrap_or_default();
             assert_eq!(token.len(), 64, "{invited}");
-            let url = format!("http://{}/invitations/{token}", server.address());
+            let url = format!("http://{}/portal/join/{token}", server.address());
             assert_eq!(invited["url"], json!(url));
             let all = ["account_id", "created_at", "email", "expires_at", "id", "name", "role", "token", "url"];
             let mut shown = names(&invited);
@@ -81,11 +85,23 @@ both! {
             server.cli(&["member", how, "--account", &account.id, "--email", email]).await
         };
         assert_eq!(leave("withdraw", "luz@example.com").await["email"], "luz@example.com");
-        assert_eq!(leave("remove", "eva@example.com").await, added);
+        let mut gone = added.clone();
+        if let Some(gone) = gone.as_object_mut() {
+            gone.remove("sign_in_url");
+        }
+        let link = server.cli(&["member", "link", "--account", &account.id, "--email", "eva@example.com"]).await;
+        let expected = json!({
+            "account_id": account.id,
+            "email": "eva@example.com",
+            "sign_in_url": link["sign_in_url"],
+        });
+        assert_eq!(link, expected);
+        assert_ne!(link["sign_in_url"], added["sign_in_url"]);
+        assert_eq!(leave("remove", "eva@example.com").await, gone);
         let team = account.read("/v1/team/members").await;
         assert_eq!(team["seats"], json!({"used": 1, "max": 3}));
         assert_eq!(team["data"].as_array().map(Vec::len), Some(1));
-        for (how, said) in [("remove", "no member of the account"), ("withdraw", "no pending invitation")] {
+        for (how, said) in [("remove", "no member of the account"), ("link", "no member of the account"), ("withdraw", "no pending invitation")] {
             let nobody = ["member", how, "--account", &account.id, "--email", "eva@example.com"];
             let nobody = refused(&server, &nobody).await;
             assert!(nobody.contains("--email eva@example.com") && nobody.contains(said), "{nobody}");

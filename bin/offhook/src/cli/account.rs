@@ -4,12 +4,12 @@ use anyhow::bail;
 use clap::Subcommand;
 use offhook_domain::{AccountId, Plan};
 use offhook_services::Services;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::JsonArgs;
 use super::credential::CredentialCommand;
 use crate::settings::Settings;
-use crate::{output, parts};
+use crate::{links, output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
@@ -27,7 +27,7 @@ pub(super) enum AccountCommand {
         /// Override the plan's Engine module.
         #[arg(long, value_name = "true|false")]
         engine_module: Option<bool>,
-        /// The e-mail address of its owner.
+        /// The e-mail address of its owner, who gets a one-time link to set a password.
         #[arg(long, value_name = "EMAIL")]
         owner_email: Option<String>,
         #[command(flatten)]
@@ -74,8 +74,19 @@ impl AccountCommand {
                     .accounts()
                     .create(&name, plan, credits, engine_module, owner_email.as_deref())
                     .await?;
-                let words = format!("account {} ({plan})", made.id);
-                output::print(print.json, &output::account(&made), &words)
+                let mut words = format!("account {} ({plan})", made.id);
+                let mut url = None;
+                if let Some(email) = owner_email.as_deref().and_then(|email| email.parse().ok()) {
+                    let (origin, of) = (links::origin(settings), (made.id, &email));
+                    url = links::first_sign_in(&services, &origin, of).await?;
+                }
+                if let Some(url) = &url {
+                    let said = "its owner sets a password within a day (shown once)";
+                    words.push_str(&format!("\n{said}: {url}"));
+                }
+                let mut value = output::account(&made);
+                value["sign_in_url"] = json!(url);
+                output::print(print.json, &value, &words)
             }
             Self::SetPlan {
                 account,

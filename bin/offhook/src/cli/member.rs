@@ -1,17 +1,20 @@
 //! `offhook member …`
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use offhook_domain::{AccountId, EmailAddress, MemberRole};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::JsonArgs;
 use crate::settings::Settings;
-use crate::{data_dir, output, parts};
+use crate::{links, output, parts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MemberCommand {
-    /// Make somebody a member of an account at once.
+    /// Make somebody a member of an account at once. Somebody new gets a one-time link to set a password.
     Add(Person),
+    /// Make a one-time link with which a member sets a password and is signed in, within a day; it is shown this once.
+    Link(Address),
     /// Make a one-time link with which somebody becomes a member within seven days; it is shown this once.
     Invite(Person),
     /// Take a member out of an account's team.
@@ -63,15 +66,44 @@ impl MemberCommand {
             Self::Add(person) => {
                 let (account, role) = (person.account, person.role);
                 let member = team.add(account, person.email, &person.name, role).await?;
-                let words = format!("member {} of account {account} ({role})", member.id);
-                output::print(person.print.json, &output::member(&member), &words)
+                let of = (account, &member.email);
+                let url = links::first_sign_in(&services, &links::origin(settings), of).await?;
+                let mut words = format!("member {} of account {account} ({role})", member.id);
+                if let Some(url) = &url {
+                    words.push_str(&format!(
+                        "\nsets a password within a day (shown once): {url}"
+                    ));
+                }
+                let mut value = output::member(&member);
+                value["sign_in_url"] = json!(url);
+                output::print(person.print.json, &value, &words)
+            }
+            Self::Link(who) => {
+                let of = (who.account, &who.email);
+                let url = links::sign_in(&services, &links::origin(settings), of).await?;
+                let url = url.with_context(|| {
+                    format!(
+                        "--email {}: no member of the account has this address; `offhook member add` makes one",
+                        who.email
+                    )
+                })?;
+                let words = format!(
+                    "{} sets a password within a day (shown once): {url}",
+                    who.email
+                );
+                let value = json!({
+                    "account_id": who.account.to_string(),
+                    "email": who.email,
+                    "sign_in_url": url,
+                });
+                output::print(who.print.json, &value, &words)
             }
             Self::Invite(person) => {
                 let (account, role) = (person.account, person.role);
                 let invited = team.invite(account, person.email, &person.name, role);
                 let invited = invited.await?;
                 let invitation = &invited.invitation;
-                let url = format!("{}/invitations/{}", origin(settings), invited.token);
+                let url = links::join(&links::origin(settings), &invited.token);
                 let words = format!(
                     "invitation {} as {role} until {} (shown once): {url}",
                     invitation.id, invitation.expires_at
@@ -98,40 +130,5 @@ impl MemberCommand {
                 output::print(who.print.json, &output::invitation(&invitation), &words)
             }
         }
-    }
-}
-
-/// Where people reach the service: the address that the operator gave it, else the one that it serves on.
-fn origin(settings: &Settings) -> String {
-    if let Some(url) = &settings.http.public_url {
-        return url.trim_end_matches('/').to_owned();
-    }
-    let scheme = settings.http.tls.as_ref().map_or("http", |_| "https");
-    let serving = data_dir::read_listen(&settings.data_dir);
-    format!("{scheme}://{}", serving.unwrap_or(settings.listen))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::Flags;
-
-    #[test]
-    fn a_link_leads_to_the_public_address_or_else_to_where_the_service_listens() {
-        let dir = tempfile::tempdir().unwrap();
-        let origin_with = |public: Option<&str>| {
-            let public = public.map(|url| ("OFFHOOK_HTTP__PUBLIC_URL".into(), url.into()));
-            let flags = Flags {
-                data_dir: Some(dir.path().to_str().unwrap().to_owned()),
-                listen: Some("127.0.0.1:9000".to_owned()),
-                ..Flags::default()
-            };
-            origin(&Settings::from_parts(flags, public).unwrap())
-        };
-        assert_eq!(origin_with(None), "http://127.0.0.1:9000");
-        data_dir::write_listen(dir.path(), "127.0.0.1:4711".parse().unwrap()).unwrap();
-        assert_eq!(origin_with(None), "http://127.0.0.1:4711");
-        let public = "https://voice.example.com";
-        assert_eq!(origin_with(Some(public)), public);
     }
 }

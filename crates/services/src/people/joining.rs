@@ -124,6 +124,15 @@ impl People {
         Ok(made.await?.then_some(Link { token, expires_at }))
     }
 
+    /// Whether the person with this address has ever set a password.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn has_password(&self, email: &EmailAddress) -> Result<bool, StoreError> {
+        let (password, _) = self.shared.store.person(email.clone()).await?;
+        Ok(password.is_some())
+    }
+
     /// What a link is for; `None` if it opens nothing. Looking does not use it up.
     ///
     /// # Errors

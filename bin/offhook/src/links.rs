@@ -1,0 +1,83 @@
+//! Addresses of the portal that are printed for people to open.
+
+use offhook_domain::{AccountId, EmailAddress};
+use offhook_services::Services;
+use offhook_services::store::StoreError;
+
+use crate::data_dir;
+use crate::settings::Settings;
+
+/// Where people reach the service: the address that the operator gave it, else the one that it serves on.
+pub(crate) fn origin(settings: &Settings) -> String {
+    if let Some(url) = &settings.http.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let scheme = settings.http.tls.as_ref().map_or("http", |_| "https");
+    let serving = data_dir::read_listen(&settings.data_dir);
+    format!("{scheme}://{}", serving.unwrap_or(settings.listen))
+}
+
+/// Where somebody who is invited joins a team.
+pub(crate) fn join(origin: &str, token: &str) -> String {
+    format!("{origin}/portal/join/{token}")
+}
+
+/// Where the first account is made.
+pub(crate) fn first(origin: &str) -> String {
+    format!("{origin}/portal/first")
+}
+
+/// A one-time address where a member of the account sets a password and is signed in; `None` if the account has no such
+/// member.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub(crate) async fn sign_in(
+    services: &Services,
+    origin: &str,
+    (account, email): (AccountId, &EmailAddress),
+) -> Result<Option<String>, StoreError> {
+    let link = services.people().link(account, email).await?;
+    Ok(link.map(|link| format!("{origin}/portal/welcome/{}", link.token)))
+}
+
+/// As [`sign_in`], for somebody who was just made a member: `None` if they have a password already, which is good for
+/// this account too.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub(crate) async fn first_sign_in(
+    services: &Services,
+    origin: &str,
+    (account, email): (AccountId, &EmailAddress),
+) -> Result<Option<String>, StoreError> {
+    if services.people().has_password(email).await? {
+        return Ok(None);
+    }
+    sign_in(services, origin, (account, email)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Flags;
+
+    #[test]
+    fn a_link_leads_to_the_public_address_or_else_to_where_the_service_listens() {
+        let dir = tempfile::tempdir().unwrap();
+        let origin_with = |public: Option<&str>| {
+            let public = public.map(|url| ("OFFHOOK_HTTP__PUBLIC_URL".into(), url.into()));
+            let flags = Flags {
+                data_dir: Some(dir.path().to_str().unwrap().to_owned()),
+                listen: Some("127.0.0.1:9000".to_owned()),
+                ..Flags::default()
+            };
+            origin(&Settings::from_parts(flags, public).unwrap())
+        };
+        assert_eq!(origin_with(None), "http://127.0.0.1:9000");
+        data_dir::write_listen(dir.path(), "127.0.0.1:4711".parse().unwrap()).unwrap();
+        assert_eq!(origin_with(None), "http://127.0.0.1:4711");
+        let public = "https://voice.example.com";
+        assert_eq!(origin_with(Some(public)), public);
+    }
+}
