@@ -56,9 +56,13 @@ pub(crate) struct DemoArgs {
     /// End when the call is over, with exit code 0 if all went well.
     #[arg(long)]
     exit: bool,
-    /// Hold the call by sound, over a trunk of this machine, with flite and pocketsphinx of the system's packages.
+    /// Hold the call by sound, over a trunk of this machine, with flite and pocketsphinx of the system's packages. So it is
+    /// held anyway where they are installed and the service goes on.
     #[arg(long)]
     voice: bool,
+    /// Hold the call in writing, over a simulated phone network.
+    #[arg(long, conflicts_with = "voice")]
+    text: bool,
     /// The loopback address to serve on; port 0 picks one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -94,9 +98,14 @@ pub(crate) async fn run(
     // Whoever ends a demo does not wait for the end of its calls.
     settings.calls.drain = Duration::ZERO;
     println!("Offhook demo: data in {}", settings.data_dir.display());
-    let mut staging = if args.voice {
+    // Whoever stays can hear the call in the portal; who does not wants to know quickly whether all goes well.
+    let by_sound = args.voice || (!args.exit && !args.text && voice::find().is_ok());
+    let mut staging = if by_sound {
         Some(Staging::prepare(&mut settings).await?)
     } else {
+        if let (false, false, Err(missing)) = (args.exit, args.text, voice::find()) {
+            println!("  by text   {missing}");
+        }
         let speed = if args.exit { SPEED_WITH_EXIT } else { SPEED };
         settings.simulator.speed.get_or_insert(speed);
         None

@@ -176,7 +176,10 @@ fn program(path: &Path, arguments: &[&str], last: &Path) -> anyhow::Result<Speec
 }
 
 /// Where the programs are.
-fn find() -> anyhow::Result<[PathBuf; 3]> {
+///
+/// # Errors
+/// One is missing; the sentence names its package.
+pub(super) fn find() -> anyhow::Result<[PathBuf; 3]> {
     let found = PROGRAMS.map(|(program, _)| in_path(program));
     let missing: Vec<&str> = found
         .iter()
