@@ -1,0 +1,637 @@
+//! Agents and their tools: made, edited by every field, published, rolled back.
+
+use offhook_domain::{AgentId, Json, MemberRole};
+use offhook_services::PageRequest;
+use offhook_services::store::AgentFilter;
+
+use crate::world::{Browser, Page, World, must};
+
+const SCRIPT: &str = "<script>alert(1)</script>";
+const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";
+
+/// The fields of the editor, as a browser would send them back.
+struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads the controls of a page's `form` that is sent to `path`.
+    #[track_caller]
+    fn of(page: &Page, path: &str) -> Self {
+        let begin = format!("action=\"/portal{path}\"");
+        let (_, rest) = page
+            .body
+            .split_once(&begin)
+            .unwrap_or_else(|| panic!("no form: {}", page.body));
+        let form = rest.split("</form>").next().unwrap_or_default();
+        let mut fields = Vec::new();
+        for tag in form.split('<') {
+            let name = attribute(tag, "name").unwrap_or_default();
+            let value = attribute(tag, "value").unwrap_or_default();
+            if tag.starts_with("input ") {
+                let is_choice = tag.contains("type=\"checkbox\"") || tag.contains("type=\"radio\"");
+                if name != "_token" && (!is_choice || tag.contains(" checked")) {
+                    fields.push((name, value));
+                }
+            } else if tag.starts_with("textarea ") {
+                let text = tag
+                    .split_once('>')
+                    .map(|(_, text)| text)
+                    .unwrap_or_default();
+                // Browsers leave the first line end out, and send the others so.
+                let text = text.strip_prefix('\n').unwrap_or(text);
+                fields.push((name, plain(text).replace('\n', "\r\n")));
+            } else if tag.starts_with("select ") {
+                fields.push((name, String::new()));
+            } else if tag.starts_with("option ")
+                && tag.contains(" selected")
+                && let Some(last) = fields.last_mut()
+            {
+                last.1 = value;
+            }
+        }
+        Self(fields)
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Self {
+        match self.0.iter_mut().find(|(field, _)| field == name) {
+            Some(field) => value.clone_into(&mut field.1),
+            None => self.0.push((name.to_owned(), value.to_owned())),
+        }
+        self
+    }
+
+    async fn send(&self, browser: &Browser, path: &str) -> Page {
+        let fields = self.0.iter();
+        let fields: Vec<(&str, &str)> = fields
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        browser.post(path, &fields).await
+    }
+}
+
+fn attribute(tag: &str, name: &str) -> Option<String> {
+    let tag = tag.split('>').next()?;
+    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+    Some(plain(rest.split('"').next()?))
+}
+
+fn plain(text: &str) -> String {
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
+}
+
+async fn developer(world: &World) -> Browser {
+    world.browser(MemberRole::Developer).await
+}
+
+/// A new agent; its path.
+async fn made(browser: &Browser, name: &str) -> String {
+    let fields = [("name", name), ("language", "es-MX")];
+    browser.post("/agents/new", &fields).await.leads()
+}
+
+/// The newest configuration of an agent.
+async fn config(world: &World, path: &str) -> Json {
+    let id: AgentId = must(path.trim_start_matches("/agents/").parse());
+    let view = must(world.services.agents().get(world.account, id).await);
+    view.config.unwrap_or(Json::Null)
+}
+
+fn at(json: &Json, path: &str) -> String {
+    let found = path.split('.').try_fold(json, |json, name| json.get(name));
+    found.map(Json::to_compact).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_made_edited_published_and_rolled_back() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    ana.get("/agents")
+        .await
+        .assert(200)
+        .shows(&["No agent yet", "Make the first agent"]);
+    let path = made(&ana, "Front desk").await;
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["Draft", "Publish version 1", "scripted"]);
+    let publish = |version: u8| format!("{path}/versions/{version}/publish");
+    assert_eq!(
+        ana.post(&publish(1), &[("note", "first")]).await.leads(),
+        path
+    );
+    ana.get(&path).await.assert(200).shows(&["Active"]);
+
+    let edit = format!("{path}/edit");
+    let page = ana.get(&edit).await.assert(200);
+    let form = Form::of(&page, &edit)
+        .with("llm.temperature", "0.25")
+        .with("first_message", "One\r\ntwo");
+    let form = form
+        .with("dynamic_variables[0].name", "name")
+        .with("dynamic_variables[0].default", "friend");
+    assert_eq!(form.send(&ana, &edit).await.leads(), path);
+    let saved = config(&world, &path).await;
+    let said = [
+        "version",
+        "llm.temperature",
+        "first_message",
+        "dynamic_variables",
+        "system_prompt",
+    ];
+    let said = said.map(|name| at(&saved, name));
+    assert_eq!(
+        said[..4],
+        [
+            "2",
+            "0.25",
+            "\"One\\ntwo\"",
+            r#"{"name":{"default":"friend"}}"#
+        ]
+    );
+    assert!(
+        said[4].contains("asistente"),
+        "what was not touched stays: {}",
+        said[4]
+    );
+
+    ana.get(&format!("{path}/versions"))
+        .await
+        .assert(200)
+        .shows(&["first", "serves now", "diff?from=1&amp;to=2"]);
+    let diff = ana
+        .get(&format!("{path}/diff?from=1&to=2"))
+        .await
+        .assert(200);
+    diff.shows(&[
+        "<ins>+ One</ins>",
+        "<ins>+ two</ins>",
+        "temperature",
+        "<del>",
+    ]);
+    assert_eq!(ana.post(&publish(2), &[]).await.leads(), path);
+    ana.get(&format!("{path}/versions/1"))
+        .await
+        .shows(&["Roll back to version 1", "Make it the newest version"]);
+    assert_eq!(ana.post(&publish(1), &[]).await.leads(), path);
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["Version 1 serves; version 2 is the newest"]);
+    let restore = format!("{path}/versions/1/restore");
+    assert_eq!(
+        ana.post(&restore, &[("expected_version", "2")])
+            .await
+            .leads(),
+        path
+    );
+    let restored = config(&world, &path).await;
+    assert_eq!(
+        (at(&restored, "version"), at(&restored, "llm.temperature")),
+        ("3".to_owned(), "0.7".to_owned())
+    );
+
+    for (status, shown) in [("paused", "Activate"), ("active", "Pause")] {
+        assert_eq!(
+            ana.post(&format!("{path}/status"), &[("status", status)])
+                .await
+                .leads(),
+            path
+        );
+        ana.get(&path).await.shows(&[shown]);
+    }
+    assert_eq!(
+        ana.post(&format!("{path}/archive"), &[]).await.leads(),
+        path
+    );
+    ana.get(&path).await.shows(&["Archived", "Restore"]);
+    assert_eq!(
+        ana.post(&format!("{path}/status"), &[("status", "paused")])
+            .await
+            .leads(),
+        path
+    );
+    ana.get("/agents?q=FRONT&status=paused&runtime=engine")
+        .await
+        .shows(&["Front desk", "Paused"]);
+    ana.get("/agents?q=back").await.shows(&["Nothing fits"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_nobody_changed_saves_nothing() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/edit");
+    let page = ana.get(&edit).await.assert(200);
+    assert_eq!(Form::of(&page, &edit).send(&ana, &edit).await.leads(), path);
+    assert_eq!(at(&config(&world, &path).await, "version"), "1");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/edit");
+    let form = || async {
+        Form::of(&ana.get(&edit).await, &edit).with("system_prompt", "Typed <b>text</b>")
+    };
+    for (name, wrong, said) in [
+        ("llm.temperature", "warm", "must be a number"),
+        ("llm.model", "no-such-model", "has no such model"),
+        (
+            "conversation.turns.endpointing_ms",
+            "5",
+            "must be an integer from 200 to 3000",
+        ),
+        ("stt.settings", "{\r\n\"a\"", "not JSON"),
+        ("llm.fallback[0].provider", "nobody", "must be one of"),
+    ] {
+        let page = form()
+            .await
+            .with(name, wrong)
+            .send(&ana, &edit)
+            .await
+            .assert(422);
+        let field = plain(&page.body);
+        assert!(field.contains(&format!("name=\"{name}\"")), "{name}");
+        page.shows(&[
+            said,
+            "class=\"fault\"",
+            "aria-invalid=\"true\"",
+            "Typed &lt;b&gt;text&lt;/b&gt;",
+        ]);
+    }
+    assert_eq!(at(&config(&world, &path).await, "version"), "1");
+
+    let form = form()
+        .await
+        .with("llm.provider", "")
+        .with("llm.model", "")
+        .with("publish", "on");
+    let page = form.send(&ana, &edit).await.assert(422);
+    page.shows(&[
+        "Version 2 is saved, but it cannot be published yet",
+        "config.llm.provider",
+        "value=\"2\"",
+    ]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_browsers_on_one_agent_the_second_is_told_and_loses_nothing() {
+    let world = World::start().await;
+    let (ana, ben) = (
+        developer(&world).await,
+        world.browser(MemberRole::Admin).await,
+    );
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/edit");
+    let (first, second) = (ana.get(&edit).await, ben.get(&edit).await);
+    let first = Form::of(&first, &edit).with("first_message", "Ana was here");
+    assert_eq!(first.send(&ana, &edit).await.leads(), path);
+
+    let second = Form::of(&second, &edit).with("system_prompt", "What Ben typed");
+    let page = second.send(&ben, &edit).await.assert(422);
+    let page = page.shows(&[
+        "somebody saved version 2; you began with version 1",
+        "What Ben typed",
+        "diff?from=1&amp;to=2",
+        "Make my changes on version 2",
+    ]);
+    let again = Form::of(&page, &edit).with("onto", "2");
+    assert_eq!(again.send(&ben, &edit).await.leads(), path);
+    let both = config(&world, &path).await;
+    let said = ["version", "first_message", "system_prompt"].map(|name| at(&both, name));
+    assert_eq!(said, ["3", "\"Ana was here\"", "\"What Ben typed\""]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_added_and_voices_found_without_a_script() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/edit");
+    let form = || async { Form::of(&ana.get(&edit).await, &edit) };
+    let page = form()
+        .await
+        .with("add", "llm.fallback")
+        .send(&ana, &edit)
+        .await
+        .assert(200);
+    page.shows(&["name=\"llm.fallback[2].model\""]);
+    let page = form()
+        .await
+        .with("voices-q", "a")
+        .with("add", "voice.search")
+        .send(&ana, &edit)
+        .await;
+    let page = page.assert(200).shows(&["name=\"voice.pick\""]);
+    let picked = page
+        .body
+        .split("name=\"voice.pick\" value=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let picked = plain(picked.unwrap_or_default());
+    let sent = Form::of(&page, &edit)
+        .with("voice.pick", &picked)
+        .send(&ana, &edit)
+        .await;
+    assert_eq!(sent.leads(), path);
+    let saved = config(&world, &path).await;
+    let (provider, voice) = picked.split_once('|').unwrap_or_default();
+    assert_eq!(at(&saved, "voice.provider"), format!("\"{provider}\""));
+    assert_eq!(at(&saved, "voice.voice_id"), format!("\"{voice}\""));
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_whole_configuration_is_edited_as_json() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/json");
+    let page = ana.get(&edit).await.assert(200);
+    let form = Form::of(&page, &edit);
+    let broken = form
+        .with("config", "{\"system_prompt\": }")
+        .send(&ana, &edit)
+        .await
+        .assert(422);
+    let broken = broken.shows(&["not JSON", "line 1", "{&quot;system_prompt&quot;: }"]);
+    let unknown = Form::of(&broken, &edit).with("config", "{\"colour\": 1}");
+    unknown
+        .send(&ana, &edit)
+        .await
+        .assert(422)
+        .shows(&["`config.colour`: unknown field"]);
+    let small = Form::of(&broken, &edit).with("config", "{\"system_prompt\": \"Short\"}");
+    assert_eq!(small.send(&ana, &edit).await.leads(), path);
+    let saved = config(&world, &path).await;
+    let said = ["system_prompt", "first_message", "llm.model"].map(|name| at(&saved, name));
+    assert_eq!(said, ["\"Short\"", "\"\"", "null"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let (widget, id) = (
+        format!("{path}/widget"),
+        path.trim_start_matches("/agents/"),
+    );
+    let code = format!(
+        "&lt;script src=&quot;http://test/widget/v1/offhook.js&quot; data-agent=&quot;{id}&quot; async&gt;"
+    );
+    ana.get(&widget)
+        .await
+        .assert(200)
+        .shows(&[&code, "Publish the agent before"]);
+    let wrong = [
+        ("enabled", "on"),
+        ("allowed_origins", "https://a.example/path"),
+        ("max_sessions_per_minute", "7"),
+    ];
+    let page = ana.post(&widget, &wrong).await.assert(422);
+    page.shows(&[
+        "`allowed_origins[0]`",
+        "https://a.example/path",
+        "value=\"7\"",
+    ]);
+    ana.post(&format!("{path}/versions/1/publish"), &[])
+        .await
+        .leads();
+    let right = [
+        ("enabled", "on"),
+        (
+            "allowed_origins",
+            "https://a.example\r\n\r\nhttps://b.example",
+        ),
+        ("daily_credit_cap", "50"),
+    ];
+    assert_eq!(ana.post(&widget, &right).await.leads(), widget);
+    let set = must(
+        world
+            .services
+            .widgets()
+            .get(world.account, must(id.parse()))
+            .await,
+    );
+    assert_eq!(set.origins, ["https://a.example", "https://b.example"]);
+    assert_eq!(
+        (
+            set.enabled,
+            set.max_sessions_per_minute,
+            set.daily_credit_cap
+        ),
+        (true, 10, Some(50))
+    );
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    ana.get("/tools").await.assert(200).shows(&["No tool yet"]);
+    ana.get("/tools/new")
+        .await
+        .assert(200)
+        .shows(&["Transfers the call", "kind=http"]);
+    let page = ana.get("/tools/new?kind=http").await.assert(200);
+    let form = |page: &Page| {
+        let form = Form::of(page, "/tools/new")
+            .with("name", "find_order")
+            .with("description", SCRIPT);
+        let form = form
+            .with("http.method", "GET")
+            .with("http.url", "https://orders.example.com/find");
+        form.with("http.headers[0].name", "X-Key")
+            .with("http.headers[0].value", "s3cret-of-ours")
+    };
+    let wrong = form(&page).with("parameters", "{\"type\":\"nothing\"}");
+    wrong
+        .send(&ana, "/tools/new")
+        .await
+        .assert(422)
+        .shows(&["`parameters`", "find_order"]);
+    let made = form(&page).send(&ana, "/tools/new").await;
+    assert_eq!(made.leads(), "/tools");
+    let page = ana
+        .get("/tools")
+        .await
+        .assert(200)
+        .shows(&["find_order", ESCAPED]);
+    assert!(!page.body.contains(SCRIPT));
+    let (_, rest) = page
+        .body
+        .split_once("href=\"/portal/tools/0")
+        .unwrap_or_default();
+    let path = format!("/tools/0{}", rest.split('"').next().unwrap_or_default());
+    let page = ana
+        .get(&path)
+        .await
+        .assert(200)
+        .shows(&["X-Key", "stored; empty keeps it"]);
+    assert!(
+        !page.body.contains("s3cret-of-ours"),
+        "the header's value is shown again"
+    );
+
+    let changed = Form::of(&page, &path).with("http.url", "https://orders.example.com/other");
+    assert_eq!(changed.send(&ana, &path).await.leads(), path);
+    let page = ana
+        .get(&path)
+        .await
+        .assert(200)
+        .shows(&["https://orders.example.com/other", "X-Key"]);
+    let removed = Form::of(&page, &path).with("http.headers[0].remove", "on");
+    assert_eq!(removed.send(&ana, &path).await.leads(), path);
+    let page = ana.get(&path).await.assert(200);
+    assert!(!page.body.contains("X-Key"));
+    let stranger = world.stranger().await;
+    stranger.get(&path).await.assert(404);
+    stranger.post(&path, &[("name", "mine")]).await.assert(404);
+    stranger
+        .post(&format!("{path}/delete"), &[])
+        .await
+        .assert(404);
+    assert_eq!(
+        ana.post(&format!("{path}/delete"), &[]).await.leads(),
+        "/tools"
+    );
+    ana.get(&path).await.assert(404);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_legacy_agent_shows_its_summary_says_where_it_lives_and_is_renamed() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let provider = offhook_domain::CredentialProvider::Legacy;
+    must(
+        world
+            .services
+            .credentials()
+            .set(world.account, provider, "sim_acme")
+            .await,
+    );
+    must(world.services.legacy().sync(world.account).await);
+    let first = PageRequest {
+        after: None,
+        limit: 100,
+    };
+    let agents = must(
+        world
+            .services
+            .agents()
+            .list(world.account, AgentFilter::default(), first)
+            .await,
+    );
+    let path = format!(
+        "/agents/{}",
+        agents
+            .items
+            .first()
+            .map(|agent| agent.id.to_string())
+            .unwrap_or_default()
+    );
+    let page = ana.get(&path).await.assert(200);
+    let page = page.shows(&[
+        "configuration lives at its provider",
+        "Id at the provider",
+        "Rename",
+    ]);
+    assert!(!page.body.contains("/edit\""), "it is not edited here");
+    assert_eq!(
+        ana.post(&format!("{path}/name"), &[("name", "Night desk")])
+            .await
+            .leads(),
+        path
+    );
+    ana.get(&path).await.shows(&["Night desk"]);
+    for page in ["edit", "json", "widget"] {
+        ana.get(&format!("{path}/{page}")).await.assert(404);
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_looks_and_changes_nothing_and_a_stranger_finds_nothing() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, SCRIPT).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    for page in [
+        "/agents",
+        &path,
+        &format!("{path}/versions"),
+        &format!("{path}/versions/1"),
+        &format!("{path}/widget"),
+    ] {
+        let page = viewer.get(page).await.assert(200).shows(&[ESCAPED]);
+        assert!(!page.body.contains(SCRIPT));
+        assert!(
+            !page.body.contains("/edit\""),
+            "what the role cannot do is not offered"
+        );
+    }
+    for page in [
+        "/agents/new",
+        &format!("{path}/edit"),
+        &format!("{path}/json"),
+        "/tools/new",
+    ] {
+        viewer.get(page).await.assert(403);
+    }
+    let posts = [
+        "edit",
+        "json",
+        "name",
+        "status",
+        "archive",
+        "widget",
+        "versions/1/publish",
+        "versions/1/restore",
+    ];
+    let stranger = world.stranger().await;
+    for post in posts {
+        let form = [
+            ("expected_version", "1"),
+            ("name", "mine"),
+            ("status", "paused"),
+        ];
+        viewer
+            .post(&format!("{path}/{post}"), &form)
+            .await
+            .assert(403);
+        stranger
+            .post(&format!("{path}/{post}"), &form)
+            .await
+            .assert(404);
+    }
+    for page in [
+        "",
+        "/edit",
+        "/json",
+        "/versions",
+        "/versions/1",
+        "/diff",
+        "/widget",
+    ] {
+        stranger.get(&format!("{path}{page}")).await.assert(404);
+    }
+    stranger
+        .get("/agents")
+        .await
+        .assert(200)
+        .shows(&["No agent yet"]);
+    world.close().await;
+}

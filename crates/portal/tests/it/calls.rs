@@ -1,0 +1,221 @@
+//! Overview, conversations and trials.
+
+use offhook_domain::{AgentId, Json, MemberRole};
+
+use crate::world::{Browser, World, must};
+
+/// A number that answers and talks.
+const CUSTOMER: &str = "+5215512345678";
+
+/// A published agent; what it says first has a mark-up of its own in it.
+async fn agent(world: &World) -> String {
+    let body = must(Json::parse(
+        br#"{
+            "name": "Sofia <i>",
+            "language": "en",
+            "config": {
+                "system_prompt": "You confirm appointments.",
+                "first_message": "Hello {{name}}, <script>alert(1)</script> here.",
+                "llm": {"provider": "scripted", "model": "scripted"},
+                "dynamic_variables": {"name": {"default": "you"}, "city": {"default": "Lima"}}
+            }
+        }"#,
+    ));
+    let agents = world.services.agents();
+    let made = must(agents.create(world.account, &body).await);
+    let id: AgentId = made.agent.id;
+    let nothing = Json::object::<String>([]);
+    must(agents.publish(world.account, id, &nothing).await);
+    id.to_string()
+}
+
+/// The hidden field of a form.
+fn hidden(page: &str, name: &str) -> String {
+    let from = format!("name=\"{name}\" value=\"");
+    let value = page.split(&from).nth(1).and_then(|rest| rest.split('"').next());
+    value.unwrap_or_else(|| panic!("no {name} in {page}")).to_owned()
+}
+
+async fn place(browser: &Browser, agent: &str, once: &str) -> String {
+    let fields = [
+        ("once", once),
+        ("agent", agent),
+        ("to", CUSTOMER),
+        ("metadata", "name=Zoe"),
+    ];
+    browser.post("/try/call", &fields).await.leads()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let form = developer.get("/try/call").await.assert(200);
+    let once = hidden(&form.body, "once");
+    let path = place(&developer, &agent, &once).await;
+    assert_eq!(place(&developer, &agent, &once).await, path, "sent twice");
+    viewer.get(&path).await.assert(200).shows(&["Waiting", "hx-trigger=\"every 1s\""]);
+    viewer.get("/").await.assert(200).shows(&["0 / 100"]);
+
+    world.dial();
+    let ended = world.until(&viewer, &path, "Completed").await;
+    let ended = ended.shows(&[
+        "Hello Zoe, &lt;script&gt;alert(1)&lt;/script&gt; here.",
+        "Sofia &lt;i&gt;",
+        "<code>name</code></td><td>Zoe",
+        "<code>city</code></td><td>Lima",
+        "agent&#39;s default",
+    ]);
+    assert!(!ended.body.contains("<script>alert") && !ended.body.contains("hx-trigger"), "{}", ended.body);
+    let last = viewer.get(&format!("{path}/turns?after=1")).await;
+    assert_eq!(last.status, 286, "it is asked no more");
+    last.shows(&["id=\"conversation\" hx-swap-oob=\"true\"", "Hello Zoe"]);
+    viewer.get(&format!("{path}/audio")).await.assert(404);
+
+    let list = viewer.get("/conversations?status=completed&phone=%2B52+155-1234-5678").await;
+    let list = list.assert(200).shows(&[CUSTOMER, "Completed"]);
+    assert_eq!(list.body.matches("<a href=\"/portal/conversations/0").count(), 1, "one call");
+    viewer.get("/conversations?channel=whatsapp").await.shows(&["Nothing fits these filters"]);
+    viewer.get("/").await.shows(&["100.0 %", "1 calls, 0 failed", "Newest conversations"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_under_way_grows_and_is_hung_up() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let path = place(&developer, &agent, "0a").await;
+    let part = developer.get(&format!("{path}/turns?after=0")).await.assert(200);
+    part.shows(&["turns?after=0", "id=\"state\" hx-swap-oob=\"true\"", "Waiting"]);
+    viewer.get("/conversations/live").await.assert(200).shows(&["No call is under way", "every 2s"]);
+
+    developer.get(&path).await.shows(&["hang-up"]);
+    assert!(!viewer.get(&path).await.body.contains("hang-up"), "not offered to a viewer");
+    viewer.post(&format!("{path}/hang-up"), &[]).await.assert(403);
+    let back = developer.post(&format!("{path}/hang-up"), &[]).await.leads();
+    assert_eq!(back, path);
+    let page = developer.get(&path).await;
+    page.shows(&["Failed", "It was cancelled before it was dialed"]);
+    let again = developer.post(&format!("{path}/hang-up"), &[]).await.leads();
+    assert_eq!(again, path, "it has ended already");
+    viewer.get("/conversations").await.shows(&["It was cancelled before it was dialed"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_call_keeps_what_was_typed() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    developer.get("/try/call").await.assert(200).shows(&["No agent can be tried yet"]);
+    let agent = agent(&world).await;
+    let typed = [
+        ("once", "0a"),
+        ("agent", agent.as_str()),
+        ("to", "12 <b>"),
+        ("metadata", "name=Zoe\ncity"),
+    ];
+    let page = developer.post("/try/call", &typed).await.assert(422);
+    page.shows(&["Variables, line 2: write it as name=value.", "12 &lt;b&gt;", "name=Zoe\ncity"]);
+    let typed = [("once", "0a"), ("agent", agent.as_str()), ("to", "12")];
+    let page = developer.post("/try/call", &typed).await.assert(422);
+    let page = page.shows(&["`to`:", "value=\"12\""]);
+    assert_ne!(hidden(&page.body, "once"), "0a", "the next try is a call of its own");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_chat_is_answered_shown_and_ended() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world).await;
+    let fields = [("agent", agent.as_str()), ("metadata", "name=Zoe")];
+    let path = developer.post("/try/chat", &fields).await.leads();
+    let page = developer.get(&path).await.assert(200);
+    let page = page.shows(&["Hello Zoe, &lt;script&gt;"]);
+    let id = hidden(&page.body, "message_id");
+    let say = format!("{path}/messages");
+    let message = [("message_id", id.as_str()), ("after", "0"), ("text", "<b>Yes</b>")];
+    for _ in 0..2 {
+        assert_eq!(developer.post(&say, &message).await.leads(), path, "without script the page again");
+    }
+    let page = developer.get(&path).await.shows(&["&lt;b&gt;Yes&lt;/b&gt;"]);
+    assert_eq!(page.body.matches("<li class=\"user\">").count(), 1, "sent twice is said once");
+    assert!(page.body.matches("<li class=\"agent\">").count() >= 2, "{}", page.body);
+
+    let conversation = developer.post(&format!("{path}/end"), &[]).await.leads();
+    world.until(&developer, &conversation, "The customer ended it").await.shows(&["Chat"]);
+    developer.get(&path).await.shows(&["This chat has ended."]);
+    let late = [("message_id", "b"), ("after", "0"), ("text", "Still there?")];
+    assert_eq!(developer.post(&say, &late).await.leads(), path);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let stranger = world.stranger().await;
+    let agent = agent(&world).await;
+    for path in ["/try/call", "/try/chat"] {
+        viewer.get(path).await.assert(403);
+        viewer.post(path, &[("agent", &agent)]).await.assert(403);
+    }
+    assert!(!viewer.get("/conversations").await.body.contains("/try/"), "not offered");
+    let call = place(&developer, &agent, "0a").await;
+    let chat = developer.post("/try/chat", &[("agent", &agent)]).await.leads();
+    for path in [&call, &format!("{call}/turns"), &format!("{call}/audio"), &chat] {
+        stranger.get(path).await.assert(404);
+    }
+    stranger.post(&format!("{call}/hang-up"), &[]).await.assert(404);
+    let message = [("message_id", "a"), ("text", "Hello")];
+    stranger.post(&format!("{chat}/messages"), &message).await.assert(404);
+    stranger.post(&format!("{chat}/end"), &[]).await.assert(404);
+    stranger.post("/try/chat", &[("agent", &agent)]).await.assert(404);
+    let unknown = [("once", "0a"), ("agent", agent.as_str()), ("to", CUSTOMER)];
+    stranger.post("/try/call", &unknown).await.assert(422);
+    let theirs = stranger.get("/conversations").await.assert(200);
+    theirs.shows(&["No conversations yet"]);
+    stranger.get("/").await.shows(&["Begin here", "/portal/developers"]);
+    developer.get("/conversations/x").await.assert(404);
+    developer.get("/conversations?from=yesterday").await.assert(422).shows(&["Write days as"]);
+    world.close().await;
+}
+
+/// The beginning of a recording, as it is saved when nothing has been said.
+const HEADER: [u8; 44] =
+    *b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0\x40\x1f\0\0\0\x7d\0\0\x04\0\x10\0data\0\0\0\0";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_stands_beside_its_turns() {
+    let world = World::start().await;
+    let spool = must(tempfile::tempdir());
+    let services = world.services.clone().with_spool(spool.path().to_owned());
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world).await;
+    let path = place(&developer, &agent, "0a").await;
+    world.dial();
+    let page = world.until(&developer, &path, "Completed").await;
+    assert!(!page.body.contains("<audio") && !page.body.contains("data-seek"), "{}", page.body);
+    // As a process leaves it that dies.
+    let id = path.trim_start_matches("/conversations/");
+    let mut recording = HEADER.to_vec();
+    recording.extend([1; 400]);
+    let file = format!("{}_{id}.part", world.account);
+    must(std::fs::write(spool.path().join(file), recording));
+    must(services.recording_keeper().sweep().await);
+
+    let audio = format!("{path}/audio");
+    let player = format!("<audio controls preload=\"metadata\" src=\"/portal{audio}\">");
+    developer.get(&path).await.shows(&[&player, "data-seek=\"", "Play from 0:0"]);
+    let sound = developer.get(&audio).await.assert(200);
+    assert_eq!(sound.header("content-type"), Some("audio/wav"));
+    assert_eq!(sound.header("content-length"), Some("444"));
+    assert_eq!(sound.header("accept-ranges"), Some("bytes"));
+    world.stranger().await.get(&audio).await.assert(404);
+    world.close().await;
+}

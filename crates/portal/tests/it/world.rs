@@ -1,0 +1,296 @@
+//! A running service with its portal, people who are signed in, and a browser that runs no script.
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use offhook_carriers::Simulator;
+use offhook_domain::{AccountId, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_portal::{Portal, PortalConfig};
+use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
+use offhook_services::documents::InProcess;
+use offhook_services::objects::Objects;
+use offhook_services::store::mint;
+use offhook_services::{CallSettings, Network, Services, ServicesConfig};
+use offhook_testkit::{ManualClock, TestDatabase};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+/// So fast that nobody has the patience to listen to the end.
+const SPEED: f64 = 2_000.0;
+
+const PASSWORD: &str = "correct horse battery staple";
+
+/// A running service.
+pub(crate) struct World {
+    pub(crate) clock: ManualClock,
+    pub(crate) services: Services,
+    /// An account on the Scale plan.
+    pub(crate) account: AccountId,
+    address: SocketAddr,
+    server: ServerHandle,
+    stop: CancellationToken,
+    _database: TestDatabase,
+    _directory: TempDir,
+}
+
+impl World {
+    pub(crate) async fn start() -> Self {
+        let database = TestDatabase::sqlite();
+        let clock = ManualClock::default();
+        let carrier = Arc::new(Simulator::new(SPEED));
+        let node = mint(clock.now());
+        let directory = must(tempfile::tempdir());
+        let files = must(Objects::directory(&directory.path().join("objects"), false));
+        let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
+        let services = must(Services::new(ServicesConfig {
+            store: database.open().await,
+            clock: Arc::new(clock.clone()),
+            plans: Plans::default(),
+            models: Arc::new(must(ModelRegistry::new([]))),
+            network: Network::Text(carrier),
+            speech: Arc::new(must(SpeechRegistry::new(Vec::new()))),
+            legacy: Arc::new(legacy),
+            objects: files,
+            node,
+            has_redis: false,
+            webhook_policy: Policy::default(),
+            tool_client: must(GuardedClient::new(Policy::default())),
+            calls: CallSettings::default(),
+        }));
+        let portal = Portal::new(services.clone(), PortalConfig::default());
+        let limits = RateLimits::new(LimitSettings::default());
+        let state = HttpState::new(services.clone(), limits, HttpConfig::default())
+            .with_pages(Arc::new(move |config| portal.clone().mount(config)));
+        let listener = must(TcpListener::bind("127.0.0.1:0"));
+        let address = must(listener.local_addr());
+        let server = must(offhook_http::serve(listener, state, 1));
+        let handle = server.handle();
+        tokio::spawn(server);
+        let accounts = services.accounts();
+        let account = accounts.create("Acme", Plan::Scale, Some(100_000), None, None);
+        let account = must(account.await).id;
+        Self {
+            clock,
+            services,
+            account,
+            address,
+            server: handle,
+            stop: CancellationToken::new(),
+            _database: database,
+            _directory: directory,
+        }
+    }
+
+    /// Somebody of the account, signed in.
+    pub(crate) async fn browser(&self, role: MemberRole) -> Browser {
+        self.browser_of(self.account, role).await
+    }
+
+    /// Somebody of another account, who owns it.
+    pub(crate) async fn stranger(&self) -> Browser {
+        let accounts = self.services.accounts();
+        let account = accounts.create("Other", Plan::Scale, Some(1_000), None, None);
+        let account = must(account.await).id;
+        self.browser_of(account, MemberRole::Owner).await
+    }
+
+    async fn browser_of(&self, account: AccountId, role: MemberRole) -> Browser {
+        let email = format!("{role}@{account}.example");
+        let email: EmailAddress = must(email.parse());
+        let team = self.services.team();
+        must(team.add(account, email.clone(), "Ana", role).await);
+        let people = self.services.people();
+        let link = must(people.link(account, &email).await);
+        let link = link.unwrap_or_else(|| panic!("no link"));
+        let signed_in = must(people.set_password_by_link(&link.token, PASSWORD).await);
+        Browser {
+            address: self.address,
+            session: signed_in.token,
+        }
+    }
+
+    /// A key of the account with every scope.
+    pub(crate) async fn key(&self) -> String {
+        let keys = self.services.keys();
+        let key = keys.create(self.account, "test", Scopes::all(), false, None, None);
+        must(key.await).1
+    }
+
+    /// Sends a request to the interface, as a customer's program would.
+    pub(crate) async fn api(&self, key: &str, method: &str, path: &str, body: &str) -> Page {
+        let authorization = format!("Authorization: Bearer {key}\r\nContent-Type: application/json");
+        exchange(self.address, method, path, &authorization, body.as_bytes()).await
+    }
+
+    /// Begins to read documents, in this process.
+    pub(crate) fn read_documents(&self) {
+        let client = must(GuardedClient::new(Policy::default()));
+        let librarian = self.services.librarian(Arc::new(InProcess), client);
+        tokio::spawn(librarian.run(self.stop.clone()));
+    }
+
+    /// Begins to dial what is queued.
+    pub(crate) fn dial(&self) {
+        let dialer = self.services.dialer();
+        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+    }
+
+    /// Asks for a page until it shows what is waited for.
+    pub(crate) async fn until(&self, browser: &Browser, path: &str, shown: &str) -> Page {
+        let shows = async {
+            loop {
+                let page = browser.get(path).await;
+                if page.body.contains(shown) {
+                    return page;
+                }
+                self.clock.advance(Duration::from_secs(1));
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        must(tokio::time::timeout(Duration::from_secs(30), shows).await)
+    }
+
+    pub(crate) async fn close(self) {
+        self.stop.cancel();
+        self.server.stop(false).await;
+    }
+}
+
+/// Somebody who is signed in.
+pub(crate) struct Browser {
+    address: SocketAddr,
+    session: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Page {
+    #[track_caller]
+    pub(crate) fn assert(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.body);
+        self
+    }
+
+    /// That these stand in it.
+    #[track_caller]
+    pub(crate) fn shows(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.body.contains(text), "no {text:?} in {}", self.body);
+        }
+        self
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.split("\r\n").filter_map(|line| line.split_once(": "));
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// Where a form that was done leads.
+    #[track_caller]
+    pub(crate) fn leads(self) -> String {
+        let page = self.assert(303);
+        let to = page.header("location").unwrap_or_else(|| panic!("no location"));
+        to.strip_prefix("/portal").unwrap_or_else(|| panic!("{to}")).to_owned()
+    }
+}
+
+impl Browser {
+    /// A page of the portal.
+    pub(crate) async fn get(&self, path: &str) -> Page {
+        self.send("GET", path, "text/plain", &[]).await
+    }
+
+    /// A form, with its token.
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("_token", &self.token());
+        let form = form.extend_pairs(fields).finish();
+        let kind = "application/x-www-form-urlencoded";
+        self.send("POST", path, kind, form.as_bytes()).await
+    }
+
+    /// A form with a file, with its token in the address.
+    pub(crate) async fn upload(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        file: Option<(&str, &[u8])>,
+    ) -> Page {
+        let mut body = Vec::new();
+        for (name, value) in fields {
+            let head = format!("--edge\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+            body.extend(head.into_bytes());
+        }
+        if let Some((name, content)) = file {
+            let head = format!("--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+            body.extend(head.into_bytes());
+            body.extend(content);
+            body.extend(b"\r\n");
+        }
+        body.extend(b"--edge--\r\n");
+        let path = format!("{path}?_token={}", self.token());
+        self.send("POST", &path, "multipart/form-data; boundary=edge", &body).await
+    }
+
+    /// As a form of this session carries it.
+    fn token(&self) -> String {
+        let text = format!("form:{}", self.session);
+        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        let mut token = String::new();
+        for byte in digest.as_ref() {
+            let _ = write!(token, "{byte:02x}");
+        }
+        token
+    }
+
+    async fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Page {
+        let session = &self.session;
+        let lines = format!("Cookie: offhook_session={session}\r\nContent-Type: {kind}");
+        let path = format!("/portal{path}");
+        exchange(self.address, method, &path, &lines, body).await
+    }
+}
+
+async fn exchange(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    lines: &str,
+    body: &[u8],
+) -> Page {
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: test\r\n{lines}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let mut stream = must(TcpStream::connect(address).await);
+    must(stream.write_all(head.as_bytes()).await);
+    // The server may answer before it has read everything.
+    let _ = stream.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Page {
+        status: status.unwrap_or_else(|| panic!("{head}")),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+pub(crate) fn must<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{error:?}"))
+}
