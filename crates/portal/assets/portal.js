@@ -55,7 +55,11 @@
   window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
 
   document.addEventListener("htmx:afterSwap", (event) => dress(event.target));
-  document.addEventListener("htmx:oobAfterSwap", (event) => dress(event.target));
+  // Also what is put elsewhere on the page. Where somebody was writing, they go on.
+  document.addEventListener("htmx:load", (event) => {
+    dress(event.target);
+    if (event.target.matches("[data-focus]")) event.target.querySelector("input:not([type=hidden]), textarea")?.focus();
+  });
   // A part that is asked for after the session ended brings the whole page to the sign-in.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.xhr.status === 401) window.location.reload();

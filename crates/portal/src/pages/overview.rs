@@ -166,8 +166,8 @@ fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
                     _ => String::new(),
                 },
                 told: match lang {
-                    Lang::En => format!("{time} UTC: {calls} calls, {failed} failed"),
-                    Lang::Es => format!("{time} UTC: {calls} llamadas, {failed} fallidas"),
+                    Lang::En => format!("{time} UTC – calls: {calls}, failed: {failed}"),
+                    Lang::Es => format!("{time} UTC – llamadas: {calls}, fallidas: {failed}"),
                 },
                 value: calls as f64,
                 part: failed as f64,
@@ -275,7 +275,7 @@ mod tests {
             },
         ];
         let html = calls_by_hour(&hours, Lang::En).into_string();
-        assert!(html.contains("08:00 UTC: 4 calls, 1 failed"), "{html}");
+        assert!(html.contains("08:00 UTC – calls: 4, failed: 1"), "{html}");
         assert_eq!(
             html.matches("rect class=\"bar second\"").count(),
             1,

@@ -66,7 +66,7 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
         "Sofia &lt;i&gt;",
         "<code>name</code></td><td>Zoe",
         "<code>city</code></td><td>Lima",
-        "agent&#39;s default",
+        "agent's default",
     ]);
     assert!(!ended.body.contains("<script>alert") && !ended.body.contains("hx-trigger"), "{}", ended.body);
     let last = viewer.get(&format!("{path}/turns?after=1")).await;
@@ -78,7 +78,7 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     let list = list.assert(200).shows(&[CUSTOMER, "Completed"]);
     assert_eq!(list.body.matches("<a href=\"/portal/conversations/0").count(), 1, "one call");
     viewer.get("/conversations?channel=whatsapp").await.shows(&["Nothing fits these filters"]);
-    viewer.get("/").await.shows(&["100.0 %", "1 calls, 0 failed", "Newest conversations"]);
+    viewer.get("/").await.shows(&["100.0 %", "calls: 1, failed: 0", "Newest conversations"]);
     world.close().await;
 }
 

@@ -93,11 +93,13 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
     })
 }
 
-/// How this conversation's turns are drawn: with places in its recording, where there is one.
+/// How this conversation's turns are drawn: with their places in the call, to be heard where there is a recording.
 pub(super) fn turns(conversation: &Conversation, lang: Lang) -> Turns {
-    // The recording begins with the first sound after the answer.
-    let tape_begins = conversation.answered_at.filter(|_| conversation.has_audio);
-    Turns { lang, tape_begins }
+    Turns {
+        lang,
+        answered_at: conversation.answered_at.filter(|_| conversation.voice),
+        has_audio: conversation.has_audio,
+    }
 }
 
 /// The state, and for how long it has lasted.
@@ -156,15 +158,20 @@ fn recording(conversation: &Conversation, lang: Lang) -> Markup {
             p { a href={ (PATH) "/conversations/" (id) "/audio" } download={ (id) ".wav" } { (lang.t("Download (WAV)", "Descargar (WAV)")) } }
         };
     }
-    let text = match (conversation.voice, conversation.state.is_terminal()) {
+    let is_over = conversation.state.is_terminal();
+    let text = match (conversation.voice, is_over) {
         (false, _) => lang.t("A chat has no recording.", "Un chat no tiene grabación."),
         (true, false) => lang.t(
             "If the agent records its calls, the recording is here once this one has ended.",
             "Si el agente graba sus llamadas, la grabación estará aquí cuando esta termine.",
         ),
+        (true, true) if conversation.answered_at.is_none() => lang.t(
+            "There is no recording: the call was not answered.",
+            "No hay grabación: la llamada no se contestó.",
+        ),
         (true, true) => lang.t(
-            "There is no recording: the call was not answered, or its agent does not record.",
-            "No hay grabación: la llamada no se contestó o su agente no graba.",
+            "There is no recording: the agent was not set to record.",
+            "No hay grabación: el agente no tenía activada la grabación.",
         ),
     };
     html! { p.hint { (text) } }

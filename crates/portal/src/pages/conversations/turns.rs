@@ -17,8 +17,10 @@ const ANSWERS: &str = ") → ";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turns {
     pub(crate) lang: Lang,
-    /// The first instant of the recording, where there is one: it begins as the call is answered.
-    pub(crate) tape_begins: Option<Timestamp>,
+    /// When the call was answered; `None` for text.
+    pub(crate) answered_at: Option<Timestamp>,
+    /// Whether there is a recording to be heard: it begins with the first sound after the answer.
+    pub(crate) has_audio: bool,
 }
 
 impl Turns {
@@ -47,13 +49,16 @@ impl Turns {
         }
     }
 
-    /// Where the turn is: in the recording, to be heard, or in time.
+    /// Where the turn is: in the recording, to be heard; in the call; in a chat, the time.
     fn place(self, turn: &Moment) -> Markup {
-        let Some(begins) = self.tape_begins else {
+        let Some(begins) = self.answered_at else {
             return words::when(turn.at);
         };
         let into = turn.at.since(begins);
         let place = words::length(into);
+        if !self.has_audio {
+            return html! { span.soft { (place) } };
+        }
         let told = match self.lang {
             Lang::En => format!("Play from {place}"),
             Lang::Es => format!("Reproducir desde {place}"),
@@ -137,25 +142,29 @@ mod tests {
         }
     }
 
-    fn drawn(turn: Moment, tape_begins: Option<Timestamp>) -> String {
-        let lang = Lang::En;
-        Turns { lang, tape_begins }.items(&[turn]).into_string()
+    fn drawn(turn: Moment, answered_at: Option<Timestamp>, has_audio: bool) -> String {
+        let turns = Turns {
+            lang: Lang::En,
+            answered_at,
+            has_audio,
+        };
+        turns.items(&[turn]).into_string()
     }
 
     #[test]
     fn a_turn_is_heard_from_where_it_stands_in_the_recording() {
         let begins = Some(Timestamp::from_micros(1_000_000));
-        let html = drawn(turn("agent", "Hello <b>you</b>"), begins);
+        let html = drawn(turn("agent", "Hello <b>you</b>"), begins, true);
         assert!(html.contains(r#"data-seek="5.5""#), "{html}");
         assert!(html.contains("Hello &lt;b&gt;you&lt;/b&gt;"), "{html}");
         assert!(
             html.contains("(interrupted)") && html.contains("412 ms"),
             "{html}"
         );
-        assert!(
-            drawn(turn("user", "Hi"), None).contains("<time"),
-            "without a recording it is a time"
-        );
+        let html = drawn(turn("user", "Hi"), begins, false);
+        assert!(html.contains("0:05") && !html.contains("data-seek"), "{html}");
+        let html = drawn(turn("user", "Hi"), None, false);
+        assert!(html.contains("<time"), "{html}");
     }
 
     #[test]
@@ -170,7 +179,7 @@ mod tests {
             Some(("look", r#"{"x":…"#, "no"))
         );
         assert_eq!(taken_apart("free text"), None);
-        let html = drawn(turn("tool", told), None);
+        let html = drawn(turn("tool", told), None, false);
         assert!(html.contains("&quot;found&quot;: 2"), "{html}");
     }
 }

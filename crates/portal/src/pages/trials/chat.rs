@@ -100,7 +100,8 @@ pub(super) async fn show(visit: Visit<Developer>) -> Answer {
 fn items(visitor: &Visitor, turns: &[Moment]) -> Markup {
     let drawn = Turns {
         lang: visitor.lang(),
-        tape_begins: None,
+        answered_at: None,
+        has_audio: false,
     };
     drawn.items(turns)
 }
@@ -138,7 +139,7 @@ fn message(
     };
     let label = lang.t("Your message", "Tu mensaje");
     html! {
-        div #message {
+        div #message data-focus="" {
             (form::refusal(said))
             form method="post" action=(path) hx-post=(path) hx-target="#message" hx-swap="outerHTML" hx-disabled-elt="find button" {
                 input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
