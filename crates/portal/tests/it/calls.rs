@@ -32,8 +32,13 @@ async fn agent(world: &World) -> String {
 /// The hidden field of a form.
 fn hidden(page: &str, name: &str) -> String {
     let from = format!("name=\"{name}\" value=\"");
-    let value = page.split(&from).nth(1).and_then(|rest| rest.split('"').next());
-    value.unwrap_or_else(|| panic!("no {name} in {page}")).to_owned()
+    let value = page
+        .split(&from)
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    value
+        .unwrap_or_else(|| panic!("no {name} in {page}"))
+        .to_owned()
 }
 
 async fn place(browser: &Browser, agent: &str, once: &str) -> String {
@@ -56,7 +61,11 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     let once = hidden(&form.body, "once");
     let path = place(&developer, &agent, &once).await;
     assert_eq!(place(&developer, &agent, &once).await, path, "sent twice");
-    viewer.get(&path).await.assert(200).shows(&["Waiting", "hx-trigger=\"every 1s\""]);
+    viewer
+        .get(&path)
+        .await
+        .assert(200)
+        .shows(&["Waiting", "hx-trigger=\"every 1s\""]);
     viewer.get("/").await.assert(200).shows(&["0 / 100"]);
 
     world.dial();
@@ -68,17 +77,35 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
         "<code>city</code></td><td>Lima",
         "agent's default",
     ]);
-    assert!(!ended.body.contains("<script>alert") && !ended.body.contains("hx-trigger"), "{}", ended.body);
+    assert!(
+        !ended.body.contains("<script>alert") && !ended.body.contains("hx-trigger"),
+        "{}",
+        ended.body
+    );
     let last = viewer.get(&format!("{path}/turns?after=1")).await;
     assert_eq!(last.status, 286, "it is asked no more");
     last.shows(&["id=\"conversation\" hx-swap-oob=\"true\"", "Hello Zoe"]);
     viewer.get(&format!("{path}/audio")).await.assert(404);
 
-    let list = viewer.get("/conversations?status=completed&phone=%2B52+155-1234-5678").await;
+    let list = viewer
+        .get("/conversations?status=completed&phone=%2B52+155-1234-5678")
+        .await;
     let list = list.assert(200).shows(&[CUSTOMER, "Completed"]);
-    assert_eq!(list.body.matches("<a href=\"/portal/conversations/0").count(), 1, "one call");
-    viewer.get("/conversations?channel=whatsapp").await.shows(&["Nothing fits these filters"]);
-    viewer.get("/").await.shows(&["100.0 %", "calls: 1, failed: 0", "Newest conversations"]);
+    assert_eq!(
+        list.body
+            .matches("<a href=\"/portal/conversations/0")
+            .count(),
+        1,
+        "one call"
+    );
+    viewer
+        .get("/conversations?channel=whatsapp")
+        .await
+        .shows(&["Nothing fits these filters"]);
+    viewer
+        .get("/")
+        .await
+        .shows(&["100.0 %", "calls: 1, failed: 0", "Newest conversations"]);
     world.close().await;
 }
 
@@ -89,20 +116,46 @@ async fn a_call_under_way_grows_and_is_hung_up() {
     let viewer = world.browser(MemberRole::Viewer).await;
     let agent = agent(&world).await;
     let path = place(&developer, &agent, "0a").await;
-    let part = developer.get(&format!("{path}/turns?after=0")).await.assert(200);
-    part.shows(&["turns?after=0", "id=\"state\" hx-swap-oob=\"true\"", "Waiting"]);
-    viewer.get("/conversations/live").await.assert(200).shows(&["No call is under way", "every 2s"]);
+    let part = developer
+        .get(&format!("{path}/turns?after=0"))
+        .await
+        .assert(200);
+    part.shows(&[
+        "turns?after=0",
+        "id=\"state\" hx-swap-oob=\"true\"",
+        "Waiting",
+    ]);
+    viewer
+        .get("/conversations/live")
+        .await
+        .assert(200)
+        .shows(&["No call is under way", "every 2s"]);
 
     developer.get(&path).await.shows(&["hang-up"]);
-    assert!(!viewer.get(&path).await.body.contains("hang-up"), "not offered to a viewer");
-    viewer.post(&format!("{path}/hang-up"), &[]).await.assert(403);
-    let back = developer.post(&format!("{path}/hang-up"), &[]).await.leads();
+    assert!(
+        !viewer.get(&path).await.body.contains("hang-up"),
+        "not offered to a viewer"
+    );
+    viewer
+        .post(&format!("{path}/hang-up"), &[])
+        .await
+        .assert(403);
+    let back = developer
+        .post(&format!("{path}/hang-up"), &[])
+        .await
+        .leads();
     assert_eq!(back, path);
     let page = developer.get(&path).await;
     page.shows(&["Failed", "It was cancelled before it was dialed"]);
-    let again = developer.post(&format!("{path}/hang-up"), &[]).await.leads();
+    let again = developer
+        .post(&format!("{path}/hang-up"), &[])
+        .await
+        .leads();
     assert_eq!(again, path, "it has ended already");
-    viewer.get("/conversations").await.shows(&["It was cancelled before it was dialed"]);
+    viewer
+        .get("/conversations")
+        .await
+        .shows(&["It was cancelled before it was dialed"]);
     world.close().await;
 }
 
@@ -110,7 +163,11 @@ async fn a_call_under_way_grows_and_is_hung_up() {
 async fn a_refused_call_keeps_what_was_typed() {
     let world = World::start().await;
     let developer = world.browser(MemberRole::Developer).await;
-    developer.get("/try/call").await.assert(200).shows(&["No agent can be tried yet"]);
+    developer
+        .get("/try/call")
+        .await
+        .assert(200)
+        .shows(&["No agent can be tried yet"]);
     let agent = agent(&world).await;
     let typed = [
         ("once", "0a"),
@@ -119,11 +176,19 @@ async fn a_refused_call_keeps_what_was_typed() {
         ("metadata", "name=Zoe\ncity"),
     ];
     let page = developer.post("/try/call", &typed).await.assert(422);
-    page.shows(&["Variables, line 2: write it as name=value.", "12 &lt;b&gt;", "name=Zoe\ncity"]);
+    page.shows(&[
+        "Variables, line 2: write it as name=value.",
+        "12 &lt;b&gt;",
+        "name=Zoe\ncity",
+    ]);
     let typed = [("once", "0a"), ("agent", agent.as_str()), ("to", "12")];
     let page = developer.post("/try/call", &typed).await.assert(422);
     let page = page.shows(&["`to`:", "value=\"12\""]);
-    assert_ne!(hidden(&page.body, "once"), "0a", "the next try is a call of its own");
+    assert_ne!(
+        hidden(&page.body, "once"),
+        "0a",
+        "the next try is a call of its own"
+    );
     world.close().await;
 }
 
@@ -138,18 +203,44 @@ async fn a_test_chat_is_answered_shown_and_ended() {
     let page = page.shows(&["Hello Zoe, &lt;script&gt;"]);
     let id = hidden(&page.body, "message_id");
     let say = format!("{path}/messages");
-    let message = [("message_id", id.as_str()), ("after", "0"), ("text", "<b>Yes</b>")];
+    let message = [
+        ("message_id", id.as_str()),
+        ("after", "0"),
+        ("text", "<b>Yes</b>"),
+    ];
     for _ in 0..2 {
-        assert_eq!(developer.post(&say, &message).await.leads(), path, "without script the page again");
+        assert_eq!(
+            developer.post(&say, &message).await.leads(),
+            path,
+            "without script the page again"
+        );
     }
-    let page = developer.get(&path).await.shows(&["&lt;b&gt;Yes&lt;/b&gt;"]);
-    assert_eq!(page.body.matches("<li class=\"user\">").count(), 1, "sent twice is said once");
-    assert!(page.body.matches("<li class=\"agent\">").count() >= 2, "{}", page.body);
+    let page = developer
+        .get(&path)
+        .await
+        .shows(&["&lt;b&gt;Yes&lt;/b&gt;"]);
+    assert_eq!(
+        page.body.matches("<li class=\"user\">").count(),
+        1,
+        "sent twice is said once"
+    );
+    assert!(
+        page.body.matches("<li class=\"agent\">").count() >= 2,
+        "{}",
+        page.body
+    );
 
     let conversation = developer.post(&format!("{path}/end"), &[]).await.leads();
-    world.until(&developer, &conversation, "The customer ended it").await.shows(&["Chat"]);
+    world
+        .until(&developer, &conversation, "The customer ended it")
+        .await
+        .shows(&["Chat"]);
     developer.get(&path).await.shows(&["This chat has ended."]);
-    let late = [("message_id", "b"), ("after", "0"), ("text", "Still there?")];
+    let late = [
+        ("message_id", "b"),
+        ("after", "0"),
+        ("text", "Still there?"),
+    ];
     assert_eq!(developer.post(&say, &late).await.leads(), path);
     world.close().await;
 }
@@ -165,24 +256,51 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
         viewer.get(path).await.assert(403);
         viewer.post(path, &[("agent", &agent)]).await.assert(403);
     }
-    assert!(!viewer.get("/conversations").await.body.contains("/try/"), "not offered");
+    assert!(
+        !viewer.get("/conversations").await.body.contains("/try/"),
+        "not offered"
+    );
     let call = place(&developer, &agent, "0a").await;
-    let chat = developer.post("/try/chat", &[("agent", &agent)]).await.leads();
-    for path in [&call, &format!("{call}/turns"), &format!("{call}/audio"), &chat] {
+    let chat = developer
+        .post("/try/chat", &[("agent", &agent)])
+        .await
+        .leads();
+    for path in [
+        &call,
+        &format!("{call}/turns"),
+        &format!("{call}/audio"),
+        &chat,
+    ] {
         stranger.get(path).await.assert(404);
     }
-    stranger.post(&format!("{call}/hang-up"), &[]).await.assert(404);
+    stranger
+        .post(&format!("{call}/hang-up"), &[])
+        .await
+        .assert(404);
     let message = [("message_id", "a"), ("text", "Hello")];
-    stranger.post(&format!("{chat}/messages"), &message).await.assert(404);
+    stranger
+        .post(&format!("{chat}/messages"), &message)
+        .await
+        .assert(404);
     stranger.post(&format!("{chat}/end"), &[]).await.assert(404);
-    stranger.post("/try/chat", &[("agent", &agent)]).await.assert(404);
+    stranger
+        .post("/try/chat", &[("agent", &agent)])
+        .await
+        .assert(404);
     let unknown = [("once", "0a"), ("agent", agent.as_str()), ("to", CUSTOMER)];
     stranger.post("/try/call", &unknown).await.assert(422);
     let theirs = stranger.get("/conversations").await.assert(200);
     theirs.shows(&["No conversations yet"]);
-    stranger.get("/").await.shows(&["Begin here", "/portal/developers"]);
+    stranger
+        .get("/")
+        .await
+        .shows(&["Begin here", "/portal/developers"]);
     developer.get("/conversations/x").await.assert(404);
-    developer.get("/conversations?from=yesterday").await.assert(422).shows(&["Write days as"]);
+    developer
+        .get("/conversations?from=yesterday")
+        .await
+        .assert(422)
+        .shows(&["Write days as"]);
     world.close().await;
 }
 
@@ -200,7 +318,11 @@ async fn a_recording_stands_beside_its_turns() {
     let path = place(&developer, &agent, "0a").await;
     world.dial();
     let page = world.until(&developer, &path, "Completed").await;
-    assert!(!page.body.contains("<audio") && !page.body.contains("data-seek"), "{}", page.body);
+    assert!(
+        !page.body.contains("<audio") && !page.body.contains("data-seek"),
+        "{}",
+        page.body
+    );
     // As a process leaves it that dies.
     let id = path.trim_start_matches("/conversations/");
     let mut recording = HEADER.to_vec();
@@ -211,7 +333,10 @@ async fn a_recording_stands_beside_its_turns() {
 
     let audio = format!("{path}/audio");
     let player = format!("<audio controls preload=\"metadata\" src=\"/portal{audio}\">");
-    developer.get(&path).await.shows(&[&player, "data-seek=\"", "Play from 0:0"]);
+    developer
+        .get(&path)
+        .await
+        .shows(&[&player, "data-seek=\"", "Play from 0:0"]);
     let sound = developer.get(&audio).await.assert(200);
     assert_eq!(sound.header("content-type"), Some("audio/wav"));
     assert_eq!(sound.header("content-length"), Some("444"));

@@ -162,7 +162,10 @@ mod tests {
             "{html}"
         );
         let html = drawn(turn("user", "Hi"), begins, false);
-        assert!(html.contains("0:05") && !html.contains("data-seek"), "{html}");
+        assert!(
+            html.contains("0:05") && !html.contains("data-seek"),
+            "{html}"
+        );
         let html = drawn(turn("user", "Hi"), None, false);
         assert!(html.contains("<time"), "{html}");
     }
