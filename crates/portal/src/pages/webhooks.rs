@@ -1,6 +1,8 @@
 //! Webhooks: endpoints, their secrets, what was sent to them (interface, Events).
 
+mod deeds;
 mod deliveries;
+mod delivery;
 mod endpoint;
 mod events;
 mod wording;
@@ -25,17 +27,17 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/webhooks").get(shelf).post(register),
         Page::at("/webhooks/events").get(events::catalog),
         Page::at("/webhooks/deliveries").get(deliveries::history),
-        Page::at("/webhooks/deliveries/{id}").get(deliveries::delivery),
-        Page::at("/webhooks/deliveries/{id}/attempts").part(deliveries::progress),
-        Page::at("/webhooks/deliveries/{id}/redeliver").post(deliveries::redeliver),
+        Page::at("/webhooks/deliveries/{id}").get(delivery::show),
+        Page::at("/webhooks/deliveries/{id}/attempts").part(delivery::progress),
+        Page::at("/webhooks/deliveries/{id}/redeliver").post(delivery::redeliver),
         Page::at("/webhooks/{id}")
             .get(endpoint::show)
-            .post(endpoint::change),
-        Page::at("/webhooks/{id}/status").post(endpoint::set_status),
-        Page::at("/webhooks/{id}/rotate-secret").post(endpoint::rotate),
-        Page::at("/webhooks/{id}/test").post(endpoint::test),
-        Page::at("/webhooks/{id}/recover").post(endpoint::recover),
-        Page::at("/webhooks/{id}/delete").post(endpoint::delete),
+            .post(deeds::change),
+        Page::at("/webhooks/{id}/status").post(deeds::set_status),
+        Page::at("/webhooks/{id}/rotate-secret").post(deeds::rotate),
+        Page::at("/webhooks/{id}/test").post(deeds::test),
+        Page::at("/webhooks/{id}/recover").post(deeds::recover),
+        Page::at("/webhooks/{id}/delete").post(deeds::delete),
     ]
 }
 

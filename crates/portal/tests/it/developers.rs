@@ -16,7 +16,10 @@ async fn developer(world: &World) -> Browser {
 /// What stands behind `before` up to the next character that is in neither an id nor a token.
 #[track_caller]
 fn after<'a>(page: &'a Page, before: &str) -> &'a str {
-    let (_, rest) = page.body.split_once(before).unwrap_or_else(|| panic!("no {before:?}: {}", page.body));
+    let (_, rest) = page
+        .body
+        .split_once(before)
+        .unwrap_or_else(|| panic!("no {before:?}: {}", page.body));
     let is_of_it = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     rest.split(|c| !is_of_it(c)).next().unwrap_or_default()
 }
@@ -26,42 +29,79 @@ async fn endpoint(browser: &Browser) -> (String, String) {
     let fields = [("url", URL), ("description", SCRIPT)];
     let page = browser.post("/webhooks", &fields).await.assert(200);
     let path = format!("/webhooks/{}", after(&page, "href=\"/portal/webhooks/"));
-    (path, format!("whsec_{}", after(&page, "id=\"secret\">whsec_")))
+    (
+        path,
+        format!("whsec_{}", after(&page, "id=\"secret\">whsec_")),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_deleted() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/webhooks").await.assert(200).shows(&["No endpoint yet", "Register an endpoint"]);
+    ana.get("/webhooks")
+        .await
+        .assert(200)
+        .shows(&["No endpoint yet", "Register an endpoint"]);
     let (path, secret) = endpoint(&ana).await;
     assert_eq!(secret.len(), 49, "{secret}");
     for page in [ana.get("/webhooks").await, ana.get(&path).await] {
-        let page = page.assert(200).shows(&[URL, ESCAPED, &secret[..12], "Nothing sent yet"]);
+        let page = page
+            .assert(200)
+            .shows(&[URL, ESCAPED, &secret[..12], "Nothing sent yet"]);
         assert!(!page.body.contains(&secret), "the secret is shown again");
         assert!(!page.body.contains(SCRIPT));
     }
 
-    let delivery = ana.post(&format!("{path}/test"), &[("type", "call.failed")]).await.leads();
+    let delivery = ana
+        .post(&format!("{path}/test"), &[("type", "call.failed")])
+        .await
+        .leads();
     let page = ana.get(&delivery).await.assert(200);
-    page.shows(&["call.failed", "Pending", "no_answer", "hx-trigger=\"every 2s\""]);
-    ana.get(&format!("{delivery}/attempts")).await.assert(200).shows(&["0 of 4"]);
+    page.shows(&[
+        "call.failed",
+        "Pending",
+        "no_answer",
+        "hx-trigger=\"every 2s\"",
+    ]);
+    ana.get(&format!("{delivery}/attempts"))
+        .await
+        .assert(200)
+        .shows(&["0 of 4"]);
 
-    let change = [("url", "https://hooks.example.com/other"), ("description", "")];
+    let change = [
+        ("url", "https://hooks.example.com/other"),
+        ("description", ""),
+    ];
     assert_eq!(ana.post(&path, &change).await.leads(), path);
-    ana.get(&path).await.shows(&["https://hooks.example.com/other"]);
-    let rotated = ana.post(&format!("{path}/rotate-secret"), &[("overlap_hours", "24")]).await;
+    ana.get(&path)
+        .await
+        .shows(&["https://hooks.example.com/other"]);
+    let rotated = ana
+        .post(&format!("{path}/rotate-secret"), &[("overlap_hours", "24")])
+        .await;
     let rotated = rotated.assert(200);
     assert_ne!(after(&rotated, "id=\"secret\">whsec_"), &secret[6..]);
     assert_eq!(rotated.header("cache-control"), Some("no-store"));
 
-    let disabled = ana.post(&format!("{path}/status"), &[("status", "disabled")]).await;
+    let disabled = ana
+        .post(&format!("{path}/status"), &[("status", "disabled")])
+        .await;
     assert_eq!(disabled.leads(), path);
-    let again = ana.post(&format!("{delivery}/redeliver"), &[]).await.assert(422);
+    let again = ana
+        .post(&format!("{delivery}/redeliver"), &[])
+        .await
+        .assert(422);
     again.shows(&["The endpoint is disabled", "Cancelled"]);
-    assert_eq!(ana.post(&format!("{path}/delete"), &[]).await.leads(), "/webhooks");
+    assert_eq!(
+        ana.post(&format!("{path}/delete"), &[]).await.leads(),
+        "/webhooks"
+    );
     ana.get(&path).await.assert(404);
-    ana.get(&delivery).await.assert(200).shows(&["an endpoint that is deleted"]);
+    ana.get(&delivery)
+        .await
+        .assert(200)
+        .shows(&["an endpoint that is deleted"]);
     world.close().await;
 }
 
@@ -72,9 +112,18 @@ async fn a_receivers_answer_is_shown_as_text() {
     let (path, _) = endpoint(&ana).await;
     let delivery = ana.post(&format!("{path}/test"), &[]).await.leads();
     let id: EndpointId = must(path.trim_start_matches("/webhooks/").parse());
-    let slots = ClaimSlots { endpoint: id, firsts: 1, retries: 0, resends: 0 };
+    let slots = ClaimSlots {
+        endpoint: id,
+        firsts: 1,
+        retries: 0,
+        resends: 0,
+    };
     let (store, now) = (world.services.store(), world.services.clock().now());
-    let claimed = must(store.claim_deliveries(vec![slots], vec![], (now, now)).await);
+    let claimed = must(
+        store
+            .claim_deliveries(vec![slots], vec![], (now, now))
+            .await,
+    );
     let attempt = claimed.attempts.first().expect("a claimed attempt");
     let report = AttemptReport {
         claim_id: attempt.claim_id,
@@ -98,8 +147,14 @@ async fn a_receivers_answer_is_shown_as_text() {
     assert!(!page.body.contains(SCRIPT));
     assert!(!page.body.contains("hx-trigger"), "nothing is awaited");
     ana.get(&path).await.shows(&["Failing"]);
-    let asked = ana.post(&format!("{delivery}/redeliver"), &[]).await.leads();
-    ana.get(&asked).await.assert(200).shows(&["hx-trigger=\"every 2s\""]);
+    let asked = ana
+        .post(&format!("{delivery}/redeliver"), &[])
+        .await
+        .leads();
+    ana.get(&asked)
+        .await
+        .assert(200)
+        .shows(&["hx-trigger=\"every 2s\""]);
     world.close().await;
 }
 
@@ -107,16 +162,30 @@ async fn a_receivers_answer_is_shown_as_text() {
 async fn a_refused_address_stays_in_its_form() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    let fields = [("url", "http://10.0.0.1/\"><script>"), ("description", "Staging")];
+    let fields = [
+        ("url", "http://10.0.0.1/\"><script>"),
+        ("description", "Staging"),
+    ];
     let page = ana.post("/webhooks", &fields).await.assert(422);
-    let page = page.shows(&["role=\"alert\"", "`url`", "value=\"http://10.0.0.1/&quot;&gt;&lt;script&gt;\"", "value=\"Staging\""]);
+    let page = page.shows(&[
+        "role=\"alert\"",
+        "`url`",
+        "value=\"http://10.0.0.1/&quot;&gt;&lt;script&gt;\"",
+        "value=\"Staging\"",
+    ]);
     assert!(!page.body.contains("<script>"));
     let (path, _) = endpoint(&ana).await;
-    let page = ana.post(&path, &[("url", "nowhere"), ("description", "New")]).await.assert(422);
+    let page = ana
+        .post(&path, &[("url", "nowhere"), ("description", "New")])
+        .await
+        .assert(422);
     page.shows(&["value=\"nowhere\"", "value=\"New\""]);
     let old = [("since", "2001-01-01T00:00")];
     let page = ana.post(&format!("{path}/recover"), &old).await.assert(422);
-    page.shows(&["must be within the last 14 days", "value=\"2001-01-01T00:00\""]);
+    page.shows(&[
+        "must be within the last 14 days",
+        "value=\"2001-01-01T00:00\"",
+    ]);
     world.close().await;
 }
 
@@ -124,21 +193,37 @@ async fn a_refused_address_stays_in_its_form() {
 async fn the_history_shows_what_its_filters_name() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/webhooks/deliveries").await.assert(200).shows(&["Nothing sent yet"]);
+    ana.get("/webhooks/deliveries")
+        .await
+        .assert(200)
+        .shows(&["Nothing sent yet"]);
     let (path, _) = endpoint(&ana).await;
     let id = path.trim_start_matches("/webhooks/").to_owned();
-    let delivery = ana.post(&format!("{path}/test"), &[("type", "call.failed")]).await.leads();
+    let delivery = ana
+        .post(&format!("{path}/test"), &[("type", "call.failed")])
+        .await
+        .leads();
     for query in [
         "".to_owned(),
         "?status=pending".to_owned(),
         "?type=call.failed".to_owned(),
         format!("?endpoint={id}&status=pending&type=call.failed"),
     ] {
-        let page = ana.get(&format!("/webhooks/deliveries{query}")).await.assert(200);
+        let page = ana
+            .get(&format!("/webhooks/deliveries{query}"))
+            .await
+            .assert(200);
         page.shows(&[&delivery]);
     }
-    for query in ["?status=exhausted".to_owned(), "?to=2001-01-01".to_owned(), format!("?endpoint={id}&type=call.completed")] {
-        let page = ana.get(&format!("/webhooks/deliveries{query}")).await.assert(200);
+    for query in [
+        "?status=exhausted".to_owned(),
+        "?to=2001-01-01".to_owned(),
+        format!("?endpoint={id}&type=call.completed"),
+    ] {
+        let page = ana
+            .get(&format!("/webhooks/deliveries{query}"))
+            .await
+            .assert(200);
         let page = page.shows(&["Nothing matches"]);
         assert!(!page.body.contains(&delivery), "{query}");
     }
@@ -157,19 +242,32 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
         ("monthly_credit_budget", "250"),
     ];
     let made = ana.post("/developers", &fields).await.assert(200);
-    let token = format!("service_live_{}", after(&made, "id=\"token\">service_live_"));
+    let token = format!(
+        "service_live_{}",
+        after(&made, "id=\"token\">service_live_")
+    );
     assert_eq!(made.header("cache-control"), Some("no-store"));
     assert_eq!(made.header("set-cookie"), None, "a token is in no cookie");
     world.api(&token, "GET", "/v1/calls", "").await.assert(200);
-    world.api(&token, "GET", "/v1/team/members", "").await.assert(403);
+    world
+        .api(&token, "GET", "/v1/team/members", "")
+        .await
+        .assert(403);
 
     let list = ana.get("/developers").await.assert(200);
     let list = list.shows(&[ESCAPED, &token[..21], "calls:read", "250", "2099-01-31"]);
     assert!(!list.body.contains(&token) && !list.body.contains(SCRIPT));
     let id = after(&list, "action=\"/portal/developers/").to_owned();
-    assert_eq!(ana.post(&format!("/developers/{id}/revoke"), &[]).await.leads(), "/developers");
+    assert_eq!(
+        ana.post(&format!("/developers/{id}/revoke"), &[])
+            .await
+            .leads(),
+        "/developers"
+    );
     world.api(&token, "GET", "/v1/calls", "").await.assert(401);
-    ana.get("/developers").await.shows(&["Revoked and expired keys (1)", "No key in force"]);
+    ana.get("/developers")
+        .await
+        .shows(&["Revoked and expired keys (1)", "No key in force"]);
     world.close().await;
 }
 
@@ -177,11 +275,27 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
 async fn a_refused_key_keeps_what_was_chosen() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    let chosen = [("name", "CRM"), ("scope", "calls:write"), ("read_only", "on"), ("expires_at", "2001-01-31")];
+    let chosen = [
+        ("name", "CRM"),
+        ("scope", "calls:write"),
+        ("read_only", "on"),
+        ("expires_at", "2001-01-31"),
+    ];
     let page = ana.post("/developers", &chosen).await.assert(422);
-    page.shows(&["has passed", "value=\"CRM\"", "value=\"calls:write\" checked", "value=\"on\" checked", "value=\"2001-01-31\""]);
-    ana.post("/developers", &[("name", "CRM")]).await.assert(422).shows(&["at least one scope"]);
-    ana.post("/developers", &[("name", "CRM"), ("scope", "all:all")]).await.assert(422);
+    page.shows(&[
+        "has passed",
+        "value=\"CRM\"",
+        "value=\"calls:write\" checked",
+        "value=\"on\" checked",
+        "value=\"2001-01-31\"",
+    ]);
+    ana.post("/developers", &[("name", "CRM")])
+        .await
+        .assert(422)
+        .shows(&["at least one scope"]);
+    ana.post("/developers", &[("name", "CRM"), ("scope", "all:all")])
+        .await
+        .assert(422);
     world.close().await;
 }
 
@@ -196,46 +310,94 @@ async fn what_is_another_accounts_is_not_found() {
     let key = after(&list, "action=\"/portal/developers/").to_owned();
 
     let eve = world.stranger().await;
-    for shown in [path.clone(), delivery.clone(), format!("{delivery}/attempts")] {
+    for shown in [
+        path.clone(),
+        delivery.clone(),
+        format!("{delivery}/attempts"),
+    ] {
         eve.get(&shown).await.assert(404);
     }
     let id = path.trim_start_matches("/webhooks/");
-    eve.get(&format!("/webhooks/deliveries?endpoint={id}")).await.assert(404);
-    for sent in ["", "/status", "/rotate-secret", "/test", "/recover", "/delete"] {
-        let fields = [("url", URL), ("status", "disabled"), ("since", "2026-01-01"), ("overlap_hours", "0")];
+    eve.get(&format!("/webhooks/deliveries?endpoint={id}"))
+        .await
+        .assert(404);
+    for sent in [
+        "",
+        "/status",
+        "/rotate-secret",
+        "/test",
+        "/recover",
+        "/delete",
+    ] {
+        let fields = [
+            ("url", URL),
+            ("status", "disabled"),
+            ("since", "2026-01-01"),
+            ("overlap_hours", "0"),
+        ];
         let page = eve.post(&format!("{path}{sent}"), &fields).await;
         assert!([404, 422].contains(&page.status), "{sent}: {}", page.status);
-        assert!(!page.body.contains(URL) || page.body.contains("value"), "{sent}");
+        assert!(
+            !page.body.contains(URL) || page.body.contains("value"),
+            "{sent}"
+        );
     }
-    eve.post(&format!("{delivery}/redeliver"), &[]).await.assert(404);
-    eve.post(&format!("/developers/{key}/revoke"), &[]).await.assert(404);
+    eve.post(&format!("{delivery}/redeliver"), &[])
+        .await
+        .assert(404);
+    eve.post(&format!("/developers/{key}/revoke"), &[])
+        .await
+        .assert(404);
     world.api(&token, "GET", "/v1/me", "").await.assert(200);
     ana.get(&path).await.assert(200).shows(&[URL]);
     let unknown: DeliveryId = must("01a20009-5ac2-7194-8ddf-8a34ea98b23e".parse());
-    ana.get(&format!("/webhooks/deliveries/{unknown}")).await.assert(404);
+    ana.get(&format!("/webhooks/deliveries/{unknown}"))
+        .await
+        .assert(404);
     world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_only_looks_is_offered_nothing_and_refused_everything() {
     let world = World::start().await;
-    let (ana, vera) = (developer(&world).await, world.browser(MemberRole::Viewer).await);
+    let (ana, vera) = (
+        developer(&world).await,
+        world.browser(MemberRole::Viewer).await,
+    );
     let (path, _) = endpoint(&ana).await;
     world.key().await;
-    for shown in ["/webhooks", path.as_str(), "/developers", "/settings", "/settings/credentials", "/settings/audit"] {
+    for shown in [
+        "/webhooks",
+        path.as_str(),
+        "/developers",
+        "/settings",
+        "/settings/credentials",
+        "/settings/audit",
+    ] {
         let page = vera.get(shown).await.assert(200);
         let forms = page.body.matches("method=\"post\"").count();
         assert_eq!(forms, 2, "{shown}: the language and signing out alone");
     }
-    let fields = [("url", URL), ("name", "CRM"), ("scope", "calls:read"), ("status", "disabled")];
+    let fields = [
+        ("url", URL),
+        ("name", "CRM"),
+        ("scope", "calls:read"),
+        ("status", "disabled"),
+    ];
     let status = format!("{path}/status");
     for sent in ["/webhooks", path.as_str(), status.as_str(), "/developers"] {
         vera.post(sent, &fields).await.assert(403);
     }
     let secret = [("provider", "legacy"), ("secret", "s3cret-of-ours")];
     for browser in [&vera, &ana] {
-        browser.post("/settings/credentials", &secret).await.assert(403);
-        browser.post("/settings/credentials/legacy/remove", &[]).await.assert(403);
+        browser
+            .post("/settings/credentials", &secret)
+            .await
+            .assert(403);
+        browser
+            .post("/settings/credentials/legacy/remove", &[])
+            .await
+            .assert(403);
     }
     world.close().await;
 }
@@ -248,19 +410,43 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
     for secret in ["s3cret-of-ours", "an0ther-of-ours"] {
         let fields = [("provider", "legacy"), ("secret", secret)];
         let said = ada.post(path, &fields).await;
-        assert!(!said.header("set-cookie").unwrap_or_default().contains(secret));
+        assert!(
+            !said
+                .header("set-cookie")
+                .unwrap_or_default()
+                .contains(secret)
+        );
         assert_eq!(said.leads(), path);
-        let page = ada.get(path).await.assert(200).shows(&["Provider of the legacy agents", "Last replaced"]);
+        let page = ada
+            .get(path)
+            .await
+            .assert(200)
+            .shows(&["Provider of the legacy agents", "Last replaced"]);
         assert!(!page.body.contains(secret));
     }
-    let empty = ada.post(path, &[("provider", "simulator"), ("secret", " ")]).await.assert(422);
+    let empty = ada
+        .post(path, &[("provider", "simulator"), ("secret", " ")])
+        .await
+        .assert(422);
     empty.shows(&["1 to 4096 bytes", "value=\"simulator\" selected"]);
     let long = "x".repeat(4_097);
-    let refused = ada.post(path, &[("provider", "legacy"), ("secret", &long)]).await.assert(422);
+    let refused = ada
+        .post(path, &[("provider", "legacy"), ("secret", &long)])
+        .await
+        .assert(422);
     assert!(!refused.body.contains(&long), "a secret is not sent back");
-    assert_eq!(ada.post(&format!("{path}/legacy/remove"), &[]).await.leads(), path);
-    ada.post(&format!("{path}/legacy/remove"), &[]).await.assert(404);
-    ada.post(&format!("{path}/nobody/remove"), &[]).await.assert(404);
+    assert_eq!(
+        ada.post(&format!("{path}/legacy/remove"), &[])
+            .await
+            .leads(),
+        path
+    );
+    ada.post(&format!("{path}/legacy/remove"), &[])
+        .await
+        .assert(404);
+    ada.post(&format!("{path}/nobody/remove"), &[])
+        .await
+        .assert(404);
     ada.get(path).await.shows(&["No credential yet"]);
     world.close().await;
 }
@@ -274,7 +460,13 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     let made = ana.post("/developers", &fields).await.assert(200);
     let token = after(&made, "id=\"token\">service_live_").to_owned();
     let log = ana.get("/settings/audit").await.assert(200);
-    let log = log.shows(&["webhook.create", "key.create", ESCAPED, "Ana", "Operator (command line)"]);
+    let log = log.shows(&[
+        "webhook.create",
+        "key.create",
+        ESCAPED,
+        "Ana",
+        "Operator (command line)",
+    ]);
     for hidden in [token.as_str(), secret.as_str(), SCRIPT] {
         assert!(!log.body.contains(hidden), "{hidden}");
     }
@@ -289,17 +481,46 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
     let world = World::start().await;
     let vera = world.browser(MemberRole::Viewer).await;
     let page = vera.get("/settings").await.assert(200);
-    page.shows(&["Acme", "scale", "120 requests a minute", "365 days", "http://test/v1"]);
-    vera.get("/quick-start").await.assert(200).shows(&["No agent yet", "http://test/v1/calls", "AGENT_ID"]);
+    page.shows(&[
+        "Acme",
+        "scale",
+        "120 requests a minute",
+        "365 days",
+        "http://test/v1",
+    ]);
+    vera.get("/quick-start").await.assert(200).shows(&[
+        "No agent yet",
+        "http://test/v1/calls",
+        "AGENT_ID",
+    ]);
     let key = world.key().await;
     let body = "{\"name\":\"Front desk\",\"language\":\"en\"}";
-    let agent = world.api(&key, "POST", "/v1/agents", body).await.assert(201);
+    let agent = world
+        .api(&key, "POST", "/v1/agents", body)
+        .await
+        .assert(201);
     let id = after(&agent, "\"id\":\"").to_owned();
     let page = vera.get("/quick-start").await.assert(200);
-    let page = page.shows(&["Front desk", &id, "Idempotency-Key", "href=\"/docs\"", "once it is published"]);
+    let page = page.shows(&[
+        "Front desk",
+        &id,
+        "Idempotency-Key",
+        "href=\"/docs\"",
+        "once it is published",
+    ]);
     assert!(!page.body.contains("AGENT_ID") && !page.body.contains("offhook.example"));
     let page = vera.get("/quick-start/webhooks").await.assert(200);
-    page.shows(&["hmac.compare_digest", "timingSafeEqual", "hash_equals", "OpenSSL.secure_compare", "hmac.Equal"]);
-    vera.get("/webhooks/events").await.assert(200).shows(&["call.initiated", "call.completed", "call.failed"]);
+    page.shows(&[
+        "hmac.compare_digest",
+        "timingSafeEqual",
+        "hash_equals",
+        "OpenSSL.secure_compare",
+        "hmac.Equal",
+    ]);
+    vera.get("/webhooks/events").await.assert(200).shows(&[
+        "call.initiated",
+        "call.completed",
+        "call.failed",
+    ]);
     world.close().await;
 }

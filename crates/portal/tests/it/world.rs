@@ -1,6 +1,5 @@
 //! A running service with its portal, people who are signed in, and a browser that runs no script.
 
-use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,10 +109,15 @@ impl World {
         let link = must(people.link(account, &email).await);
         let link = link.unwrap_or_else(|| panic!("no link"));
         let signed_in = must(people.set_password_by_link(&link.token, PASSWORD).await);
-        Browser {
+        let mut browser = Browser {
             address: self.address,
             session: signed_in.token,
-        }
+            token: String::new(),
+        };
+        let page = browser.get("/settings").await.assert(200);
+        let (_, rest) = page.body.split_once("name=\"_token\" value=\"").unwrap_or_default();
+        browser.token = rest.split('"').next().unwrap_or_default().to_owned();
+        browser
     }
 
     /// A key of the account with every scope.
@@ -167,6 +171,7 @@ impl World {
 pub(crate) struct Browser {
     address: SocketAddr,
     session: String,
+    token: String,
 }
 
 /// What came back.
@@ -216,7 +221,7 @@ impl Browser {
     /// A form, with its token.
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.append_pair("_token", &self.token());
+        form.append_pair("_token", self.token());
         let form = form.extend_pairs(fields).finish();
         let kind = "application/x-www-form-urlencoded";
         self.send("POST", path, kind, form.as_bytes()).await
@@ -245,15 +250,9 @@ impl Browser {
         self.send("POST", &path, "multipart/form-data; boundary=edge", &body).await
     }
 
-    /// As a form of this session carries it.
-    fn token(&self) -> String {
-        let text = format!("form:{}", self.session);
-        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-        let mut token = String::new();
-        for byte in digest.as_ref() {
-            let _ = write!(token, "{byte:02x}");
-        }
-        token
+    /// As every form of this session carries it.
+    fn token(&self) -> &str {
+        &self.token
     }
 
     async fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Page {

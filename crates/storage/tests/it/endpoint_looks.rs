@@ -72,9 +72,7 @@ contract! {
         let asked = shop.store.endpoint_deliveries(stranger.account, here, all, None, 5);
         assert!(asked.await.unwrap().is_none(), "another account's endpoint");
     }
-}
 
-contract! {
     async fn the_health_of_endpoints_names_the_last_delivery_of_each(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;

@@ -1,15 +1,14 @@
 //! One endpoint: its address, its secret, what was sent to it last.
 
 use maud::{Markup, html};
-use offhook_domain::{DeliveryId, EndpointId, EventType, Json, MemberRole};
+use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
 use offhook_services::store::{
     Delivery, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
 use offhook_services::{PageRequest, WebhookError};
 
-use super::{SECTION, address_fields, deliveries, secret_once, wording};
+use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -54,11 +53,16 @@ struct Refused<'a> {
     said: &'a str,
 }
 
+/// A form of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
+    /// Its address and description.
     Address,
+    /// Its secret.
     Rotate,
+    /// A test event.
     Test,
+    /// What it has missed.
     Recover,
 }
 
@@ -235,10 +239,14 @@ fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
 
 fn rotate_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
     let t = visitor.lang();
-    let hours = |hours: u32| match t {
-        Lang::En => format!("{hours} hours"),
-        Lang::Es => format!("{hours} horas"),
-    };
+    let overlaps = [
+        ("0", t.t("not at all", "nada")),
+        ("1", t.t("an hour", "una hora")),
+        ("6", t.t("6 hours", "6 horas")),
+        ("24", t.t("a day", "un día")),
+        ("72", t.t("3 days", "3 días")),
+        ("168", t.t("a week", "una semana")),
+    ];
     html! {
         p {
             (t.t(
@@ -249,8 +257,7 @@ fn rotate_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>
         (form::refusal(said(refused, Form::Rotate)))
         (form::form(visitor, &looked.path("/rotate-secret"), &html! {
             (form::Select::new("overlap_hours", t.t("The old one signs along for", "El anterior sigue firmando durante"))
-                .option("0", t.t("not at all", "nada"))
-                .options([1, 6, 24, 72, 168].map(|number| (number.to_string(), hours(number))))
+                .options(overlaps)
                 .chosen(typed(refused, Form::Rotate, "overlap_hours", "24")))
             button type="submit" { (t.t("Rotate the secret", "Rotar el secreto")) }
         }))
@@ -298,7 +305,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 }
 
 /// The page with a form that was refused, and what was typed in it.
-async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
+pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
     let said = Trouble::from(error).of_form()?;
     let looked = Looked::at(post, post.id("id")?).await?;
     let refused = Refused {
@@ -307,124 +314,4 @@ async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Ans
         said: &said,
     };
     Ok(post.refused(SECTION, title(post), &draw(post, &looked, Some(&refused))))
-}
-
-fn page_of(id: EndpointId) -> String {
-    format!("/webhooks/{id}")
-}
-
-pub(super) async fn change(post: Post<Developer>) -> Answer {
-    let id = post.id("id")?;
-    let body = Json::object([
-        ("url", Json::from(post.fields.text("url"))),
-        ("description", Json::from(post.fields.get("description"))),
-    ]);
-    match post
-        .services()
-        .webhooks()
-        .update(post.account(), id, &body)
-        .await
-    {
-        Ok(_) => {
-            let said = post.lang().t("Saved.", "Guardado.");
-            post.done("webhook.update", &id.to_string(), &page_of(id), said)
-                .await
-        }
-        Err(error) => refused(&post, Form::Address, error).await,
-    }
-}
-
-pub(super) async fn set_status(post: Post<Developer>) -> Answer {
-    let id = post.id("id")?;
-    let t = post.lang();
-    let status = post.fields.text("status");
-    let body = Json::object([("status", Json::from(status))]);
-    let webhooks = post.services().webhooks();
-    let view = webhooks.update(post.account(), id, &body).await?;
-    let (action, said) = match view.endpoint.status {
-        EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
-        EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
-    };
-    post.done(action, &id.to_string(), &page_of(id), said).await
-}
-
-pub(super) async fn rotate(post: Post<Developer>) -> Answer {
-    let id: EndpointId = post.id("id")?;
-    let hours = post.fields.text("overlap_hours").parse::<i64>();
-    // What is no number is judged as the service judges it.
-    let hours = hours.map_or_else(
-        |_| Json::from(post.fields.text("overlap_hours")),
-        Json::from,
-    );
-    let body = Json::object([("overlap_hours", hours)]);
-    match post
-        .services()
-        .webhooks()
-        .rotate(post.account(), id, &body)
-        .await
-    {
-        Ok(registered) => {
-            post.note("webhook.rotate_secret", &id.to_string()).await?;
-            let title = post.lang().t("A new secret", "Un secreto nuevo");
-            Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
-        }
-        Err(error) => refused(&post, Form::Rotate, error).await,
-    }
-}
-
-pub(super) async fn test(post: Post<Developer>) -> Answer {
-    let id = post.id("id")?;
-    let body = Json::object([("type", Json::from(post.fields.get("type")))]);
-    match post
-        .services()
-        .webhooks()
-        .test(post.account(), id, &body)
-        .await
-    {
-        Ok(delivery) => {
-            let said = post.lang().t(
-                "The test event is on its way.",
-                "El evento de prueba va en camino.",
-            );
-            let path = format!("/webhooks/deliveries/{}", delivery.id);
-            post.done("webhook.test", &id.to_string(), &path, said)
-                .await
-        }
-        Err(error) => refused(&post, Form::Test, error).await,
-    }
-}
-
-pub(super) async fn recover(post: Post<Developer>) -> Answer {
-    let id = post.id("id")?;
-    let body = Json::object([("since", Json::from(post.fields.text("since")))]);
-    match post
-        .services()
-        .webhooks()
-        .recover(post.account(), id, &body)
-        .await
-    {
-        Ok(count) => {
-            let said = match post.lang() {
-                Lang::En => format!("Deliveries that are sent once more: {count}."),
-                Lang::Es => format!("Entregas que se envían de nuevo: {count}."),
-            };
-            post.done("webhook.recover", &id.to_string(), &page_of(id), &said)
-                .await
-        }
-        Err(error) => refused(&post, Form::Recover, error).await,
-    }
-}
-
-pub(super) async fn delete(post: Post<Developer>) -> Answer {
-    let id = post.id("id")?;
-    post.services()
-        .webhooks()
-        .delete(post.account(), id)
-        .await?;
-    let said = post.lang().t(
-        "The endpoint is deleted.",
-        "El punto de conexión se eliminó.",
-    );
-    post.done("webhook.delete", &id.to_string(), "/webhooks", said)
-        .await
 }

@@ -1,0 +1,130 @@
+//! What is done to an endpoint.
+
+use offhook_domain::{EndpointId, Json};
+use offhook_services::store::EndpointStatus;
+
+use super::endpoint::{Form, refused};
+use super::{SECTION, secret_once};
+use crate::lang::Lang;
+use crate::trouble::Answer;
+use crate::visit::{Developer, Post};
+
+fn page_of(id: EndpointId) -> String {
+    format!("/webhooks/{id}")
+}
+
+pub(super) async fn change(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([
+        ("url", Json::from(post.fields.text("url"))),
+        ("description", Json::from(post.fields.get("description"))),
+    ]);
+    match post
+        .services()
+        .webhooks()
+        .update(post.account(), id, &body)
+        .await
+    {
+        Ok(_) => {
+            let said = post.lang().t("Saved.", "Guardado.");
+            post.done("webhook.update", &id.to_string(), &page_of(id), said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Address, error).await,
+    }
+}
+
+pub(super) async fn set_status(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let t = post.lang();
+    let status = post.fields.text("status");
+    let body = Json::object([("status", Json::from(status))]);
+    let webhooks = post.services().webhooks();
+    let view = webhooks.update(post.account(), id, &body).await?;
+    let (action, said) = match view.endpoint.status {
+        EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
+        EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
+    };
+    post.done(action, &id.to_string(), &page_of(id), said).await
+}
+
+pub(super) async fn rotate(post: Post<Developer>) -> Answer {
+    let id: EndpointId = post.id("id")?;
+    let hours = post.fields.text("overlap_hours").parse::<i64>();
+    // What is no number is judged as the service judges it.
+    let hours = hours.map_or_else(
+        |_| Json::from(post.fields.text("overlap_hours")),
+        Json::from,
+    );
+    let body = Json::object([("overlap_hours", hours)]);
+    match post
+        .services()
+        .webhooks()
+        .rotate(post.account(), id, &body)
+        .await
+    {
+        Ok(registered) => {
+            post.note("webhook.rotate_secret", &id.to_string()).await?;
+            let title = post.lang().t("A new secret", "Un secreto nuevo");
+            Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
+        }
+        Err(error) => refused(&post, Form::Rotate, error).await,
+    }
+}
+
+pub(super) async fn test(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([("type", Json::from(post.fields.get("type")))]);
+    match post
+        .services()
+        .webhooks()
+        .test(post.account(), id, &body)
+        .await
+    {
+        Ok(delivery) => {
+            let said = post.lang().t(
+                "The test event is on its way.",
+                "El evento de prueba va en camino.",
+            );
+            let path = format!("/webhooks/deliveries/{}", delivery.id);
+            post.done("webhook.test", &id.to_string(), &path, said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Test, error).await,
+    }
+}
+
+pub(super) async fn recover(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    let body = Json::object([("since", Json::from(post.fields.text("since")))]);
+    match post
+        .services()
+        .webhooks()
+        .recover(post.account(), id, &body)
+        .await
+    {
+        Ok(count) => {
+            let said = match post.lang() {
+                Lang::En => format!("Deliveries that are sent once more: {count}."),
+                Lang::Es => format!("Entregas que se envían de nuevo: {count}."),
+            };
+            post.done("webhook.recover", &id.to_string(), &page_of(id), &said)
+                .await
+        }
+        Err(error) => refused(&post, Form::Recover, error).await,
+    }
+}
+
+pub(super) async fn delete(post: Post<Developer>) -> Answer {
+    let id = post.id("id")?;
+    post.services()
+        .webhooks()
+        .delete(post.account(), id)
+        .await?;
+    let said = post.lang().t(
+        "The endpoint is deleted.",
+        "El punto de conexión se eliminó.",
+    );
+    post.done("webhook.delete", &id.to_string(), "/webhooks", said)
+        .await
+}
