@@ -4,15 +4,20 @@ pub(crate) mod agents;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod conversations;
+pub(crate) mod first;
 pub(crate) mod integrations;
+pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod logs;
 pub(crate) mod numbers;
 pub(crate) mod overview;
+mod passwords;
+pub(crate) mod profile;
 pub(crate) mod quick_start;
 pub(crate) mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod trials;
 pub(crate) mod webhooks;
@@ -23,6 +28,9 @@ use crate::routes::Page;
 pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
+        first::routes(),
+        join::routes(),
+        profile::routes(),
         overview::routes(),
         conversations::routes(),
         trials::routes(),
@@ -35,6 +43,7 @@ pub(crate) fn table() -> Vec<Page> {
         keys::routes(),
         integrations::routes(),
         logs::routes(),
+        team::routes(),
         billing::routes(),
         settings::routes(),
         quick_start::routes(),

@@ -64,24 +64,8 @@ roles! {
     Viewer;
     /// Those who build.
     Developer;
-    /// Those who run the account.
+    /// Those who run the account. What is an owner's alone depends on what is changed, and is judged by the use case.
     Admin;
-    /// Those whose account it is.
-    Owner;
-}
-
-/// Whether a role reaches another.
-pub(crate) const fn reaches(role: MemberRole, needed: MemberRole) -> bool {
-    rank(role) >= rank(needed)
-}
-
-const fn rank(role: MemberRole) -> u8 {
-    match role {
-        MemberRole::Viewer => 0,
-        MemberRole::Developer => 1,
-        MemberRole::Admin => 2,
-        MemberRole::Owner => 3,
-    }
 }
 
 /// Somebody who is signed in, and what was asked.
@@ -265,7 +249,7 @@ impl Visitor {
 
     /// Whether the member's role reaches `needed`: what else a page would offer is left out.
     pub(crate) fn may(&self, needed: MemberRole) -> bool {
-        reaches(self.person.member.role, needed)
+        self.person.member.role.may(needed)
     }
 
     /// The use cases.

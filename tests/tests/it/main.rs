@@ -47,6 +47,7 @@ mod redis;
 mod redis_apart;
 mod rekey;
 mod retries;
+mod sign_in;
 mod spoken;
 mod statuses;
 mod stopping;

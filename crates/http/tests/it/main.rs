@@ -33,6 +33,7 @@ mod numbers;
 mod operations;
 mod own_voices;
 mod paging;
+mod people;
 mod raw;
 mod recordings;
 mod retention;

@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
 use actix_web::http::StatusCode;
-use actix_web::http::header::RETRY_AFTER;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use maud::{Markup, html};
 use offhook_http::address_of;
 use offhook_services::SignInError;
 
+use super::passwords;
 use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
 use crate::layout::{self, Frame};
@@ -63,7 +63,10 @@ pub(crate) fn instead(req: &HttpRequest, typed: Option<(String, Fields)>) -> Htt
 }
 
 /// `GET /portal/sign-in`
-async fn show(_: Portal, req: HttpRequest) -> Answer {
+async fn show(portal: Portal, req: HttpRequest) -> Answer {
+    if portal.services.people().awaits_first_account().await? {
+        return Ok(go(&portal, "/first", ""));
+    }
     let query = Fields::parse(req.query_string().as_bytes());
     let kept = Kept {
         next: query.text("next").to_owned(),
@@ -88,7 +91,7 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
             Some(insecure(lang)),
         ));
     }
-    let address = address_of(&req).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let address = address(&req);
     let people = portal.services.people();
     let signed_in = match people.sign_in(email, fields.raw("password"), address).await {
         Ok(signed_in) => signed_in,
@@ -106,18 +109,18 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
             ));
         }
         Err(SignInError::Throttled { seconds }) => {
-            let minutes = seconds.div_ceil(60);
-            let said = match lang {
-                Lang::En => format!("Too many attempts. Try again in {minutes} min."),
-                Lang::Es => format!("Demasiados intentos. Inténtalo de nuevo en {minutes} min."),
-            };
+            let said = passwords::throttled(seconds, lang);
             let status = StatusCode::TOO_MANY_REQUESTS;
             let mut answer = page(&req, status, &kept, email, Some(&said));
-            answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+            passwords::retry_after(&mut answer, seconds);
             return Ok(answer);
         }
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
+    // A session is never taken over from before: this browser's old one ends.
+    if let Some(old) = req.cookie(SESSION_COOKIE) {
+        people.sign_out(old.value()).await?;
+    }
     let mut answer = match &kept.resume {
         Some((path, typed)) => resume(&req, &signed_in.token, path, typed),
         None => {
@@ -149,7 +152,7 @@ fn resume(req: &HttpRequest, token: &str, path: &str, typed: &Fields) -> HttpRes
             dl.facts {
                 @for (name, value) in typed.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
                     input type="hidden" name=(name) value=(value);
-                    @if !name.contains("password") { div { dt { (name) } dd { (value) } } }
+                    @if !is_secret(name) { div { dt { (name) } dd { (value) } } }
                 }
             }
             p { button.primary type="submit" { (lang.t("Send it now", "Enviar ahora")) } }
@@ -157,6 +160,18 @@ fn resume(req: &HttpRequest, token: &str, path: &str, typed: &Fields) -> HttpRes
     };
     let title = lang.t("Welcome back", "Bienvenido de nuevo");
     layout::page(&frame(req), StatusCode::OK, title, &body)
+}
+
+/// What a field of this name holds is not shown.
+fn is_secret(name: &str) -> bool {
+    ["password", "secret", "token", "code"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// The client's address.
+pub(super) fn address(req: &HttpRequest) -> IpAddr {
+    address_of(req).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 /// `POST /portal/sign-out`
@@ -231,7 +246,8 @@ impl Kept {
     }
 }
 
-fn frame(req: &HttpRequest) -> Frame<'static> {
+/// What stands around a page before signing in.
+pub(super) fn frame(req: &HttpRequest) -> Frame<'static> {
     Frame {
         lang: Lang::of(req),
         section: None,

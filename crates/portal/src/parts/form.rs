@@ -58,6 +58,7 @@ pub(crate) struct Input<'a> {
     autocomplete: &'static str,
     rows: u8,
     required: bool,
+    fixed: bool,
 }
 
 impl<'a> Input<'a> {
@@ -72,6 +73,7 @@ impl<'a> Input<'a> {
             autocomplete: "off",
             rows: 0,
             required: false,
+            fixed: false,
         }
     }
 
@@ -105,6 +107,12 @@ impl<'a> Input<'a> {
         self
     }
 
+    /// It is shown and sent, and cannot be changed.
+    pub(crate) const fn fixed(mut self) -> Self {
+        self.fixed = true;
+        self
+    }
+
     /// What browsers may fill in (`autocomplete`).
     pub(crate) const fn autocomplete(mut self, what: &'static str) -> Self {
         self.autocomplete = what;
@@ -123,7 +131,7 @@ impl Render for Input<'_> {
                     textarea #(id) name=(self.name) rows=(self.rows) required[self.required] aria-describedby=[hint.as_deref()]
                         spellcheck="false" { "\n" (self.value) }
                 } @else {
-                    input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required]
+                    input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required] readonly[self.fixed]
                         autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")];
                 }
                 @if let Some(hint) = &hint { p.hint #(hint) { (self.hint) } }

@@ -29,7 +29,10 @@ async fn look(browser: &Browser, agent: &str, scheduled_at: &str, list: &str) ->
 #[track_caller]
 fn hidden(page: &Page, name: &str) -> String {
     let field = format!("name=\"{name}\" value=\"");
-    let (_, rest) = page.body.split_once(&field).unwrap_or_else(|| panic!("no {name}: {}", page.body));
+    let (_, rest) = page
+        .body
+        .split_once(&field)
+        .unwrap_or_else(|| panic!("no {name}: {}", page.body));
     let (value, _) = rest.split_once('"').unwrap_or_default();
     value.to_owned()
 }
@@ -41,9 +44,14 @@ async fn legacy_agent(world: &World) -> String {
     must(credentials.set(world.account, provider, "sim_acme").await);
     must(world.services.legacy().sync(world.account).await);
     let key = world.key().await;
-    let list = world.api(&key, "GET", "/v1/agents?runtime=legacy&q=reception", "").await;
+    let list = world
+        .api(&key, "GET", "/v1/agents?runtime=legacy&q=reception", "")
+        .await;
     let list: Value = must(serde_json::from_str(&list.body));
-    list["data"][0]["id"].as_str().unwrap_or_default().to_owned()
+    list["data"][0]["id"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,16 +59,33 @@ async fn a_text_is_read_found_moved_and_deleted() {
     let world = World::start().await;
     let ana = developer(&world).await;
     world.read_documents();
-    let fields = [("name", "Hours"), ("text", "We are open from nine to five.")];
+    let fields = [
+        ("name", "Hours"),
+        ("text", "We are open from nine to five."),
+    ];
     let path = ana.post("/knowledge/text", &fields).await.leads();
-    world.until(&ana, &path, "Ready").await.shows(&["We are open from nine to five."]);
-    ana.get("/knowledge").await.assert(200).shows(&["Hours", "Ready"]);
-    let found = ana.get("/knowledge/search?q=when+are+you+open").await.assert(200);
+    world
+        .until(&ana, &path, "Ready")
+        .await
+        .shows(&["We are open from nine to five."]);
+    ana.get("/knowledge")
+        .await
+        .assert(200)
+        .shows(&["Hours", "Ready"]);
+    let found = ana
+        .get("/knowledge/search?q=when+are+you+open")
+        .await
+        .assert(200);
     found.shows(&["We are open from nine to five.", "Score"]);
 
-    ana.post("/knowledge/folders", &[("name", "Shop")]).await.leads();
+    ana.post("/knowledge/folders", &[("name", "Shop")])
+        .await
+        .leads();
     let folders = ana.get("/knowledge/folders").await.assert(200);
-    let (_, rest) = folders.body.split_once("/portal/knowledge/folders/").unwrap_or_default();
+    let (_, rest) = folders
+        .body
+        .split_once("/portal/knowledge/folders/")
+        .unwrap_or_default();
     let folder = rest.split('"').next().unwrap_or_default().to_owned();
     let moved = [("name", "Opening hours"), ("folder_id", folder.as_str())];
     assert_eq!(ana.post(&path, &moved).await.leads(), path);
@@ -72,7 +97,10 @@ async fn a_text_is_read_found_moved_and_deleted() {
         Some("attachment; filename=\"document.txt\"; filename*=UTF-8''Opening%20hours.txt")
     );
 
-    assert_eq!(ana.post(&format!("{path}/delete"), &[]).await.leads(), "/knowledge");
+    assert_eq!(
+        ana.post(&format!("{path}/delete"), &[]).await.leads(),
+        "/knowledge"
+    );
     ana.get(&path).await.assert(404);
     world.close().await;
 }
@@ -82,21 +110,40 @@ async fn a_file_is_taken_and_a_refused_form_keeps_what_was_typed() {
     let world = World::start().await;
     let ana = developer(&world).await;
     world.read_documents();
-    let file = Some(("prices.md", b"# Prices\n\nA haircut is 20 dollars.".as_slice()));
-    let path = ana.upload("/knowledge/upload", &[("name", "")], file).await.leads();
+    let file = Some((
+        "prices.md",
+        b"# Prices\n\nA haircut is 20 dollars.".as_slice(),
+    ));
+    let path = ana
+        .upload("/knowledge/upload", &[("name", "")], file)
+        .await
+        .leads();
     let page = world.until(&ana, &path, "Ready").await;
     page.shows(&["prices.md", "A haircut is 20 dollars."]);
 
     let fields = [("name", "Kept name")];
-    let none = ana.upload("/knowledge/upload", &fields, None).await.assert(422);
+    let none = ana
+        .upload("/knowledge/upload", &fields, None)
+        .await
+        .assert(422);
     none.shows(&["Choose a file first.", "value=\"Kept name\""]);
     let odd = Some(("photo.jpg", [0xff, 0xd8, 0xff, 0xe0].as_slice()));
-    ana.upload("/knowledge/upload", &fields, odd).await.assert(422).shows(&["value=\"Kept name\""]);
+    ana.upload("/knowledge/upload", &fields, odd)
+        .await
+        .assert(422)
+        .shows(&["value=\"Kept name\""]);
     let large = vec![b'a'; 20 * 1024 * 1024 + 1];
-    let large = ana.upload("/knowledge/upload", &fields, Some(("a.txt", &large))).await;
-    large.assert(422).shows(&["larger than 20 MiB", "value=\"Kept name\""]);
+    let large = ana
+        .upload("/knowledge/upload", &fields, Some(("a.txt", &large)))
+        .await;
+    large
+        .assert(422)
+        .shows(&["larger than 20 MiB", "value=\"Kept name\""]);
     let blank = [("name", "Kept name"), ("text", "  ")];
-    ana.post("/knowledge/text", &blank).await.assert(422).shows(&["value=\"Kept name\"", "must not be blank"]);
+    ana.post("/knowledge/text", &blank)
+        .await
+        .assert(422)
+        .shows(&["value=\"Kept name\"", "must not be blank"]);
     let address = [("name", "Kept name"), ("url", "http://localhost/a")];
     let refused = ana.post("/knowledge/address", &address).await.assert(422);
     refused.shows(&["value=\"http://localhost/a\""]);
@@ -107,21 +154,43 @@ async fn a_file_is_taken_and_a_refused_form_keeps_what_was_typed() {
 async fn a_number_is_taken_labelled_and_given_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
-    ana.get("/phone-numbers").await.assert(200).shows(&["No numbers"]);
+    ana.get("/phone-numbers")
+        .await
+        .assert(200)
+        .shows(&["No numbers"]);
     let wrong = [("phone_number", "5550123"), ("label", "Kept label")];
     let refused = ana.post("/phone-numbers/new", &wrong).await.assert(422);
     refused.shows(&["value=\"Kept label\"", "value=\"5550123\""]);
     let fields = [("phone_number", "+15005550123"), ("label", SCRIPT)];
-    assert_eq!(ana.post("/phone-numbers/new", &fields).await.leads(), "/phone-numbers");
-    let list = ana.get("/phone-numbers").await.assert(200).shows(&["+15005550123", ESCAPED]);
+    assert_eq!(
+        ana.post("/phone-numbers/new", &fields).await.leads(),
+        "/phone-numbers"
+    );
+    let list = ana
+        .get("/phone-numbers")
+        .await
+        .assert(200)
+        .shows(&["+15005550123", ESCAPED]);
     assert!(!list.body.contains(SCRIPT));
-    let (_, rest) = list.body.split_once("/portal/phone-numbers/0").unwrap_or_default();
-    let path = format!("/phone-numbers/0{}", rest.split('"').next().unwrap_or_default());
-    assert_eq!(ana.post(&path, &[("label", "Front desk")]).await.leads(), path);
+    let (_, rest) = list
+        .body
+        .split_once("/portal/phone-numbers/0")
+        .unwrap_or_default();
+    let path = format!(
+        "/phone-numbers/0{}",
+        rest.split('"').next().unwrap_or_default()
+    );
+    assert_eq!(
+        ana.post(&path, &[("label", "Front desk")]).await.leads(),
+        path
+    );
     ana.get(&path).await.assert(200).shows(&["Front desk"]);
     let import = ana.post("/phone-numbers/import", &[]).await.assert(422);
     import.shows(&["no carrier credential"]);
-    assert_eq!(ana.post(&format!("{path}/delete"), &[]).await.leads(), "/phone-numbers");
+    assert_eq!(
+        ana.post(&format!("{path}/delete"), &[]).await.leads(),
+        "/phone-numbers"
+    );
     ana.get(&path).await.assert(404);
     world.close().await;
 }
@@ -147,29 +216,55 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
         ]
     };
     let send = async |fields: Vec<(&'static str, String)>| {
-        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         ana.upload("/batch-calls/send", &fields, None).await
     };
     // A row that nobody can call stops them all, and the list is still there.
     let refused = send(fields(list, "1")).await.assert(422);
     refused.shows(&["row 3", "=cmd();+52 155 1234 5678"]);
-    ana.get("/batch-calls").await.assert(200).shows(&["No batches yet"]);
+    ana.get("/batch-calls")
+        .await
+        .assert(200)
+        .shows(&["No batches yet"]);
 
     let mended = "Nombre;Tel\n=cmd();+52 155 1234 5678\n";
     let path = send(fields(mended, "1")).await.leads();
-    assert_eq!(send(fields(mended, "1")).await.leads(), path, "sent twice, taken once");
-    ana.get(&path).await.assert(200).shows(&["+5215512345678", "=cmd()", "Pause", "0 of 1"]);
-    let part = ana.get(&format!("{path}/progress?was=running")).await.assert(200);
+    assert_eq!(
+        send(fields(mended, "1")).await.leads(),
+        path,
+        "sent twice, taken once"
+    );
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["+5215512345678", "=cmd()", "Pause", "0 of 1"]);
+    let part = ana
+        .get(&format!("{path}/progress?was=running"))
+        .await
+        .assert(200);
     assert_eq!(part.header("hx-refresh"), None);
     assert_eq!(ana.post(&format!("{path}/pause"), &[]).await.leads(), path);
-    ana.post(&format!("{path}/pause"), &[]).await.assert(422).shows(&["cannot be paused"]);
-    let part = ana.get(&format!("{path}/progress?was=running")).await.assert(200);
+    ana.post(&format!("{path}/pause"), &[])
+        .await
+        .assert(422)
+        .shows(&["cannot be paused"]);
+    let part = ana
+        .get(&format!("{path}/progress?was=running"))
+        .await
+        .assert(200);
     assert_eq!(part.header("hx-refresh"), Some("true"));
     assert_eq!(ana.post(&format!("{path}/resume"), &[]).await.leads(), path);
     world.dial();
     world.until(&ana, &path, "1 of 1").await;
     let results = ana.get(&format!("{path}/results")).await.assert(200);
-    results.shows(&["to,status,attempt,failure_reason,call_id,Nombre", "'+5215512345678,", "'=cmd()"]);
+    results.shows(&[
+        "to,status,attempt,failure_reason,call_id,Nombre",
+        "'+5215512345678,",
+        "'=cmd()",
+    ]);
     world.close().await;
 }
 
@@ -178,7 +273,9 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
     let world = World::start().await;
     let agent = legacy_agent(&world).await;
     let ana = developer(&world).await;
-    let wrong = look(&ana, &agent, "tomorrow", "to\n+5215512345678\n").await.assert(422);
+    let wrong = look(&ana, &agent, "tomorrow", "to\n+5215512345678\n")
+        .await
+        .assert(422);
     wrong.shows(&["is a day and a time", "value=\"Spring\""]);
     let seen = look(&ana, &agent, "2199-11-22T09:00", "to\n+5215512345678\n").await;
     let seen = seen.assert(200).shows(&["Schedule 1 calls"]);
@@ -192,9 +289,15 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
         ("file_text", "to\n+5215512345678\n"),
     ];
     let path = ana.upload("/batch-calls/send", &fields, None).await.leads();
-    ana.get(&path).await.assert(200).shows(&["Scheduled", "2199-11-22T15:00:00.000Z"]);
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["Scheduled", "2199-11-22T15:00:00.000Z"]);
     assert_eq!(ana.post(&format!("{path}/cancel"), &[]).await.leads(), path);
-    ana.get(&path).await.assert(200).shows(&["Cancelled", "Call the others again"]);
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["Cancelled", "Call the others again"]);
     world.close().await;
 }
 
@@ -204,7 +307,10 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
     let ana = world.browser(MemberRole::Viewer).await;
     let key = world.key().await;
     let hook = json!({"url": "https://example.com/hook"}).to_string();
-    world.api(&key, "POST", "/v1/webhooks", &hook).await.assert(201);
+    world
+        .api(&key, "POST", "/v1/webhooks", &hook)
+        .await
+        .assert(201);
     let agent = json!({
         "name": SCRIPT,
         "language": "en-US",
@@ -214,27 +320,55 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
             "llm": {"provider": "scripted", "model": "scripted"},
         },
     });
-    let agent = world.api(&key, "POST", "/v1/agents", &agent.to_string()).await.assert(201);
+    let agent = world
+        .api(&key, "POST", "/v1/agents", &agent.to_string())
+        .await
+        .assert(201);
     let agent: Value = must(serde_json::from_str(&agent.body));
     let id = agent["id"].as_str().unwrap_or_default();
-    world.api(&key, "POST", &format!("/v1/agents/{id}/publish"), "{}").await.assert(200);
+    world
+        .api(&key, "POST", &format!("/v1/agents/{id}/publish"), "{}")
+        .await
+        .assert(200);
     let call = json!({"agent_id": id, "to": "+5215512345678"}).to_string();
-    let placed = world.api(&key, "POST", "/v1/calls", &call).await.assert(201);
+    let placed = world
+        .api(&key, "POST", "/v1/calls", &call)
+        .await
+        .assert(201);
     let request = placed.header("x-request-id").unwrap_or_default().to_owned();
     let call: Value = must(serde_json::from_str(&placed.body));
-    let handle = call["call_id"].as_str().or(call["id"].as_str()).unwrap_or_default();
-    world.api(&key, "GET", "/v1/agents/undefined", "").await.assert(404);
+    let handle = call["call_id"]
+        .as_str()
+        .or(call["id"].as_str())
+        .unwrap_or_default();
+    world
+        .api(&key, "GET", "/v1/agents/undefined", "")
+        .await
+        .assert(404);
     must(world.services.request_logs().flush().await);
 
     let list = ana.get("/logs").await.assert(200);
     list.shows(&["POST /v1/calls", "404 not_found"]);
     let some = ana.get("/logs?status=4xx").await.assert(200);
     assert!(!some.body.contains("POST /v1/calls"), "{}", some.body);
-    ana.get("/logs?status=abc").await.assert(200).shows(&["A status is written as 404"]);
+    ana.get("/logs?status=abc")
+        .await
+        .assert(200)
+        .shows(&["A status is written as 404"]);
     let story = ana.get(&format!("/logs/{request}")).await.assert(200);
-    let story = story.shows(&[handle, ESCAPED, "call.initiated", "/portal/webhooks/deliveries/"]);
+    let story = story.shows(&[
+        handle,
+        ESCAPED,
+        "call.initiated",
+        "/portal/webhooks/deliveries/",
+    ]);
     assert!(!story.body.contains(SCRIPT));
-    world.stranger().await.get(&format!("/logs/{request}")).await.assert(404);
+    world
+        .stranger()
+        .await
+        .get(&format!("/logs/{request}"))
+        .await
+        .assert(404);
     world.close().await;
 }
 
@@ -243,20 +377,39 @@ async fn billing_and_integrations_are_told_as_they_are() {
     let world = World::start().await;
     let ana = world.browser(MemberRole::Viewer).await;
     let billing = ana.get("/billing").await.assert(200);
-    billing.shows(&["100,000", "Scale", "Auto-refill", "Off", "Usage of the last 30 days"]);
-    ana.get("/billing/ledger").await.assert(200).shows(&["Credit", "100,000"]);
+    billing.shows(&[
+        "100,000",
+        "Scale",
+        "Auto-refill",
+        "Off",
+        "Usage of the last 30 days",
+    ]);
+    ana.get("/billing/ledger")
+        .await
+        .assert(200)
+        .shows(&["Credit", "100,000"]);
     let none = ana.get("/billing/ledger?type=debit").await.assert(200);
     none.shows(&["No entries"]);
-    let wrong = ana.get("/billing/ledger?from=2026-02-02&to=2026-01-01").await.assert(200);
+    let wrong = ana
+        .get("/billing/ledger?from=2026-02-02&to=2026-01-01")
+        .await
+        .assert(200);
     wrong.shows(&["The first day is after the last one."]);
     ana.get("/billing/invoices").await.assert(200);
 
-    ana.get("/integrations").await.assert(200).shows(&["Google Calendar", "Not connected"]);
+    ana.get("/integrations")
+        .await
+        .assert(200)
+        .shows(&["Google Calendar", "Not connected"]);
     let status = offhook_domain::IntegrationStatus::Error;
     let integrations = world.services.integrations();
     let set = integrations.set(world.account, "google_calendar", status, Some(SCRIPT));
     must(set.await);
-    let some = ana.get("/integrations?status=error").await.assert(200).shows(&[ESCAPED]);
+    let some = ana
+        .get("/integrations?status=error")
+        .await
+        .assert(200)
+        .shows(&[ESCAPED]);
     assert!(!some.body.contains(SCRIPT) && !some.body.contains("Calendly"));
     world.close().await;
 }
@@ -267,28 +420,51 @@ async fn a_viewer_changes_nothing_and_a_stranger_finds_nothing() {
     let ana = developer(&world).await;
     let text = [("name", SCRIPT), ("text", SCRIPT)];
     let document = ana.post("/knowledge/text", &text).await.leads();
-    ana.post("/phone-numbers/new", &[("phone_number", "+15005550123")]).await.leads();
+    ana.post("/phone-numbers/new", &[("phone_number", "+15005550123")])
+        .await
+        .leads();
     let list = ana.get("/knowledge").await.assert(200).shows(&[ESCAPED]);
     assert!(!list.body.contains(SCRIPT));
 
     let eva = world.browser(MemberRole::Viewer).await;
     eva.get(&document).await.assert(200);
-    for page in ["/knowledge", "/phone-numbers", "/batch-calls", "/knowledge/folders"] {
+    for page in [
+        "/knowledge",
+        "/phone-numbers",
+        "/batch-calls",
+        "/knowledge/folders",
+    ] {
         let page = eva.get(page).await.assert(200);
         for offered in ["/upload\"", "/new\"", "/import\""] {
             assert!(!page.body.contains(offered), "{offered}: {}", page.body);
         }
     }
-    for form in ["/knowledge/text", "/knowledge/folders", "/phone-numbers/new", "/phone-numbers/import"] {
+    for form in [
+        "/knowledge/text",
+        "/knowledge/folders",
+        "/phone-numbers/new",
+        "/phone-numbers/import",
+    ] {
         eva.post(form, &text).await.assert(403);
     }
-    eva.post(&format!("{document}/delete"), &[]).await.assert(403);
-    eva.upload("/batch-calls/new", &[("name", "x")], Some(("a.csv", b"to\n"))).await.assert(403);
+    eva.post(&format!("{document}/delete"), &[])
+        .await
+        .assert(403);
+    eva.upload(
+        "/batch-calls/new",
+        &[("name", "x")],
+        Some(("a.csv", b"to\n")),
+    )
+    .await
+    .assert(403);
 
     let other = world.stranger().await;
     other.get(&document).await.assert(404);
     other.get(&format!("{document}/text")).await.assert(404);
-    other.post(&format!("{document}/delete"), &[]).await.assert(404);
+    other
+        .post(&format!("{document}/delete"), &[])
+        .await
+        .assert(404);
     other.post(&document, &[("name", "mine")]).await.assert(404);
     let nothing = "01890000-0000-7000-8000-000000000001";
     for path in [

@@ -115,7 +115,10 @@ impl World {
             token: String::new(),
         };
         let page = browser.get("/settings").await.assert(200);
-        let (_, rest) = page.body.split_once("name=\"_token\" value=\"").unwrap_or_default();
+        let (_, rest) = page
+            .body
+            .split_once("name=\"_token\" value=\"")
+            .unwrap_or_default();
         browser.token = rest.split('"').next().unwrap_or_default().to_owned();
         browser
     }
@@ -129,7 +132,8 @@ impl World {
 
     /// Sends a request to the interface, as a customer's program would.
     pub(crate) async fn api(&self, key: &str, method: &str, path: &str, body: &str) -> Page {
-        let authorization = format!("Authorization: Bearer {key}\r\nContent-Type: application/json");
+        let authorization =
+            format!("Authorization: Bearer {key}\r\nContent-Type: application/json");
         exchange(self.address, method, path, &authorization, body.as_bytes()).await
     }
 
@@ -199,16 +203,25 @@ impl Page {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.split("\r\n").filter_map(|line| line.split_once(": "));
-        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        let mut lines = self
+            .head
+            .split("\r\n")
+            .filter_map(|line| line.split_once(": "));
+        lines
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 
     /// Where a form that was done leads.
     #[track_caller]
     pub(crate) fn leads(self) -> String {
         let page = self.assert(303);
-        let to = page.header("location").unwrap_or_else(|| panic!("no location"));
-        to.strip_prefix("/portal").unwrap_or_else(|| panic!("{to}")).to_owned()
+        let to = page
+            .header("location")
+            .unwrap_or_else(|| panic!("no location"));
+        to.strip_prefix("/portal")
+            .unwrap_or_else(|| panic!("{to}"))
+            .to_owned()
     }
 }
 
@@ -236,18 +249,23 @@ impl Browser {
     ) -> Page {
         let mut body = Vec::new();
         for (name, value) in fields {
-            let head = format!("--edge\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+            let head = format!(
+                "--edge\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
+            );
             body.extend(head.into_bytes());
         }
         if let Some((name, content)) = file {
-            let head = format!("--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+            let head = format!(
+                "--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n"
+            );
             body.extend(head.into_bytes());
             body.extend(content);
             body.extend(b"\r\n");
         }
         body.extend(b"--edge--\r\n");
         let path = format!("{path}?_token={}", self.token());
-        self.send("POST", &path, "multipart/form-data; boundary=edge", &body).await
+        self.send("POST", &path, "multipart/form-data; boundary=edge", &body)
+            .await
     }
 
     /// As every form of this session carries it.
@@ -263,13 +281,7 @@ impl Browser {
     }
 }
 
-async fn exchange(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    lines: &str,
-    body: &[u8],
-) -> Page {
+async fn exchange(address: SocketAddr, method: &str, path: &str, lines: &str, body: &[u8]) -> Page {
     let length = body.len();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: test\r\n{lines}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -281,8 +293,13 @@ async fn exchange(
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("{answer}"));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
     Page {
         status: status.unwrap_or_else(|| panic!("{head}")),
         head: head.to_owned(),

@@ -1,0 +1,219 @@
+//! The member's own page: password, language, sessions, accounts.
+
+use actix_web::HttpResponse;
+use maud::{Markup, html};
+use offhook_domain::AccountId;
+use offhook_services::{ChangePasswordError, TeamRefusal};
+
+use super::passwords;
+use super::sign_in::address;
+use super::team::refusal;
+use crate::lang::Lang;
+use crate::layout::{Section, role_name};
+use crate::parts::form::{self, Input};
+use crate::parts::list;
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Post, Viewer, Visit, Visitor};
+
+const SECTION: Section = Section::Profile;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/profile").get::<Viewer, _, _>(show),
+        Page::at("/profile/password").post::<Viewer, _, _>(change_password),
+        Page::at("/profile/sessions").post::<Viewer, _, _>(end_sessions),
+        Page::at("/profile/account").post::<Viewer, _, _>(switch),
+        Page::at("/profile/leave").post::<Viewer, _, _>(leave),
+    ]
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    SECTION.name(visitor.lang())
+}
+
+/// `GET /portal/profile`
+async fn show(visit: Visit<Viewer>) -> Answer {
+    let body = body(&visit, None, None).await?;
+    Ok(visit.page(SECTION, title(&visit), &body))
+}
+
+/// `POST /portal/profile/password`
+async fn change_password(post: Post<Viewer>) -> Answer {
+    let lang = post.lang();
+    let (present, new) = (post.fields.raw("password"), post.fields.raw(passwords::NEW));
+    let address = address(post.request());
+    let people = post.services().people();
+    let (said, wait) = match people
+        .change_password(&post.person, present, new, address)
+        .await
+    {
+        Ok(()) => {
+            let said = lang.t(
+                "Your password is changed, and your other sessions have ended.",
+                "Tu contraseña cambió y tus otras sesiones terminaron.",
+            );
+            return Ok(post.go("/profile", said));
+        }
+        Err(ChangePasswordError::Wrong) => (
+            lang.t(
+                "The present password is another one.",
+                "La contraseña actual es otra.",
+            )
+            .to_owned(),
+            None,
+        ),
+        Err(ChangePasswordError::Throttled { seconds }) => {
+            (passwords::throttled(seconds, lang), Some(seconds))
+        }
+        Err(ChangePasswordError::Password(fault)) => {
+            (passwords::fault(fault, lang).to_owned(), None)
+        }
+        Err(ChangePasswordError::Store(error)) => return Err(error.into()),
+    };
+    let mut answer = refused(&post, Some(&said), None).await?;
+    if let Some(seconds) = wait {
+        passwords::retry_after(&mut answer, seconds);
+    }
+    Ok(answer)
+}
+
+/// `POST /portal/profile/sessions`
+async fn end_sessions(post: Post<Viewer>) -> Answer {
+    post.services()
+        .people()
+        .end_other_sessions(&post.person)
+        .await?;
+    let said = post.lang().t(
+        "Your other sessions have ended.",
+        "Tus otras sesiones terminaron.",
+    );
+    let member = post.person.member.id.to_string();
+    post.done("sessions.end", &member, "/profile", said).await
+}
+
+/// `POST /portal/profile/account`
+async fn switch(post: Post<Viewer>) -> Answer {
+    let account: AccountId = match post.fields.text("account").parse() {
+        Ok(account) => account,
+        Err(_) => return Err(Trouble::not_found()),
+    };
+    match post
+        .services()
+        .people()
+        .switch(post.session(), account)
+        .await?
+    {
+        true => Ok(post.go("/", "")),
+        false => Err(Trouble::not_found()),
+    }
+}
+
+/// `POST /portal/profile/leave`
+async fn leave(post: Post<Viewer>) -> Answer {
+    let people = post.services().people();
+    match people.remove(&post.person, post.person.member.id).await {
+        Ok(_) => Ok(post.go(
+            "/sign-in",
+            post.lang()
+                .t("You have left the team.", "Saliste del equipo."),
+        )),
+        Err(TeamRefusal::Store(error)) => Err(error.into()),
+        Err(why) => refused(&post, None, Some(&refusal(&why, post.lang()))).await,
+    }
+}
+
+async fn refused(visitor: &Visitor, of_password: Option<&str>, of_leaving: Option<&str>) -> Answer {
+    let body = body(visitor, of_password, of_leaving).await?;
+    let answer: HttpResponse = visitor.refused(SECTION, title(visitor), &body);
+    Ok(answer)
+}
+
+async fn body(
+    visitor: &Visitor,
+    of_password: Option<&str>,
+    of_leaving: Option<&str>,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let person = &visitor.person;
+    let others = visitor.services().people().other_sessions(person).await?;
+    Ok(html! {
+        (list::facts(&[
+            (t.t("Name", "Nombre"), html! { (person.member.name) }),
+            (t.t("E-mail", "Correo electrónico"), html! { (person.member.email) }),
+            (t.t("Role", "Rol"), html! { (role_name(person.member.role, t)) }),
+            (t.t("Account", "Cuenta"), html! { (person.caller.account.name) }),
+        ]))
+        section aria-labelledby="password" {
+            h2 #password { (t.t("Change the password", "Cambiar la contraseña")) }
+            (form::refusal(of_password))
+            (form::form(visitor, "/profile/password", &html! {
+                (Input::text("password", t.t("Present password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
+                (passwords::new_field(t))
+                button.primary type="submit" { (t.t("Change the password", "Cambiar la contraseña")) }
+            }))
+        }
+        section aria-labelledby="language" {
+            h2 #language { (t.t("Language", "Idioma")) }
+            div.bar-of-actions {
+                @for (name, label) in [("en", "English"), ("es", "Español")] {
+                    (form::button(visitor, "/language", label, &[("lang", name), ("back", "/portal/profile")]))
+                }
+            }
+        }
+        section aria-labelledby="sessions" {
+            h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
+            p {
+                @match (t, others) {
+                    (Lang::En, 0) => { "You are signed in here alone." }
+                    (Lang::Es, 0) => { "Solo tienes esta sesión abierta." }
+                    (Lang::En, 1) => { "You are signed in at one other place." }
+                    (Lang::Es, 1) => { "Tienes otra sesión abierta." }
+                    (Lang::En, others) => { "You are signed in at " (others) " other places." }
+                    (Lang::Es, others) => { "Tienes otras " (others) " sesiones abiertas." }
+                }
+            }
+            @if others > 0 {
+                (form::button(visitor, "/profile/sessions", t.t("End the other sessions", "Terminar las otras sesiones"), &[]))
+            }
+        }
+        (accounts(visitor))
+        section aria-labelledby="leaving" {
+            h2 #leaving { (t.t("Leave this account", "Salir de esta cuenta")) }
+            (form::refusal(of_leaving))
+            p { (t.t(
+                "You would need a new invitation to come back. What you made stays.",
+                "Necesitarías una nueva invitación para volver. Lo que hiciste se queda.",
+            )) }
+            (form::danger(visitor, "/profile/leave", t.t("Leave the team", "Salir del equipo"), t.t(
+                "Leave the team of this account? Your sessions in it end.",
+                "¿Salir del equipo de esta cuenta? Tus sesiones en ella terminan.",
+            )))
+        }
+    })
+}
+
+/// The person's other accounts.
+fn accounts(visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
+    let here = visitor.account();
+    let others: Vec<_> = visitor
+        .person
+        .accounts
+        .iter()
+        .filter(|(id, _)| *id != here)
+        .collect();
+    html! {
+        @if !others.is_empty() {
+            section aria-labelledby="accounts" {
+                h2 #accounts { (t.t("Your other accounts", "Tus otras cuentas")) }
+                div.bar-of-actions {
+                    @for (id, name) in others {
+                        (form::button(visitor, "/profile/account", name, &[("account", &id.to_string())]))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! The people of an account: members, roles, invitations and seats.
+
+use maud::{Markup, html};
+use offhook_domain::{EmailAddress, MemberId, MemberRole};
+use offhook_services::store::{Invitation, Member};
+use offhook_services::{Seats, TeamRefusal};
+
+use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::layout::{Section, role_name};
+use crate::parts::form::{self, Input, Select};
+use crate::parts::{list, words};
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
+
+const SECTION: Section = Section::Team;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/team").get::<Viewer, _, _>(show),
+        Page::at("/team/invitations").post::<Admin, _, _>(invite),
+        Page::at("/team/invitations/withdraw").post::<Admin, _, _>(withdraw),
+        Page::at("/team/{id}/role").post::<Admin, _, _>(set_role),
+        Page::at("/team/{id}/remove").post::<Admin, _, _>(remove),
+    ]
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    SECTION.name(visitor.lang())
+}
+
+/// What stands above the team once something was done or refused.
+#[derive(Default)]
+struct Said<'a> {
+    /// Why it was refused.
+    refusal: Option<&'a str>,
+    /// What was typed into the invitation that was refused.
+    typed: Option<&'a Fields>,
+    /// The invitation that was just made, and its link.
+    invited: Option<(&'a Invitation, &'a str)>,
+}
+
+/// `GET /portal/team`
+async fn show(visit: Visit<Viewer>) -> Answer {
+    let body = body(&visit, &Said::default()).await?;
+    Ok(visit.page(SECTION, title(&visit), &body))
+}
+
+/// `POST /portal/team/invitations`: the link is on the page that answers, and nowhere else.
+async fn invite(post: Post<Admin>) -> Answer {
+    let lang = post.lang();
+    let fields = &post.fields;
+    let typed = (
+        fields.text("email").parse::<EmailAddress>(),
+        fields.text("role").parse::<MemberRole>(),
+    );
+    let (Ok(email), Ok(role)) = typed else {
+        let said = lang.t(
+            "The e-mail address must be one, such as ana@example.com.",
+            "El correo debe ser una dirección, como ana@example.com.",
+        );
+        return refused(&post, said, Some(fields)).await;
+    };
+    let people = post.services().people();
+    match people
+        .invite(&post.person, email, fields.text("name"), role)
+        .await
+    {
+        Ok(invited) => {
+            let url = format!("{}{}/join/{}", post.base_url(), crate::PATH, invited.token);
+            let said = Said {
+                invited: Some((&invited.invitation, &url)),
+                ..Said::default()
+            };
+            let body = body(&post, &said).await?;
+            Ok(post.page(SECTION, title(&post), &body))
+        }
+        Err(TeamRefusal::Store(error)) => Err(error.into()),
+        Err(why) => refused(&post, &refusal(&why, lang), Some(fields)).await,
+    }
+}
+
+/// `POST /portal/team/invitations/withdraw`
+async fn withdraw(post: Post<Admin>) -> Answer {
+    let email: EmailAddress = match post.fields.text("email").parse() {
+        Ok(email) => email,
+        Err(_) => return Err(Trouble::not_found()),
+    };
+    let withdrawn = post.services().people().withdraw(&post.person, email).await;
+    let said = post.lang().t(
+        "The invitation is withdrawn: its link opens nothing any more.",
+        "La invitación se retiró: su enlace ya no abre nada.",
+    );
+    answered(&post, withdrawn.map(|_| ()), said).await
+}
+
+/// `POST /portal/team/{id}/role`
+async fn set_role(post: Post<Admin>) -> Answer {
+    let member: MemberId = post.id("id")?;
+    let role: MemberRole = match post.fields.text("role").parse() {
+        Ok(role) => role,
+        Err(_) => return Err(Trouble::not_found()),
+    };
+    let set = post
+        .services()
+        .people()
+        .set_role(&post.person, member, role)
+        .await;
+    let said = post.lang().t("The role is changed.", "El rol cambió.");
+    answered(&post, set.map(|_| ()), said).await
+}
+
+/// `POST /portal/team/{id}/remove`
+async fn remove(post: Post<Admin>) -> Answer {
+    let member: MemberId = post.id("id")?;
+    let removed = post.services().people().remove(&post.person, member).await;
+    let said = post.lang().t(
+        "The member is out of the team, and their sessions have ended.",
+        "El miembro salió del equipo y sus sesiones terminaron.",
+    );
+    answered(&post, removed.map(|_| ()), said).await
+}
+
+async fn answered(post: &Post<Admin>, done: Result<(), TeamRefusal>, said: &str) -> Answer {
+    match done {
+        Ok(()) => Ok(post.go("/team", said)),
+        Err(TeamRefusal::Store(error)) => Err(error.into()),
+        Err(TeamRefusal::Absent) => Err(Trouble::not_found()),
+        Err(TeamRefusal::Forbidden) => Err(Trouble::Role(MemberRole::Owner)),
+        Err(why) => refused(post, &refusal(&why, post.lang()), None).await,
+    }
+}
+
+async fn refused(visitor: &Visitor, said: &str, typed: Option<&Fields>) -> Answer {
+    let said = Said {
+        refusal: Some(said),
+        typed,
+        ..Said::default()
+    };
+    let body = body(visitor, &said).await?;
+    Ok(visitor.refused(SECTION, title(visitor), &body))
+}
+
+/// Why a team was not changed.
+pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
+    let plain = match why {
+        TeamRefusal::Forbidden => {
+            lang.t("Your role does not allow this.", "Tu rol no permite esto.")
+        }
+        TeamRefusal::Absent => lang.t(
+            "There is no such member or invitation any more.",
+            "Ese miembro o esa invitación ya no existe.",
+        ),
+        TeamRefusal::LastOwner => lang.t(
+            "An account needs an owner: make somebody else one first.",
+            "Una cuenta necesita un propietario: nombra a otra persona primero.",
+        ),
+        TeamRefusal::Name => lang.t(
+            "The name must have 1 to 120 characters.",
+            "El nombre debe tener de 1 a 120 caracteres.",
+        ),
+        TeamRefusal::Member => lang.t(
+            "A member has this address already.",
+            "Un miembro ya tiene ese correo.",
+        ),
+        TeamRefusal::Invited(_) => lang.t(
+            "This address is invited already. Withdraw that invitation to make a new link.",
+            "Ese correo ya está invitado. Retira esa invitación para crear otro enlace.",
+        ),
+        TeamRefusal::NoSeat { used, max } => {
+            return match lang {
+                Lang::En => format!(
+                    "No seat is free: members and pending invitations take {used} of the plan's {max}. Remove somebody or withdraw an invitation, or ask for a larger plan."
+                ),
+                Lang::Es => format!(
+                    "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de los {max} del plan. Quita a alguien, retira una invitación o pide un plan mayor."
+                ),
+            };
+        }
+        TeamRefusal::Store(_) => lang.t(
+            "The database is out of reach for a moment.",
+            "La base de datos no responde por un momento.",
+        ),
+    };
+    plain.to_owned()
+}
+
+async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup, Trouble> {
+    let account = visitor.account();
+    let seats_max = visitor.caller().terms.seats_max;
+    let page = visitor.page_of(MemberId::from_uuid);
+    let team = visitor.services().team();
+    let (members, seats) = team.list(account, seats_max, page).await?;
+    let invitations = match visitor.may(MemberRole::Admin) {
+        true => {
+            visitor
+                .services()
+                .people()
+                .invitations(&visitor.person)
+                .await?
+        }
+        false => Vec::new(),
+    };
+    let last = members
+        .items
+        .last()
+        .map(|member| (member.joined_at, member.id.uuid()));
+    Ok(html! {
+        @if let Some((invitation, url)) = said.invited { (link(visitor, invitation, url)) }
+        @if said.typed.is_none() { (form::refusal(said.refusal)) }
+        (seats_told(visitor, seats))
+        (table(visitor, &members.items))
+        (list::more(visitor, members.has_more, last))
+        @if !invitations.is_empty() { (pending(visitor, &invitations)) }
+        @if visitor.may(MemberRole::Admin) {
+            (invitation_form(visitor, said))
+        } @else {
+            p.hint { (visitor.lang().t(
+                "Owners and admins change the team.",
+                "Los propietarios y administradores cambian el equipo.",
+            )) }
+        }
+    })
+}
+
+fn seats_told(visitor: &Visitor, seats: Seats) -> Markup {
+    let used = seats.used;
+    html! {
+        p {
+            @match (visitor.lang(), seats.max) {
+                (Lang::En, Some(max)) => { (used) " of " (max) " seats are taken." }
+                (Lang::Es, Some(max)) => { (used) " de " (max) " lugares ocupados." }
+                (Lang::En, None) => { (used) " seats are taken; the plan has no limit." }
+                (Lang::Es, None) => { (used) " lugares ocupados; el plan no tiene límite." }
+            }
+        }
+    }
+}
+
+/// The link of an invitation, this once.
+fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
+    let t = visitor.lang();
+    html! {
+        section aria-labelledby="invited" {
+            h2 #invited tabindex="-1" { (t.t("Send this link to ", "Envía este enlace a ")) (invitation.email) }
+            p { (t.t(
+                "You see it this once. Whoever opens it joins the team, until ",
+                "Solo lo verás esta vez. Quien lo abra se une al equipo, hasta ",
+            )) (words::when(invitation.expires_at)) "." }
+            p.secret { (url) }
+        }
+    }
+}
+
+fn table(visitor: &Visitor, members: &[Member]) -> Markup {
+    let t = visitor.lang();
+    let mut heads = vec![
+        t.t("Name", "Nombre"),
+        t.t("E-mail", "Correo electrónico"),
+        t.t("Role", "Rol"),
+        t.t("Since", "Desde"),
+    ];
+    let may = visitor.may(MemberRole::Admin);
+    if may {
+        heads.push(t.t("Action", "Acción"));
+    }
+    let row = |member: &Member| {
+        let is_mine = may && visitor.person.member.role.may_change(member.role);
+        html! {
+            tr {
+                td { (member.name) @if member.id == visitor.person.member.id { " " (words::badge(words::Tone::Plain, t.t("you", "tú"))) } }
+                td { (member.email) }
+                td { @if is_mine { (role_form(visitor, member)) } @else { (role_name(member.role, t)) } }
+                td { (words::when(member.joined_at)) }
+                @if may { td { @if is_mine { (removal(visitor, member)) } } }
+            }
+        }
+    };
+    let rows: Vec<Markup> = members.iter().map(row).collect();
+    list::table(t.t("Members", "Miembros"), &heads, &rows)
+}
+
+/// The roles that whoever looks may give.
+fn roles(visitor: &Visitor) -> impl Iterator<Item = MemberRole> {
+    let mine = visitor.person.member.role;
+    MemberRole::ALL
+        .iter()
+        .copied()
+        .filter(move |role| mine.may_change(*role))
+}
+
+fn role_form(visitor: &Visitor, member: &Member) -> Markup {
+    let t = visitor.lang();
+    let label = match t {
+        Lang::En => format!("Role of {}", member.name),
+        Lang::Es => format!("Rol de {}", member.name),
+    };
+    html! {
+        form.bar-of-actions method="post" action={ (crate::PATH) "/team/" (member.id) "/role" } {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            select name="role" aria-label=(label) {
+                @for role in roles(visitor) {
+                    option value=(role.as_str()) selected[role == member.role] { (role_name(role, t)) }
+                }
+            }
+            button type="submit" { (t.t("Change", "Cambiar")) }
+        }
+    }
+}
+
+fn removal(visitor: &Visitor, member: &Member) -> Markup {
+    let question = match visitor.lang() {
+        Lang::En => format!(
+            "Remove {} from the team? Their sessions end at once.",
+            member.name
+        ),
+        Lang::Es => format!(
+            "¿Quitar a {} del equipo? Sus sesiones terminan de inmediato.",
+            member.name
+        ),
+    };
+    let path = format!("/team/{}/remove", member.id);
+    form::danger(
+        visitor,
+        &path,
+        visitor.lang().t("Remove", "Quitar"),
+        &question,
+    )
+}
+
+fn pending(visitor: &Visitor, invitations: &[Invitation]) -> Markup {
+    let t = visitor.lang();
+    let heads = [
+        t.t("Name", "Nombre"),
+        t.t("E-mail", "Correo electrónico"),
+        t.t("Role", "Rol"),
+        t.t("Ends", "Vence"),
+        t.t("Action", "Acción"),
+    ];
+    let row = |invitation: &Invitation| {
+        let may = visitor.person.member.role.may_change(invitation.role);
+        let fields = [("email", invitation.email.as_str())];
+        html! {
+            tr {
+                td { (invitation.name) }
+                td { (invitation.email) }
+                td { (role_name(invitation.role, t)) }
+                td { (words::when(invitation.expires_at)) }
+                td { @if may { (form::button(visitor, "/team/invitations/withdraw", t.t("Withdraw", "Retirar"), &fields)) } }
+            }
+        }
+    };
+    let rows: Vec<Markup> = invitations.iter().map(row).collect();
+    html! {
+        h2 { (t.t("Pending invitations", "Invitaciones pendientes")) }
+        (list::table(t.t("Pending invitations", "Invitaciones pendientes"), &heads, &rows))
+    }
+}
+
+fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
+    let t = visitor.lang();
+    let typed = |name: &str| said.typed.map_or("", |fields| fields.text(name)).to_owned();
+    let (email, name, role) = (typed("email"), typed("name"), typed("role"));
+    let chosen = if role.is_empty() {
+        MemberRole::Developer.as_str()
+    } else {
+        role.as_str()
+    };
+    let options = roles(visitor).map(|role| {
+        let does = match role {
+            MemberRole::Owner => t.t("Owner: everything", "Propietario: todo"),
+            MemberRole::Admin => t.t(
+                "Admin: also team, credentials and settings",
+                "Administrador: también equipo, credenciales y configuración",
+            ),
+            MemberRole::Developer => t.t(
+                "Developer: also agents, calls, webhooks and keys",
+                "Desarrollador: también agentes, llamadas, webhooks y claves",
+            ),
+            MemberRole::Viewer => t.t("Viewer: looks", "Lector: consulta"),
+        };
+        (role.as_str(), does)
+    });
+    html! {
+        section aria-labelledby="invite" {
+            h2 #invite { (t.t("Invite somebody", "Invitar a alguien")) }
+            @if said.typed.is_some() { (form::refusal(said.refusal)) }
+            p { (t.t(
+                "You get a link to send; it is good for seven days and takes a seat.",
+                "Obtienes un enlace para enviar; dura siete días y ocupa un lugar.",
+            )) }
+            (form::form(visitor, "/team/invitations", &html! {
+                (Input::text("email", t.t("E-mail", "Correo electrónico")).kind("email").value(&email).required())
+                (Input::text("name", t.t("Name", "Nombre")).value(&name).required())
+                (Select::new("role", t.t("Role", "Rol")).options(options).chosen(chosen))
+                button.primary type="submit" { (t.t("Make the link", "Crear el enlace")) }
+            }))
+        }
+    }
+}
