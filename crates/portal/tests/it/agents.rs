@@ -249,7 +249,7 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
             "must be an integer from 200 to 3000",
         ),
         ("stt.settings", "{\r\n\"a\"", "not JSON"),
-        ("llm.fallback[0].provider", "nobody", "must be one of"),
+        ("llm.fallback[0].provider", "nobody", "must not be empty"),
     ] {
         let page = form()
             .await

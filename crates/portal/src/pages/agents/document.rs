@@ -274,7 +274,10 @@ pub(in crate::pages) fn patch(old: &Json, new: &Json) -> Json {
         match old.get(name) {
             Some(same) if same == value => {}
             Some(other) if other.as_object().is_some() && value.as_object().is_some() => {
-                changes.push((name.clone(), patch(other, value)));
+                let inner = patch(other, value);
+                if inner != Json::Object(Vec::new()) {
+                    changes.push((name.clone(), inner));
+                }
             }
             _ => changes.push((name.clone(), value.clone())),
         }

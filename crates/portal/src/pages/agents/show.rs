@@ -120,6 +120,8 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
         div.bar-of-actions {
             a.button.primary[!is_news] href={ (crate::PATH) "/agents/" (id) "/edit" } { (t.t("Edit", "Editar")) }
             @if status == AgentStatus::Active {
+                a.button href={ (crate::PATH) "/try/chat?agent=" (id) } { (t.t("Try a chat", "Probar un chat")) }
+                a.button href={ (crate::PATH) "/try/call?agent=" (id) } { (t.t("Place a test call", "Hacer una llamada de prueba")) }
                 (status_button(visitor, view, "paused", t.t("Pause", "Pausar")))
             }
             @if status == AgentStatus::Paused && agent.published_version != 0 {
