@@ -130,7 +130,13 @@ pub(crate) fn direction(conversation: &Conversation, lang: Lang) -> Option<&'sta
 pub(crate) fn customer(conversation: &Conversation, lang: Lang) -> &str {
     match &conversation.customer_phone {
         Some(number) => number.as_str(),
-        None if conversation.voice => lang.t("Number withheld", "Número oculto"),
+        None if conversation.channel == Some(Channel::Phone) => {
+            lang.t("Number withheld", "Número oculto")
+        }
+        // Nobody else talks on this channel.
+        None if conversation.channel == Some(Channel::Chat) => {
+            lang.t("Member of the team", "Miembro del equipo")
+        }
         None => lang.t("Visitor", "Visitante"),
     }
 }
