@@ -230,6 +230,27 @@ async fn a_test_chat_is_answered_shown_and_ended() {
         page.body
     );
 
+    let part = [
+        ("message_id", "c"),
+        ("after", "0"),
+        ("text", "And <i>now</i>?"),
+    ];
+    let part = developer.post_part(&say, &part).await.assert(200);
+    let part = part.shows(&[
+        "<ol hx-swap-oob=\"beforeend:#turns\">",
+        "And &lt;i&gt;now&lt;/i&gt;?",
+        "id=\"message\"",
+    ]);
+    assert!(!part.body.contains("<html"), "a part: {}", part.body);
+    let after = hidden(&part.body, "after");
+    let empty = [
+        ("message_id", "d"),
+        ("after", after.as_str()),
+        ("text", "  "),
+    ];
+    let refused = developer.post_part(&say, &empty).await.assert(200);
+    refused.shows(&["role=\"alert\"", "`text`: must not be empty"]);
+
     let conversation = developer.post(&format!("{path}/end"), &[]).await.leads();
     world
         .until(&developer, &conversation, "The customer ended it")

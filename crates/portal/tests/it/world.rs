@@ -233,11 +233,22 @@ impl Browser {
 
     /// A form, with its token.
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let kind = "application/x-www-form-urlencoded";
+        self.send("POST", path, kind, self.form(fields).as_bytes())
+            .await
+    }
+
+    /// A form as htmx sends it, which wants a part of a page.
+    pub(crate) async fn post_part(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let kind = "application/x-www-form-urlencoded\r\nHX-Request: true";
+        self.send("POST", path, kind, self.form(fields).as_bytes())
+            .await
+    }
+
+    fn form(&self, fields: &[(&str, &str)]) -> String {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.append_pair("_token", self.token());
-        let form = form.extend_pairs(fields).finish();
-        let kind = "application/x-www-form-urlencoded";
-        self.send("POST", path, kind, form.as_bytes()).await
+        form.extend_pairs(fields).finish()
     }
 
     /// A form with a file, with its token in the address.
