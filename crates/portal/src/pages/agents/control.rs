@@ -183,7 +183,8 @@ impl Sheet<'_> {
                                 label for=(id) { (heads[at].label) }
                                 input #(id) type="text" name=(name) value=(row.values[at]) autocomplete="off"
                                     spellcheck="false" list=[heads[at].list]
-                                    aria-invalid=[self.fault_of(&name).map(|_| "true")];
+                                    aria-invalid=[self.fault_of(&name).map(|_| "true")]
+                                    aria-describedby=[self.fault_of(&name).map(|_| fault_id(&name))];
                                 (self.told(&name))
                             }
                         }
@@ -204,10 +205,13 @@ impl Sheet<'_> {
     ) -> Markup {
         let id = id_of(name);
         let hint = (!says.hint.is_empty()).then(|| format!("{id}-hint"));
+        let fault = self.fault_of(name).map(|_| fault_id(name));
+        let described = hint.iter().chain(&fault).cloned().collect::<Vec<String>>();
+        let described = (!described.is_empty()).then(|| described.join(" "));
         html! {
             div.field {
                 label for=(id) { (says.label) }
-                (control(&id, hint.as_deref()))
+                (control(&id, described.as_deref()))
                 @if let Some(hint) = &hint { p.hint #(hint) { (says.hint) } }
                 (self.told(name))
             }
@@ -215,7 +219,7 @@ impl Sheet<'_> {
     }
 
     fn told(&self, name: &str) -> Markup {
-        html! { @if let Some(fault) = self.fault_of(name) { p.fault { (fault) } } }
+        html! { @if let Some(fault) = self.fault_of(name) { p.fault #(fault_id(name)) { (fault) } } }
     }
 
     fn fault_of(&self, name: &str) -> Option<&str> {
@@ -241,6 +245,11 @@ impl Sheet<'_> {
 /// The tick of a row, by the number that the row had when it was sent.
 fn beside_name(of: &str, place: usize) -> String {
     cell(of, place, super::document::MATCH_CASE)
+}
+
+/// The id of the sentence that says why a field was refused.
+fn fault_id(name: &str) -> String {
+    format!("{}-fault", id_of(name))
 }
 
 /// The id of a field's control.

@@ -259,13 +259,13 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
                 @let (before, after) = (text_of(&old, name), text_of(&new, name));
                 @if before != after {
                     h2 { (text_name(t, name)) }
-                    (lines(t, &before, &after))
+                    (lines(text_name(t, name), &before, &after))
                 }
             }
             @let (before, after) = (rest_of(&old), rest_of(&new));
             @if before != after {
                 h2 { (t.t("Configuration", "Configuración")) }
-                (lines(t, &before, &after))
+                (lines(t.t("Configuration", "Configuración"), &before, &after))
             }
         }
     };
@@ -295,11 +295,11 @@ fn rest_of(config: &Json) -> String {
 }
 
 /// The lines that differ, with some around them.
-fn lines(t: Lang, before: &str, after: &str) -> Markup {
+fn lines(of: &str, before: &str, after: &str) -> Markup {
     let diff = TextDiff::from_lines(before, after);
     let groups = diff.grouped_ops(CONTEXT);
     html! {
-        div.diff tabindex="0" role="region" aria-label=(t.t("Differences", "Diferencias")) {
+        div.diff tabindex="0" role="region" aria-label=(of) {
             @for (place, group) in groups.iter().enumerate() {
                 @if place > 0 { hr; }
                 @for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
