@@ -48,6 +48,8 @@ mod redis_apart;
 mod rekey;
 mod retries;
 mod sign_in;
+#[cfg(test)]
+mod samples;
 mod spoken;
 mod statuses;
 mod stopping;

@@ -125,8 +125,7 @@ fn table(visitor: &Visitor, caption: &str, keys: &[&ApiKey]) -> Markup {
         t.t("State", "Estado"),
         t.t("Scopes", "Permisos"),
         t.t("Last use", "Último uso"),
-        t.t("Expires", "Vence"),
-        t.t("Credits a month", "Créditos al mes"),
+        t.t("Limits", "Límites"),
     ];
     let may = visitor.may(MemberRole::Developer);
     if may {
@@ -144,13 +143,7 @@ fn table(visitor: &Visitor, caption: &str, keys: &[&ApiKey]) -> Markup {
                 td { (badge(key, now, t)) }
                 td { (scopes_told(key, t)) }
                 td { (words::when_if(key.last_used_at)) }
-                td { (words::when_if(key.expires_at)) }
-                td.number {
-                    @match key.monthly_credit_budget {
-                        Some(budget) => (words::count(budget)),
-                        None => span.none { (t.t("no limit", "sin límite")) },
-                    }
-                }
+                td { (limits_told(key, t)) }
                 @if may { td { @if key.revoked_at.is_none() { (revocation(visitor, key)) } } }
             }
         }
@@ -176,6 +169,21 @@ fn scopes_told(key: &ApiKey, lang: Lang) -> Markup {
             span.scopes { @for scope in key.scopes.iter() { code { (scope) } " " } }
         }
         @if key.read_only { " " (words::badge(words::Tone::Plain, lang.t("read-only", "solo lectura"))) }
+    }
+}
+
+/// Until when it opens something, and how much it may spend.
+fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
+    let budget = key.monthly_credit_budget.map(|budget| match lang {
+        Lang::En => format!("{} credits a month", words::count(budget)),
+        Lang::Es => format!("{} créditos al mes", words::count(budget)),
+    });
+    html! {
+        @if let Some(end) = key.expires_at {
+            (lang.t("until ", "hasta ")) (words::when(end)) br;
+        }
+        @if let Some(budget) = &budget { (budget) }
+        @if key.expires_at.is_none() && budget.is_none() { span.none { (lang.t("none", "ninguno")) } }
     }
 }
 
