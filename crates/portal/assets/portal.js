@@ -74,7 +74,9 @@
     }
     document.title = page.title;
     document.querySelector("main").replaceWith(main);
-    window.history.replaceState(null, "", request.responseURL);
+    const at = new URL(request.responseURL);
+    at.searchParams.delete("_token");
+    window.history.replaceState(null, "", at);
     dress(main);
     if (window.htmx) window.htmx.process(main);
     (main.querySelector(".refusal") || main).focus();

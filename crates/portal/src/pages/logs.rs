@@ -120,12 +120,12 @@ fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
     let said = |name| visitor.query().text(name);
     html! {
         form.filters method="get" action={ (PATH) "/logs" } {
-            (Input::text("status", t.t("Status", "Estado")).value(said("status")).hint("404, 4xx"))
+            (Input::text("status", t.t("Status (404, 4xx)", "Estado (404, 4xx)")).value(said("status")))
             (Select::new("method", t.t("Method", "Método"))
                 .option("", t.t("All", "Todos"))
                 .options(METHODS.map(|method| (method, method)))
                 .chosen(said("method")))
-            (Input::text("path", t.t("Path", "Ruta")).value(said("path")).hint("/v1/calls"))
+            (Input::text("path", t.t("Whole path", "Ruta completa")).value(said("path")))
             (Select::new("key", t.t("Key", "Clave"))
                 .option("", t.t("All", "Todas"))
                 .options(keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix))))
@@ -174,7 +174,7 @@ fn line(entry: &LogEntry, t: Lang) -> Markup {
                 } { code { (entry.method) " " (entry.path) } }
             }
             td { (answer(entry)) }
-            td.number { (entry.duration_ms) " ms" }
+            td { (entry.duration_ms) " ms" }
             td { code { (entry.key_prefix) } }
         }
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use offhook_domain::{DeliveryId, EventId, EventType, Timestamp};
-use offhook_storage::{DeliveryFilter, DeliveryState, mint};
+use offhook_storage::{DeliveryFilter, DeliveryState, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
@@ -75,6 +75,25 @@ async fn pages(shop: &Shop, filter: &DeliveryFilter, limit: usize) -> Vec<Delive
 }
 
 contract! {
+    async fn a_conversation_shows_the_deliveries_of_its_own_events(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let first = shop.endpoint().await;
+        let conversation = shop.place(T0).await;
+        let second = shop.endpoint().await;
+        let another = shop.place(after(1)).await;
+        let of = async |account, id| {
+            let rows = store.deliveries_of(account, id, 10).await.unwrap();
+            let mut ends: Vec<_> = rows.into_iter().map(|row| row.endpoint_id).collect();
+            ends.sort_unstable();
+            ends
+        };
+        let mut both = vec![first, second];
+        both.sort_unstable();
+        assert_eq!(of(shop.account, conversation).await, [first]);
+        assert_eq!(of(shop.account, another).await, both);
+        assert_eq!(of(stranger.account, conversation).await, []);
+    }
+
     async fn every_filter_of_deliveries_shows_what_it_names_newest_first(database: TestDatabase) {
         let store = database.open().await;
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);

@@ -398,6 +398,9 @@ contract! {
         both.sort();
         assert_eq!(pinned(1).await, both, "each once, and never another account's");
         assert_eq!(pinned(2).await, []);
+        let used = store.pinning_agents(shop.account, named).await.unwrap();
+        assert_eq!(used.iter().map(|agent| agent.id).collect::<Vec<_>>(), [agent]);
+        assert!(store.pinning_agents(other.account, named).await.unwrap().is_empty());
 
         // Later changes of the folder are none of the version's.
         store.delete_folder(shop.account, rooms, T0).await.unwrap();

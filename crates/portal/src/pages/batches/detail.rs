@@ -263,7 +263,7 @@ fn line(row: &Recipient, t: Lang) -> Markup {
                 (badge(tone, recipient_name(row.status, t)))
                 @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
             }
-            td.number { (row.attempt) }
+            td { (row.attempt) }
             td { @match row.conversation_id {
                 Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("Read it", "Leerla")) span.unseen { " " (row.to_number) } } }
                 None => { span.none { "–" } }

@@ -1,7 +1,7 @@
 //! A new batch: who calls, whom, when; then a look at the list; then it is sent.
 
 use maud::{Markup, html};
-use offhook_domain::{BatchId, Json, Timestamp};
+use offhook_domain::{BatchId, E164Error, Json, Timestamp};
 use offhook_http::{ApiError, Code};
 use offhook_services::store::Batch;
 use offhook_services::{BatchBody, PageRequest};
@@ -277,7 +277,7 @@ fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
                 tr {
                     td { @match fault {
                         None => { (badge(Tone::Good, t.t("Can be called", "Se puede llamar"))) }
-                        Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault) } }
+                        Some(fault) => { (badge(Tone::Bad, t.t("Cannot be called", "No se puede llamar"))) p.hint { (fault_name(*fault, t)) } }
                     } }
                     @for cell in cells { td { (cell) } }
                 }
@@ -285,6 +285,20 @@ fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
         })
         .collect();
     list::table(t.t("The first rows", "Las primeras filas"), &heads, &lines)
+}
+
+/// What is wrong with a number.
+const fn fault_name(fault: E164Error, t: Lang) -> &'static str {
+    match fault {
+        E164Error::NoPlus | E164Error::PlusLost => t.t(
+            "The + and the country code are missing, as in +5215512345678.",
+            "Faltan el + y el código del país, como en +5215512345678.",
+        ),
+        E164Error::Malformed => t.t(
+            "It is no phone number: a + and 7 to 15 digits, as in +5215512345678.",
+            "No es un número telefónico: un + y de 7 a 15 dígitos, como en +5215512345678.",
+        ),
+    }
 }
 
 /// When the batch begins, as the interface takes it; `None` is at once.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use offhook_domain::E164;
+use offhook_domain::{E164, E164Error};
 
 use crate::lang::Lang;
 
@@ -39,7 +39,7 @@ pub(super) struct Rows {
 /// What is seen of a list before it is sent.
 pub(super) struct Look {
     /// The first rows, each with what is wrong with its number.
-    pub(super) first: Vec<(Vec<String>, Option<String>)>,
+    pub(super) first: Vec<(Vec<String>, Option<E164Error>)>,
     /// How many there are.
     pub(super) total: usize,
     /// The rows whose number cannot be called, as spreadsheets count, the first of them.
@@ -138,7 +138,7 @@ impl Rows {
         };
         for (at, record) in self.records.iter().enumerate() {
             let number = number(record.get(to).map_or("", String::as_str));
-            let fault = number.parse::<E164>().err().map(|fault| fault.to_string());
+            let fault = number.parse::<E164>().err();
             if fault.is_some() {
                 look.bad_total += 1;
                 if look.bad.len() < NAMED {

@@ -77,7 +77,7 @@ async fn list_page(
             html! {
                 tr {
                     td { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } }
-                    td.number { (count(i64::from(folder.documents_count))) }
+                    td { (count(i64::from(folder.documents_count))) }
                     td { (when(folder.created_at)) }
                 }
             }

@@ -205,7 +205,7 @@ fn deliveries(sent: &[Delivery], t: Lang) -> Markup {
                 tr {
                     td { a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind) } }
                     td { (delivered(delivery.state, t)) }
-                    td.number { (delivery.attempts_count) }
+                    td { (delivery.attempts_count) }
                     td { (when(delivery.created_at)) }
                 }
             }
