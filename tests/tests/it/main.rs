@@ -47,9 +47,9 @@ mod redis;
 mod redis_apart;
 mod rekey;
 mod retries;
-mod sign_in;
 #[cfg(test)]
 mod samples;
+mod sign_in;
 mod spoken;
 mod statuses;
 mod stopping;
