@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use actix_web::http::header::LOCATION;
 use actix_web::web::{self, Payload, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, Route};
 
@@ -194,15 +195,14 @@ pub(crate) fn add(config: &mut ServiceConfig) {
     let nothing = |req: HttpRequest| async move { Trouble::not_found().answer(&plain_frame(&req)) };
     config
         .service(scope.default_service(web::to(nothing)))
-        .route("/", web::get().to(to_portal));
+        .route("/", web::get().to(to_portal))
+        .route("/developers", web::get().to(to_portal));
 }
 
-/// The service's root is the portal.
-async fn to_portal() -> HttpResponse {
+/// The service's root is the portal, and so is where the interface says that keys are made (Authentication 3), for whoever
+/// takes the root for the portal's address.
+async fn to_portal(req: HttpRequest) -> HttpResponse {
     HttpResponse::SeeOther()
-        .insert_header((
-            actix_web::http::header::LOCATION,
-            format!("{}/", crate::PATH),
-        ))
+        .insert_header((LOCATION, format!("{}{}", crate::PATH, req.path())))
         .finish()
 }

@@ -339,6 +339,15 @@ impl Visitor {
         format!("{}?{}", self.req.path(), fields.encode())
     }
 
+    /// A link to the beginning of this list, with the same filters.
+    pub(crate) fn link_to_beginning(&self) -> String {
+        let mut fields = Fields::default();
+        for (field, kept) in self.query.iter().filter(|(field, _)| *field != "after") {
+            fields.push(field, kept);
+        }
+        format!("{}?{}", self.req.path(), fields.encode())
+    }
+
     /// The token that a form of this session carries: the session's own, digested, so that a page never holds it.
     pub(crate) fn form_token(&self) -> String {
         token_of(&self.session)

@@ -37,7 +37,7 @@ pub(crate) fn more(visitor: &Visitor, has_more: bool, last: Option<(Timestamp, U
     html! {
         @if has_more || !is_first {
             p.pager {
-                @if !is_first { a href=(visitor.request().path()) { (lang.t("To the beginning", "Al principio")) } }
+                @if !is_first { a href=(visitor.link_to_beginning()) { (lang.t("To the beginning", "Al principio")) } }
                 @if has_more && let Some((at, id)) = last {
                     a rel="next" href=(visitor.link_behind(at, id)) { (lang.t("More", "Más")) }
                 }
