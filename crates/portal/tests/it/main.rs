@@ -3,5 +3,6 @@
 mod agents;
 mod calls;
 mod developers;
+mod knowledge;
 mod stock;
 mod world;
