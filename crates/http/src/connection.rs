@@ -28,11 +28,20 @@ enum Stage {
     Head,
     /// A request is being answered; its body is bounded elsewhere.
     Request,
+    /// It is a WebSocket from here on: there are no more heads.
+    Upgraded,
 }
 
 /// A connection's stage, as the connection and the edge tell each other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn(Rc<Cell<Stage>>);
+
+impl Turn {
+    /// What follows on the connection is no request.
+    pub(crate) fn upgrade(&self) {
+        self.0.set(Stage::Upgraded);
+    }
+}
 
 /// A request that is being answered; dropping it ends its turn.
 pub(crate) struct Answering(Option<Turn>);
@@ -50,7 +59,9 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        if let Some(turn) = &self.0 {
+        if let Some(turn) = &self.0
+            && turn.0.get() != Stage::Upgraded
+        {
             turn.0.set(Stage::Quiet);
         }
     }

@@ -30,6 +30,7 @@ mod server;
 mod state;
 mod streams;
 mod upload;
+mod voice_socket;
 mod wire;
 
 pub use error::{ApiError, Code};

@@ -38,6 +38,7 @@ mod retention;
 mod signals;
 mod speech;
 mod spoken;
+mod talks;
 mod team;
 mod toolkits;
 mod tools;
@@ -106,6 +107,7 @@ pub use recordings::{KeepError, Recording, RecordingKeeper};
 pub use request_logs::{Logged, RequestLogs};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
+pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkError, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team, TeamError};
 pub use toolkits::{Toolkit, Toolkits};
 pub use tools::{ToolError, ToolShelf, ToolView};
@@ -196,6 +198,8 @@ pub(crate) struct Shared {
     pub(crate) placed_by: calls::PlacedBy,
     /// Answers and endings of text conversations that are under way here.
     pub(crate) chats: chats::Work,
+    /// Pages that are told of the conversations which they hold here.
+    pub(crate) listeners: talks::Listeners,
     /// This process is being stopped.
     pub(crate) stopping: AtomicBool,
 }
@@ -211,6 +215,7 @@ pub struct Services {
     calls: Calls,
     batches: Batches,
     chats: Chats,
+    talks: Talks,
     widgets: Widgets,
     conversations: Conversations,
     credentials: Credentials,
@@ -265,6 +270,7 @@ impl Services {
             meaning: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             chats: chats::Work::here(),
+            listeners: talks::Listeners::default(),
             stopping: AtomicBool::new(false),
         });
         let voices = Voices::new(shared.clone())?;
@@ -277,6 +283,7 @@ impl Services {
             conversations: Conversations::new(shared.clone()),
             batches: Batches::new(shared.clone()),
             chats: Chats::new(shared.clone()),
+            talks: Talks::new(shared.clone()),
             widgets: Widgets::new(shared.clone()),
             credentials: Credentials::new(shared.clone()),
             legacy: Legacy::new(shared.clone()),
@@ -354,6 +361,12 @@ impl Services {
     #[must_use]
     pub const fn chats(&self) -> &Chats {
         &self.chats
+    }
+
+    /// Spoken conversations of web pages.
+    #[must_use]
+    pub const fn talks(&self) -> &Talks {
+        &self.talks
     }
 
     /// Widgets of agents.

@@ -10,10 +10,15 @@ impl Shared {
     /// The price of a minute of a call: the dearest language model that may answer and, where calls are spoken, the ear
     /// and the dearest voice that may speak.
     pub(crate) fn price_of_a_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
-        let answers = self.catalog.dearest(plan, config);
-        if !self.network.is_spoken() {
-            return answers;
+        if self.network.is_spoken() {
+            return self.price_of_a_spoken_minute(plan, config);
         }
+        self.catalog.dearest(plan, config)
+    }
+
+    /// The price of a minute that is spoken, whatever network calls are placed on.
+    pub(crate) fn price_of_a_spoken_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
+        let answers = self.catalog.dearest(plan, config);
         let (ears, voices) = (self.ears(config), self.voices(config));
         answers.plus(of_speech(&self.catalog, plan, &ears, &voices))
     }

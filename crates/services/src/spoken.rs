@@ -84,6 +84,22 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Whether the agent can hold a spoken call here at all.
+    pub(crate) fn can_speak(&self, config: &AgentConfig) -> bool {
+        let hears = self
+            .ears(config)
+            .iter()
+            .any(|(provider, settings)| self.speech.recogniser(provider, settings).is_ok());
+        let speaks = || {
+            self.voices(config)
+                .iter()
+                .any(|(provider, settings)| self.speech.synthesiser(provider, settings).is_ok())
+        };
+        hears && speaks()
+    }
+}
+
 /// The agent as it is on a line that judges itself when a turn is over: nothing is waited for on top of that.
 pub(crate) fn on_a_spoken_line(persona: Persona) -> Persona {
     Persona {

@@ -53,6 +53,7 @@ mod sign_in;
 mod spoken;
 mod statuses;
 mod stopping;
+mod talks;
 mod tls;
 mod tools;
 mod traces;

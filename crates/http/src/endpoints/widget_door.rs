@@ -1,4 +1,5 @@
-//! `/widget/v1/agents/{id}`: what an agent's widget may do on a page. Not part of the interface (decision 1.13).
+//! `/widget/v1/agents/{id}`: what an agent's widget may do on a page, and `…/voice`, over which a page talks. Not part of
+//! the interface (decision 1.13).
 
 use actix_web::HttpRequest;
 use offhook_domain::AgentId;
@@ -8,12 +9,14 @@ use crate::ask::FromPath;
 use crate::page::Page;
 use crate::reply::{self, Reply};
 use crate::routes::Endpoint;
+use crate::voice_socket::{self, Incoming};
 use crate::wire::widget::DoorBody;
 
-/// The path.
+/// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let door = Endpoint::at("/widget/v1/agents/{id}");
-    vec![door.get(get).preflight(preflight)]
+    let voice = Endpoint::at("/widget/v1/agents/{id}/voice");
+    vec![door.get(get).preflight(preflight), voice.get(talk)]
 }
 
 /// `GET /widget/v1/agents/{id}`
@@ -23,4 +26,10 @@ async fn get(page: Page, req: HttpRequest) -> Reply {
         .door(&page.origin, AgentId::of(req.match_info()))
         .await?;
     reply::ok(&DoorBody::from(&door))
+}
+
+/// `GET /widget/v1/agents/{id}/voice`: a WebSocket, which is the session. A browser does not tell a page why one was
+/// refused, so that all but the page's origin is judged behind the handshake.
+async fn talk(page: Page<Incoming>, req: HttpRequest) -> Reply {
+    voice_socket::open(page, &req)
 }

@@ -5,7 +5,7 @@ use offhook_services::objects::ObjectError;
 use offhook_services::store::StoreError;
 use offhook_services::{
     AgentError, BatchError, ChatError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
-    RecordingError, ToolError, WebhookError,
+    RecordingError, TalkError, ToolError, WebhookError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -280,6 +280,31 @@ impl From<ChatError> for ApiError {
             .retry_after(SOON_S)
             .because("the outcome of a commit is unknown"),
             ChatError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<TalkError> for ApiError {
+    fn from(error: TalkError) -> Self {
+        match error {
+            TalkError::Session(error) => error.into(),
+            TalkError::LinesBusy => {
+                conflict("the account has as many calls at once as its plan allows").retry_after(SOON_S)
+            }
+            TalkError::Speechless => conflict("the agent cannot be talked to: it has no ear or no voice here"),
+            TalkError::Closed { retry_after_s } => {
+                let closed = conflict("it is outside the agent's calling hours");
+                match retry_after_s {
+                    Some(seconds) => closed.retry_after(seconds),
+                    None => closed,
+                }
+            }
+            TalkError::Full => Self::new(
+                Code::ServiceUnavailable,
+                "This process holds as many calls as it can. Nothing was changed; try again shortly.",
+            )
+            .retry_after(STOPPING_RETRY_AFTER_S)
+            .because("this process holds as many calls as it can"),
         }
     }
 }

@@ -690,7 +690,7 @@
       } else if (message.type === "turn") {
         bubble(message.role === "user" ? "user" : "agent", message.text, message.interrupted);
       } else if (message.type === "error") {
-        const statuses = { rate_limit_exceeded: 429, payment_required: 402, conflict: 409, internal_error: 500 };
+        const statuses = { rate_limit_exceeded: 429, payment_required: 402, conflict: 409, service_unavailable: 503, internal_error: 500 };
         this.finish(inWords(statuses[message.error] || 403, message.retry_after || 0), true);
       } else if (message.type === "ended") {
         const failed = message.status === "failed";

@@ -10,7 +10,7 @@ use super::{ChatError, Chats};
 pub struct WidgetDoor {
     /// The agent's name.
     pub name: String,
-    /// Whether it can be talked to.
+    /// Whether it can be talked to now.
     pub voice: bool,
 }
 
@@ -22,10 +22,10 @@ impl Chats {
     pub async fn door(&self, origin: &str, agent: AgentId) -> Result<WidgetDoor, ChatError> {
         let found = self.0.store.widget_agent(agent).await?;
         let found = found.ok_or(ChatError::NotFound)?;
-        admit(&self.0, &found, origin)?;
+        let config = admit(&self.0, &found, origin)?;
         Ok(WidgetDoor {
             name: found.agent.name,
-            voice: false,
+            voice: self.0.may_talk(&config).is_ok(),
         })
     }
 }

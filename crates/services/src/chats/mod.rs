@@ -22,6 +22,7 @@ pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
 pub(crate) use endings::end_the_silent;
 pub use open::OpenedChat;
+pub(crate) use open::{admit, cap_reached, too_many};
 pub use reply::ChatReply;
 pub(crate) use work::Work;
 

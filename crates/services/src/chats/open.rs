@@ -75,9 +75,7 @@ impl Chats {
                 Ok(opened)
             }
             ChatOpened::Refused => Err(ChatError::Origin),
-            ChatOpened::TooMany => Err(ChatError::TooManySessions {
-                retry_after_s: seconds_to_the_next(MINUTE_US, at),
-            }),
+            ChatOpened::TooMany => Err(too_many(at)),
             ChatOpened::CapReached => Err(cap_reached(at)),
             ChatOpened::WalletTooLow => Err(ChatError::PaymentRequired),
         }
@@ -118,9 +116,15 @@ pub(super) fn check_serves(status: AgentStatus) -> Result<(), ChatError> {
     )))
 }
 
-pub(super) fn cap_reached(at: Timestamp) -> ChatError {
+pub(crate) fn cap_reached(at: Timestamp) -> ChatError {
     ChatError::CapReached {
         retry_after_s: seconds_to_the_next(DAY_US, at),
+    }
+}
+
+pub(crate) fn too_many(at: Timestamp) -> ChatError {
+    ChatError::TooManySessions {
+        retry_after_s: seconds_to_the_next(MINUTE_US, at),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -34,6 +35,17 @@ impl Work {
             Some(runtime) => self.tasks.spawn_on(task, runtime),
             None => self.tasks.spawn(task),
         };
+    }
+
+    /// Does something to its end, whoever waits for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        match &self.runtime {
+            Some(runtime) => self.tasks.spawn_on(task, runtime),
+            None => self.tasks.spawn(task),
+        }
     }
 
     /// What says that answers are to end where they stand.

@@ -26,6 +26,7 @@ use crate::clock::CallClock;
 use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::recordings::recorder_for;
 use crate::spoken::{Direction, on_a_spoken_line};
+use crate::talks::HELD_SECONDS;
 use crate::tools::Toolbox;
 use crate::{Network, Shared};
 
@@ -202,8 +203,15 @@ pub(super) async fn refuse(
     settle(shared, call, claim, outcome, (now, 0), String::new()).await
 }
 
+/// What stands for the numbers of a page, which has none: its line is there, and looks at neither.
+const NO_NUMBER: &str = "+10000000";
+
 /// Who calls, and who is called. A caller who withholds the number is nobody's to call back: the line is there.
 pub(super) fn numbers(call: &Conversation) -> Option<(E164, E164)> {
+    if call.is_of_a_page() {
+        let nobody: E164 = NO_NUMBER.parse().ok()?;
+        return Some((nobody.clone(), nobody));
+    }
     let to = call.to_number.clone()?;
     let from = call.from_number.clone();
     let from = from.or_else(|| call.is_inbound().then(|| to.clone()))?;
@@ -318,7 +326,10 @@ pub(super) async fn top_up(
     control: &CallControl,
 ) {
     let price = call.price();
-    let mut covered = longest.clamp(60, RESERVED_SECONDS);
+    let mut covered = match call.is_of_a_page() {
+        true => HELD_SECONDS,
+        false => longest.clamp(60, RESERVED_SECONDS),
+    };
     let began = Instant::now();
     if price.of_seconds(60) == 0 {
         std::future::pending::<()>().await;
@@ -328,11 +339,12 @@ pub(super) async fn top_up(
         tokio::time::sleep_until(began + until.saturating_sub(TOP_UP_AHEAD)).await;
         let next = (covered + TOP_UP_SECONDS).min(longest);
         let credits = price.of_seconds(next) - price.of_seconds(covered);
-        match shared
-            .store
-            .top_up(call.id, credits, shared.clock.now())
-            .await
-        {
+        let (store, at) = (&shared.store, shared.clock.now());
+        let held = match call.is_of_a_page() {
+            true => store.top_up_talk(call.id, call.agent_id, credits, at).await,
+            false => store.top_up(call.id, credits, at).await,
+        };
+        match held {
             Ok(true) | Err(_) => covered = next,
             Ok(false) => {
                 control.end(EndRequest::OutOfCredits);

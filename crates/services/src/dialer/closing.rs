@@ -78,6 +78,7 @@ pub(crate) async fn close(
         }
     }
     failpoints::hit(failpoints::CLOSE_AFTER_CLOSING);
+    shared.listeners.ended(call.id, end.outcome);
     for latency in &end.latencies_ms {
         metrics().calls.turn(*latency);
     }

@@ -102,7 +102,8 @@ async fn report(
         if legacy::adopt(shared, call, claim).await? {
             return Ok(());
         }
-    } else {
+    } else if !call.is_of_a_page() {
+        // A page's connection has died with its process.
         hang_up(shared, call).await;
     }
     let outcome = CallOutcome::Failed(FailureReason::Interrupted);

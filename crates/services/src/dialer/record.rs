@@ -143,6 +143,7 @@ impl CallSink for Record {
     }
 
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
+        self.shared.listeners.said(self.id, &turn);
         let latency = match turn.role {
             TurnRole::Agent => self.waited().take(),
             TurnRole::User | TurnRole::Tool => None,

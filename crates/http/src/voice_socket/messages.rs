@@ -1,0 +1,131 @@
+//! The texts of a page's WebSocket.
+
+use offhook_domain::json::Fields;
+use offhook_domain::{CallOutcome, ConversationId, Json};
+use offhook_services::TALK_RATE;
+use serde_json::{Value, json};
+
+use crate::ApiError;
+
+/// What a page says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Asked<'a> {
+    /// Begin, with variables for the agent.
+    Start { metadata: Option<&'a Json> },
+    /// A key was pressed.
+    Key(char),
+    /// The visitor has hung up.
+    End,
+}
+
+/// What a page says, or `None` if it is nothing that is known.
+pub(super) fn read(message: &Json) -> Option<Asked<'_>> {
+    let mut fields = Fields::of(message, "").ok()?;
+    let kind = fields.required_string("type", 1..=16).ok()?;
+    let asked = match &kind[..] {
+        "start" => Asked::Start {
+            metadata: fields.present("metadata"),
+        },
+        "key" => {
+            let key = fields.required_string("key", 1..=1).ok()?;
+            Asked::Key(key.chars().next()?)
+        }
+        "end" => Asked::End,
+        _ => return None,
+    };
+    fields.finish().ok()?;
+    Some(asked)
+}
+
+/// The conversation has begun: sound may come.
+pub(super) fn started(id: ConversationId) -> Value {
+    json!({"type": "started", "id": id, "sample_rate": TALK_RATE})
+}
+
+/// What was sent and not played yet is not to be played any more.
+pub(super) fn clear() -> Value {
+    json!({"type": "clear"})
+}
+
+/// Somebody said something.
+pub(super) fn turn(is_agent: bool, text: &str, is_cut: bool) -> Value {
+    let role = if is_agent { "agent" } else { "user" };
+    json!({"type": "turn", "role": role, "text": text, "interrupted": is_cut})
+}
+
+/// The conversation is over, and why, in the words of `GET /v1/calls/{id}`.
+pub(super) fn ended(outcome: Option<CallOutcome>) -> (Value, &'static str) {
+    let (status, reason) = match outcome {
+        Some(CallOutcome::Completed(reason)) => ("completed", reason.as_str()),
+        Some(CallOutcome::Failed(reason)) => ("failed", reason.as_str()),
+        None => ("failed", "interrupted"),
+    };
+    let message = json!({"type": "ended", "status": status, "reason": reason});
+    (message, reason)
+}
+
+/// The conversation was not begun: the members of every error, and when to try again.
+pub(super) fn error(error: &ApiError) -> Value {
+    json!({
+        "type": "error",
+        "error": error.code.as_str(),
+        "message": error.message,
+        "retry_after": error.retry_after_s,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::{FailureReason, TerminationReason};
+
+    use super::*;
+
+    #[test]
+    fn a_page_says_three_things_and_all_else_is_not_understood() {
+        let parsed = |text: &str| Json::parse(text.as_bytes()).unwrap();
+        let start = parsed(r#"{"type":"start","metadata":{"name":"Ana"}}"#);
+        let Some(Asked::Start {
+            metadata: Some(metadata),
+        }) = read(&start)
+        else {
+            panic!()
+        };
+        assert_eq!(metadata.to_compact(), r#"{"name":"Ana"}"#);
+        assert_eq!(
+            read(&parsed(r#"{"type":"start"}"#)),
+            Some(Asked::Start { metadata: None })
+        );
+        assert_eq!(
+            read(&parsed(r##"{"type":"key","key":"#"}"##)),
+            Some(Asked::Key('#'))
+        );
+        assert_eq!(read(&parsed(r#"{"type":"end"}"#)), Some(Asked::End));
+        for unknown in [
+            "{}",
+            "[]",
+            r#"{"type":"stop"}"#,
+            r#"{"type":"end","why":"x"}"#,
+            r#"{"type":"key","key":"12"}"#,
+            r#"{"type":1}"#,
+        ] {
+            assert_eq!(read(&parsed(unknown)), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn an_end_is_told_in_the_words_of_the_interface() {
+        let told = |outcome| ended(outcome).0.to_string();
+        assert_eq!(
+            told(Some(CallOutcome::Completed(TerminationReason::AgentHangup))),
+            r#"{"reason":"agent_hangup","status":"completed","type":"ended"}"#
+        );
+        assert_eq!(
+            told(Some(CallOutcome::Failed(FailureReason::AgentError))),
+            r#"{"reason":"agent_error","status":"failed","type":"ended"}"#
+        );
+        assert_eq!(
+            told(None),
+            r#"{"reason":"interrupted","status":"failed","type":"ended"}"#
+        );
+    }
+}

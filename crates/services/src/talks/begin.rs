@@ -1,0 +1,155 @@
+//! The beginning of a spoken conversation.
+
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use offhook_browser::PageLine;
+use offhook_domain::json::FieldError;
+use offhook_domain::{AgentId, Json, Metadata};
+use offhook_engine::ports::DialError;
+use offhook_engine::ports::audio::AudioLeg;
+use offhook_engine::{CallControl, EndRequest};
+use offhook_storage::{Conversation, NewTalk, StoreError, TalkTaken, mint};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use super::{HELD_SECONDS, Talk, TalkError, Talks};
+use crate::chats::{admit, cap_reached, too_many};
+use crate::dialer::{CameIn, hold};
+use crate::{ChatError, Network, NotAnswered, WaitingLine};
+
+impl Talks {
+    /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
+    ///
+    /// # Errors
+    /// [`TalkError`] says which rule refused.
+    pub async fn begin(
+        &self,
+        origin: &str,
+        agent: AgentId,
+        metadata: Option<&Json>,
+    ) -> Result<Talk, TalkError> {
+        let metadata = match metadata {
+            Some(json) => Metadata::from_json(json, "metadata").map_err(invalid)?,
+            None => Metadata::empty(),
+        };
+        let (talks, origin) = (self.clone(), origin.to_owned());
+        // To its end, whoever waits: a conversation that is written has somebody who holds it.
+        let begun = self
+            .0
+            .chats
+            .run(async move { talks.take(origin, agent, metadata).await });
+        begun.await.unwrap_or_else(|error| {
+            Err(StoreError::Internal(format!("a beginning did not end: {error}")).into())
+        })
+    }
+
+    async fn take(
+        &self,
+        origin: String,
+        agent: AgentId,
+        metadata: Metadata,
+    ) -> Result<Talk, TalkError> {
+        let shared = &self.0;
+        // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
+        let held = shared.held.token();
+        let claimed_at = Instant::now();
+        let call = self.claim(origin, agent, metadata).await?;
+        let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
+        let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;
+        let unclaimed = || StoreError::Corrupt("a claimed conversation has no claim".to_owned());
+        let claim = call.claim_id.ok_or_else(unclaimed)?;
+        let id = call.id;
+        let control = CallControl::new();
+        shared.registry.insert(id, claim, control.clone());
+        // Its page is there, which is all that a carrier could report.
+        shared.registry.mark_alive(id);
+        shared.touch(id);
+        if shared.stopping.load(Ordering::SeqCst) {
+            // Begun while it was written: whoever ends the calls here may not see this one any more.
+            control.end(EndRequest::Drain);
+        }
+        let news = shared.listeners.listen(id);
+        let span = tracing::info_span!("call", call = %id);
+        tracing::info!(parent: &span, "talk began");
+        let network = Network::Spoken(Arc::new(CameIn::new(Box::new(Waiting(line)))));
+        let session = hold(shared.clone(), call, claim, claimed_at, control, network);
+        let owner = shared.clone();
+        let session = async move {
+            session.await;
+            owner.listeners.forget(id);
+        };
+        shared.held.spawn(session.instrument(span));
+        drop(held);
+        Ok(Talk::new(id, page, news))
+    }
+
+    /// Writes the conversation, claimed.
+    async fn claim(
+        &self,
+        origin: String,
+        agent: AgentId,
+        metadata: Metadata,
+    ) -> Result<Conversation, TalkError> {
+        let shared = &self.0;
+        if shared.stopping.load(Ordering::SeqCst) {
+            return Err(ChatError::Stopping.into());
+        }
+        if shared.registry.len() >= shared.calls.sessions_at_most {
+            return Err(TalkError::Full);
+        }
+        let found = shared.store.widget_agent(agent).await?;
+        let found = found.ok_or(ChatError::NotFound)?;
+        let config = admit(shared, &found, &origin)?;
+        shared.may_talk(&config)?;
+        let at = shared.clock.now();
+        let plan = found.account.plan;
+        let price = shared.price_of_a_spoken_minute(plan, &config);
+        let talk = NewTalk {
+            id: mint(at),
+            account_id: found.account.id,
+            agent_id: agent,
+            agent_version: found.agent.published_version,
+            origin,
+            metadata: metadata.as_json_text().to_owned(),
+            price,
+            reserve: price.of_seconds(HELD_SECONDS),
+            at,
+            steady: shared.clock.steady(),
+            node: shared.node,
+            live_calls: shared.plans.terms(plan).live_calls,
+        };
+        match shared.store.take_talk(talk).await? {
+            TalkTaken::Claimed(call) => Ok(*call),
+            TalkTaken::Refused => Err(ChatError::Origin.into()),
+            TalkTaken::TooMany => Err(too_many(at).into()),
+            TalkTaken::CapReached => Err(cap_reached(at).into()),
+            TalkTaken::LinesBusy => Err(TalkError::LinesBusy),
+            TalkTaken::AgentUnavailable => {
+                Err(ChatError::AgentDisabled("the agent serves no more".to_owned()).into())
+            }
+            TalkTaken::WalletTooLow => Err(ChatError::PaymentRequired.into()),
+        }
+    }
+}
+
+fn invalid(fault: FieldError) -> TalkError {
+    ChatError::Invalid(fault).into()
+}
+
+/// A page's line till its agent is ready.
+struct Waiting(PageLine);
+
+#[async_trait]
+impl WaitingLine for Waiting {
+    /// The page shows that it waits.
+    fn ring(&self) {}
+
+    async fn answer(self: Box<Self>) -> Result<AudioLeg, DialError> {
+        Ok(self.0.answer())
+    }
+
+    /// It was admitted before it got a line.
+    fn refuse(self: Box<Self>, _why: NotAnswered) {}
+}

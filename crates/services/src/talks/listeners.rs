@@ -1,0 +1,119 @@
+//! Who listens to the conversations of this process: the pages that hold them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use offhook_domain::{CallOutcome, ConversationId};
+use offhook_engine::{Turn, TurnRole};
+use tokio::sync::mpsc;
+
+/// News that may wait for a page. One that does not read loses what it was to be told of turns.
+const NEWS_WAITING: usize = 64;
+
+/// What a page is told of its conversation.
+#[derive(Debug)]
+pub(super) enum News {
+    /// Somebody said something.
+    Turn {
+        is_agent: bool,
+        text: String,
+        is_cut: bool,
+    },
+    /// The conversation is over.
+    Ended(CallOutcome),
+}
+
+/// The pages that are told of their conversations.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<HashMap<ConversationId, mpsc::Sender<News>>>);
+
+impl Listeners {
+    pub(super) fn listen(&self, id: ConversationId) -> mpsc::Receiver<News> {
+        let (told, news) = mpsc::channel(NEWS_WAITING);
+        self.lock().insert(id, told);
+        news
+    }
+
+    /// Nothing more is told.
+    pub(super) fn forget(&self, id: ConversationId) {
+        self.lock().remove(&id);
+    }
+
+    /// Tells the page of a turn, if one listens. What tools were asked and answered is the account's alone.
+    pub(crate) fn said(&self, id: ConversationId, turn: &Turn) {
+        let is_agent = match turn.role {
+            TurnRole::Agent => true,
+            TurnRole::User => false,
+            TurnRole::Tool => return,
+        };
+        let listener = self.lock().get(&id).cloned();
+        if let Some(listener) = listener {
+            let _ = listener.try_send(News::Turn {
+                is_agent,
+                text: turn.text.clone(),
+                is_cut: turn.interrupted,
+            });
+        }
+    }
+
+    /// Tells the page how its conversation ended, if one listens.
+    pub(crate) fn ended(&self, id: ConversationId, outcome: CallOutcome) {
+        if let Some(listener) = self.lock().remove(&id) {
+            let _ = listener.try_send(News::Ended(outcome));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, mpsc::Sender<News>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::{TerminationReason, Timestamp};
+
+    use super::*;
+
+    const AT: Timestamp = Timestamp::from_micros(0);
+
+    fn turn(role: TurnRole) -> Turn {
+        Turn {
+            role,
+            text: "Hi.".to_owned(),
+            started_at: AT,
+            duration_ms: 300,
+            interrupted: true,
+        }
+    }
+
+    #[test]
+    fn a_page_is_told_of_its_own_conversation_and_of_no_tools() {
+        let listeners = Listeners::default();
+        let (ours, other) = (
+            ConversationId::mint(AT, [1; 10]),
+            ConversationId::mint(AT, [2; 10]),
+        );
+        let mut news = listeners.listen(ours);
+        for (id, role) in [
+            (other, TurnRole::User),
+            (ours, TurnRole::Tool),
+            (ours, TurnRole::Agent),
+        ] {
+            listeners.said(id, &turn(role));
+        }
+        let told = news.try_recv();
+        assert!(
+            matches!(&told, Ok(News::Turn { is_agent: true, text, is_cut: true }) if text == "Hi."),
+            "{told:?}"
+        );
+        let end = CallOutcome::Completed(TerminationReason::AgentHangup);
+        listeners.ended(other, end);
+        listeners.ended(ours, end);
+        listeners.said(ours, &turn(TurnRole::User));
+        assert!(matches!(news.try_recv(), Ok(News::Ended(outcome)) if outcome == end));
+        assert!(matches!(
+            news.try_recv(),
+            Err(mpsc::error::TryRecvError::Disconnected)
+        ));
+    }
+}

@@ -1,0 +1,97 @@
+//! A conversation as whoever has the page's connection holds it.
+
+use bytes::Bytes;
+use offhook_browser::{PageEnd, Refused, Sent};
+use offhook_domain::{CallOutcome, ConversationId};
+use tokio::sync::mpsc;
+
+use super::listeners::News;
+
+/// What a page is sent.
+#[derive(Debug)]
+pub enum TalkEvent {
+    /// Sound, to be played behind what was sent before.
+    Sound(Bytes),
+    /// Whatever was sent and not played yet is not to be played any more: the agent was interrupted.
+    Clear,
+    /// Somebody said something.
+    Turn {
+        /// The agent; else the visitor.
+        is_agent: bool,
+        /// What was heard of it.
+        text: String,
+        /// Whether it was cut short.
+        is_cut: bool,
+    },
+    /// The conversation is over; nothing comes behind it. `None`: how, is not known here.
+    Ended(Option<CallOutcome>),
+}
+
+/// A conversation that has begun. Dropped, the visitor has hung up.
+pub struct Talk {
+    id: ConversationId,
+    page: PageEnd,
+    news: mpsc::Receiver<News>,
+    /// No more sound comes.
+    is_quiet: bool,
+    /// No more news come.
+    is_told: bool,
+    outcome: Option<CallOutcome>,
+}
+
+impl Talk {
+    pub(super) const fn new(id: ConversationId, page: PageEnd, news: mpsc::Receiver<News>) -> Self {
+        Self {
+            id,
+            page,
+            news,
+            is_quiet: false,
+            is_told: false,
+            outcome: None,
+        }
+    }
+
+    /// Its id, which is the conversation's.
+    #[must_use]
+    pub const fn id(&self) -> ConversationId {
+        self.id
+    }
+
+    /// Takes sound of the page's microphone. `false` if the page is to be let go of: it sends too large a frame, what is no
+    /// sound, or more than twice as fast as it sounds.
+    #[must_use]
+    pub fn hear(&self, pcm: &[u8]) -> bool {
+        match self.page.hear(pcm) {
+            Ok(()) => true,
+            Err(Refused::TooLarge | Refused::NoSound | Refused::TooFast) => false,
+        }
+    }
+
+    /// Takes a key that the visitor pressed.
+    pub fn press(&self, key: char) {
+        self.page.press(key);
+    }
+
+    /// What the page is to be sent next, [`TalkEvent::Ended`] last. Safe to cancel.
+    pub async fn next(&mut self) -> TalkEvent {
+        while !(self.is_quiet && self.is_told) {
+            tokio::select! {
+                biased;
+                // A cut first, then what it left of a sentence.
+                sent = self.page.next(), if !self.is_quiet => match sent {
+                    Some(Sent::Sound(sound)) => return TalkEvent::Sound(sound),
+                    Some(Sent::Clear) => return TalkEvent::Clear,
+                    None => self.is_quiet = true,
+                },
+                news = self.news.recv(), if !self.is_told => match news {
+                    Some(News::Turn { is_agent, text, is_cut }) => {
+                        return TalkEvent::Turn { is_agent, text, is_cut };
+                    }
+                    Some(News::Ended(outcome)) => self.outcome = Some(outcome),
+                    None => self.is_told = true,
+                },
+            }
+        }
+        TalkEvent::Ended(self.outcome)
+    }
+}
