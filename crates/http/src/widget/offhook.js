@@ -399,7 +399,8 @@
     launcher.classList.toggle("talking", Boolean(call));
     launcher.firstChild.replaceWith(icon(call ? "microphone" : "chat"));
     sendButton.disabled = isBusy || !session;
-    endButton.hidden = !session;
+    endButton.hidden = !session || Boolean(call);
+    voiceButton.disabled = Boolean(call) || isBusy;
     form.hidden = Boolean(call);
     callBar.hidden = !call;
   }
