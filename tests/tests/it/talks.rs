@@ -5,7 +5,7 @@ mod page;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use offhook_tests::{Account, Database, Options, Receiver, Server, both, model_server, within};
+use offhook_tests::{Account, Options, Receiver, Server, both, model_server, within};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;

@@ -22,7 +22,7 @@ pub(super) enum Asked<'a> {
 pub(super) fn read(message: &Json) -> Option<Asked<'_>> {
     let mut fields = Fields::of(message, "").ok()?;
     let kind = fields.required_string("type", 1..=16).ok()?;
-    let asked = match &kind[..] {
+    let asked = match kind {
         "start" => Asked::Start {
             metadata: fields.present("metadata"),
         },
@@ -114,18 +114,21 @@ mod tests {
 
     #[test]
     fn an_end_is_told_in_the_words_of_the_interface() {
-        let told = |outcome| ended(outcome).0.to_string();
-        assert_eq!(
-            told(Some(CallOutcome::Completed(TerminationReason::AgentHangup))),
-            r#"{"reason":"agent_hangup","status":"completed","type":"ended"}"#
-        );
-        assert_eq!(
-            told(Some(CallOutcome::Failed(FailureReason::AgentError))),
-            r#"{"reason":"agent_error","status":"failed","type":"ended"}"#
-        );
-        assert_eq!(
-            told(None),
-            r#"{"reason":"interrupted","status":"failed","type":"ended"}"#
-        );
+        for (outcome, status, reason) in [
+            (
+                Some(CallOutcome::Completed(TerminationReason::AgentHangup)),
+                "completed",
+                "agent_hangup",
+            ),
+            (
+                Some(CallOutcome::Failed(FailureReason::AgentError)),
+                "failed",
+                "agent_error",
+            ),
+            (None, "failed", "interrupted"),
+        ] {
+            let told = json!({"type": "ended", "status": status, "reason": reason});
+            assert_eq!(ended(outcome), (told, reason));
+        }
     }
 }
