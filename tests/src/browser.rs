@@ -159,7 +159,9 @@ impl Browser {
 
     /// Everything that can be read on the page, with single spaces.
     pub async fn reads(&self) -> String {
-        let words = "return document.body ? document.body.innerText : ''";
+        let words = "const own = document.body ? [document.body] : [];
+            for (const e of document.querySelectorAll('*')) if (e.shadowRoot) own.push(...e.shadowRoot.children);
+            return own.filter(e => e.checkVisibility()).map(e => e.innerText).join(' ')";
         let words = self.js(words, vec![]).await;
         words
             .as_str()
@@ -198,9 +200,11 @@ impl Browser {
         Some(text(&found["value"]).to_owned())
     }
 
-    /// Puts a cookie into the browser, as an attacker of a sibling page would.
-    pub async fn plant(&self, name: &str, value: &str) {
-        let cookie = json!({"name": name, "value": value, "url": self.base});
+    /// Puts a cookie into the browser, for this path and what is below it; no script can read it.
+    pub async fn plant(&self, name: &str, value: &str, path: &str) {
+        let url = format!("{}{path}", self.base);
+        let cookie =
+            json!({"name": name, "value": value, "url": url, "path": path, "httpOnly": true});
         self.tools("Network.setCookie", cookie).await;
     }
 

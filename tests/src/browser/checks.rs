@@ -42,10 +42,21 @@ impl Browser {
     /// # Panics
     /// If one did.
     pub async fn no_violations(&self) {
+        let violations = self.violations().await;
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+
+    /// What [`Browser::no_violations`] looks for.
+    ///
+    /// # Panics
+    /// If a dialog is open: nothing else works then.
+    pub async fn violations(&self) -> Vec<String> {
         let dialog = self.client.get_alert_text().await;
         assert!(dialog.is_err(), "a dialog is open: {dialog:?}");
-        let log = self.log().await;
-        assert!(log.is_empty(), "{}: {log:#?}", self.address().await);
+        let address = self.address().await;
+        let log = self.log().await.into_iter();
+        log.map(|(source, message)| format!("{address}, {source}: {message}"))
+            .collect()
     }
 
     /// As [`Browser::no_violations`], after a request that the server refused with this status.
@@ -69,6 +80,12 @@ impl Browser {
     /// # Panics
     /// With what does.
     pub async fn axe(&self) {
+        let report = self.barriers().await;
+        assert!(report.is_empty(), "{}:\n{report}", self.address().await);
+    }
+
+    /// What axe-core calls serious or critical on the page; empty if there is nothing.
+    pub async fn barriers(&self) -> String {
         let loaded = self.js("return Boolean(window.axe)", vec![]).await;
         if loaded != json!(true) {
             self.js(AXE, vec![]).await;
@@ -84,42 +101,27 @@ impl Browser {
             if rule["impact"] != "serious" && rule["impact"] != "critical" {
                 continue;
             }
-            let _ = writeln!(
-                report,
-                "{} ({}): {}",
-                rule["id"], rule["impact"], rule["help"]
-            );
+            let (id, impact, help) = (&rule["id"], &rule["impact"], &rule["help"]);
+            let _ = writeln!(report, "{id} ({impact}): {help}");
             for node in rule["nodes"].as_array().into_iter().flatten() {
                 let summary = node["failureSummary"].as_str().unwrap_or_default();
-                let _ = writeln!(
-                    report,
-                    "  {}\n    {}",
-                    node["html"],
-                    summary.replace('\n', "\n    ")
-                );
+                let summary = summary.replace('\n', "\n    ");
+                let _ = writeln!(report, "  {}\n    {summary}", node["html"]);
             }
         }
-        assert!(report.is_empty(), "{}:\n{report}", self.address().await);
+        report
     }
 
-    /// Checks that the page is not wider than the window.
-    ///
-    /// # Panics
-    /// If it is.
-    pub async fn fits(&self) {
+    /// What makes the page wider than the window; empty if nothing does.
+    async fn overhang(&self) -> String {
         let script = "const page = document.documentElement;
+            if (page.scrollWidth <= page.clientWidth) return '';
             const wide = [...document.body.querySelectorAll('*')]
               .filter(e => e.getBoundingClientRect().right > page.clientWidth + 1)
-              .map(e => e.tagName + '.' + e.className).slice(0, 5);
-            return [page.scrollWidth, page.clientWidth, wide]";
-        let sizes = self.js(script, vec![]).await;
-        let (page, window) = (sizes[0].as_u64(), sizes[1].as_u64());
-        assert!(
-            page <= window,
-            "{}: {page:?} > {window:?} by {}",
-            self.address().await,
-            sizes[2]
-        );
+              .map(e => e.tagName.toLowerCase() + '.' + e.className);
+            return `${page.scrollWidth} pixels in ${page.clientWidth}, because of ${wide.slice(-5).join(', ')}`";
+        let found = self.js(script, vec![]).await;
+        found.as_str().unwrap_or_default().to_owned()
     }
 
     /// Takes a picture of the window to `target/screens/<name>.png`; returns where it is.
@@ -132,20 +134,28 @@ impl Browser {
         path
     }
 
-    /// Pictures of the whole page, light and dark and on a telephone, where it has to fit and serve everybody.
-    pub async fn portraits(&self, name: &str) {
+    /// Pictures of the whole page, light and dark and on a telephone; what is wrong with it in each, if anything is.
+    pub async fn portraits(&self, name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut note = |how: &str, fault: String| {
+            if !fault.is_empty() {
+                faults.push(format!("{name}, {how}: {fault}"));
+            }
+        };
         self.tall(WIDTH).await;
         self.screenshot(name).await;
-        self.axe().await;
+        note("light", self.barriers().await);
+        note("light", self.overhang().await);
         self.dark(true).await;
         self.screenshot(&format!("{name}-dark")).await;
-        self.axe().await;
+        note("dark", self.barriers().await);
         self.dark(false).await;
         self.resize(PHONE, HEIGHT).await;
         self.tall(PHONE).await;
         self.screenshot(&format!("{name}-phone")).await;
-        self.fits().await;
+        note("on a telephone", self.overhang().await);
         self.resize(WIDTH, HEIGHT).await;
+        faults
     }
 
     /// Makes the window as high as the page, so that a picture shows all of it.

@@ -4,6 +4,12 @@ const clean = (words) => (words || "").replace(/\s+/g, " ").trim();
 const isShown = (element) =>
   element.type === "file" || element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
 
+// The page, and every part of it that keeps its elements to itself but lets them be seen.
+const roots = [document];
+for (const root of roots) {
+  for (const element of root.querySelectorAll("*")) if (element.shadowRoot) roots.push(element.shadowRoot);
+}
+
 const KINDS = {
   click: "a[href], button, summary, [role=button], [role=tab], [role=menuitem], [role=option], input[type=submit]," +
     " input[type=button], input[type=checkbox], input[type=radio]",
@@ -21,7 +27,7 @@ const labelWords = (label) => {
 
 const nameOf = (element) => {
   const by = element.getAttribute("aria-labelledby");
-  if (by) return clean(by.split(/\s+/).map((id) => document.getElementById(id)?.textContent).join(" "));
+  if (by) return clean(by.split(/\s+/).map((id) => element.getRootNode().getElementById(id)?.textContent).join(" "));
   if (element.getAttribute("aria-label")) return clean(element.getAttribute("aria-label"));
   if (element.labels?.length) return clean([...element.labels].map(labelWords).join(" "));
   if (element.tagName === "INPUT") return clean(element.value || element.title);
@@ -38,7 +44,9 @@ const regionSize = (element) => {
   return Infinity;
 };
 
-const all = [...document.querySelectorAll(KINDS[kind])].filter((element) => isShown(element) && !element.disabled);
+const all = roots
+  .flatMap((root) => [...root.querySelectorAll(KINDS[kind])])
+  .filter((element) => isShown(element) && !element.disabled && !element.closest("[aria-hidden=true]"));
 const named = all.map((element) => [element, nameOf(element)]);
 let found = named.filter(([, name]) => name === wanted);
 if (!found.length) found = named.filter(([, name]) => name.startsWith(wanted));

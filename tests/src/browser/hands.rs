@@ -26,6 +26,20 @@ impl Browser {
         self.press(name, Some(words)).await;
     }
 
+    /// Clicks the first element that a selector finds, for what is named by what it shows, such as a time.
+    pub async fn click_first(&self, selector: &str) {
+        let element = self.client.wait().at_most(PATIENCE);
+        let element = element.for_element(fantoccini::Locator::Css(selector));
+        let element = must(selector, element.await);
+        must(selector, element.click().await);
+    }
+
+    /// Says yes to the question that the browser asks.
+    pub async fn agrees(&self) {
+        self.until("a question", async || self.client.accept_alert().await.ok())
+            .await;
+    }
+
     /// Writes into the field with this label, in place of what is there.
     pub async fn fill(&self, label: &str, words: &str) {
         let field = self.find("fill", label, None).await;

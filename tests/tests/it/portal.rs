@@ -1,3 +1,11 @@
 //! The pages that people use, in a real browser.
 
+mod attackers;
+mod deeds;
+mod furnished;
 mod reference;
+mod session;
+mod stage;
+mod tour;
+mod walk;
+mod widget;

@@ -1,0 +1,220 @@
+//! What others try with the portal of somebody who is signed in.
+
+use offhook_tests::{Answer, both};
+use serde_json::json;
+
+use super::session::{COOKIE, Session, cookie_of, form, set_cookie, sign_in};
+use super::stage::{OWNER, PASSWORD, Stage};
+
+/// The form that an attacker would like to send: a key of every scope.
+const KEY: (&str, &[(&str, &str)]) = (
+    "/portal/developers",
+    &[("name", "theirs"), ("scopes", "all")],
+);
+
+/// The names of the account's keys.
+async fn keys(stage: &Stage) -> Vec<String> {
+    let listed = stage
+        .server
+        .cli(&["key", "list", "--account", &stage.account.id])
+        .await;
+    let keys = listed.as_array().cloned().unwrap_or_default();
+    keys.iter()
+        .filter_map(|key| key["name"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// What every answer of the portal carries, whatever it is.
+fn is_guarded(answer: &Answer) {
+    let policy = answer.header("content-security-policy").unwrap_or_default();
+    for rule in [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+    ] {
+        assert!(policy.contains(rule), "{rule} is missing in {policy:?}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(answer.header("x-frame-options"), Some("DENY"));
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(matches!(
+        answer.header("referrer-policy"),
+        Some("same-origin" | "no-referrer")
+    ));
+}
+
+both! {
+    async fn a_form_of_somebody_elses_page_changes_nothing(database: Database) {
+        let stage = Stage::open(database).await;
+        let owner = stage.signed_in().await;
+        let other = stage.signed_in().await;
+        let before = keys(&stage).await;
+        let (path, fields) = KEY;
+
+        // Another site's form, sent by the owner's browser: cookie and no token.
+        let refused = owner.forged(path, fields).send().await;
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        is_guarded(&refused);
+        // With a token that was taken from another session, even one of the same person.
+        let stolen = [fields, &[("_token", other.token.as_str())]].concat();
+        assert_eq!(owner.forged(path, &stolen).send().await.status, 403);
+        // With everything right but the origin that browsers say.
+        for (header, value) in [
+            ("Origin", "https://evil.example"),
+            ("Origin", "null"),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Site", "same-site"),
+        ] {
+            let forged = owner.post(path, fields).header(header, value).send().await;
+            assert_eq!(forged.status, 403, "{header}: {value}: {}", forged.text());
+        }
+        // Signing somebody in from elsewhere, so that they work in the attacker's account.
+        let foreign = sign_in(&stage.server.client(), OWNER, PASSWORD);
+        let foreign = foreign.header("Origin", "https://evil.example").send().await;
+        assert_eq!(foreign.status, 403);
+        assert_eq!(set_cookie(&foreign, COOKIE), None);
+        assert_eq!(keys(&stage).await, before);
+    }
+
+    async fn a_session_that_was_planted_is_never_the_one_that_is_signed_in(database: Database) {
+        let stage = Stage::open(database).await;
+        let planted = "planted-by-somebody-else-0000000000000000000";
+        let answer = sign_in(&stage.server.client(), OWNER, PASSWORD)
+            .header("Cookie", format!("{COOKIE}={planted}"))
+            .send()
+            .await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        let given = cookie_of(&answer);
+        assert_ne!(given, planted);
+        let with = async |cookie: &str| {
+            let cookie = format!("{COOKIE}={cookie}");
+            let page = stage.server.client().get("/portal/agents").header("Cookie", cookie);
+            page.send().await.status
+        };
+        assert_eq!((with(planted).await, with(&given).await), (401, 200));
+
+        // Signing in once more ends nothing, signing out ends this session for good.
+        let session = Session::of(stage.server.client(), given.clone()).await;
+        let again = stage.signed_in().await;
+        assert_ne!(again.cookie, given);
+        assert_eq!(session.post("/portal/sign-out", &[]).send().await.status, 303);
+        assert_eq!((with(&given).await, with(&again.cookie).await), (401, 200));
+    }
+
+    async fn a_cookie_of_a_session_is_for_the_portal_and_out_of_reach_of_scripts(database: Database) {
+        let stage = Stage::open(database).await;
+        let answer = sign_in(&stage.server.client(), OWNER, PASSWORD).send().await;
+        let line = answer.headers.iter().find(|(name, line)| name == "set-cookie" && line.starts_with(COOKIE));
+        let line = line.map(|(_, line)| line.clone()).unwrap_or_default();
+        for attribute in ["HttpOnly", "SameSite=Lax", "Path=/portal"] {
+            assert!(line.contains(attribute), "{attribute} is missing in {line}");
+        }
+    }
+
+    async fn signing_in_leads_nowhere_but_into_the_portal(database: Database) {
+        let stage = Stage::open(database).await;
+        for next in [
+            "//evil.example", "///evil.example", "https://evil.example", "https:evil.example", "/\\evil.example",
+            "\\\\evil.example", "/portal/..//evil.example", "/portal\r\nLocation: https://evil.example",
+            "javascript:alert(1)", "/%2f%2fevil.example", "/portal@evil.example", "/v1/me", "",
+        ] {
+            let fields = [("email", OWNER), ("password", PASSWORD), ("next", next)];
+            let answer = form(&stage.server.client(), "/portal/sign-in", &fields).send().await;
+            let to = answer.header("location").unwrap_or_default();
+            assert_eq!((answer.status, to), (303, "/portal/"), "{next:?}");
+        }
+        let fields = [("email", OWNER), ("password", PASSWORD), ("next", "/portal/agents?q=a")];
+        let answer = form(&stage.server.client(), "/portal/sign-in", &fields).send().await;
+        assert_eq!(answer.header("location"), Some("/portal/agents?q=a"));
+    }
+
+    async fn every_page_is_guarded_against_frames_and_scripts_and_kept_by_nobody(database: Database) {
+        let stage = Stage::open(database).await;
+        let owner = stage.signed_in().await;
+        for path in ["/portal/", "/portal/agents", "/portal/developers", "/portal/nothing-here"] {
+            let answer = owner.get(path).send().await;
+            is_guarded(&answer);
+            let page = answer.text();
+            for inline in ["<style", " style=", "onclick=", "onload=", "javascript:", "hx-on"] {
+                assert!(!page.contains(inline), "{path} has {inline}");
+            }
+        }
+        is_guarded(&stage.server.client().get("/portal/sign-in").send().await);
+        is_guarded(&stage.server.client().get("/portal/agents").send().await);
+    }
+
+    async fn a_hundred_guesses_are_a_few(database: Database) {
+        let stage = Stage::open(database).await;
+        let client = stage.server.client();
+        let mut looked_at = 0;
+        for guess in 0..100 {
+            let answer = sign_in(&client, OWNER, &format!("wrong password {guess}")).send().await;
+            match answer.status {
+                422 => looked_at += 1,
+                429 => assert!(answer.number("retry-after") >= 1),
+                other => panic!("{other}: {}", answer.text()),
+            }
+        }
+        assert!((1..=20).contains(&looked_at), "{looked_at} guesses were looked at");
+        // Not even the right one is looked at now, and nothing tells it from a wrong one.
+        let right = sign_in(&client, OWNER, PASSWORD).send().await;
+        assert_eq!(right.status, 429);
+        assert_eq!(set_cookie(&right, COOKIE), None);
+    }
+
+    async fn whether_somebody_is_a_member_is_not_told(database: Database) {
+        let stage = Stage::open(database).await;
+        let client = stage.server.client();
+        let mut pages = Vec::new();
+        for email in [OWNER, "nobody@example.com"] {
+            let answer = sign_in(&client, email, "wrong password").send().await;
+            pages.push((answer.status, answer.text().replace(email, "somebody")));
+        }
+        assert_eq!(pages[0], pages[1]);
+    }
+
+    async fn a_viewer_who_sends_the_form_of_an_owner_is_refused(database: Database) {
+        let stage = Stage::open(database).await;
+        let viewer = stage.member("viewer").await;
+        let agent = stage.account.agent().await;
+        let before = keys(&stage).await;
+        let (path, fields) = KEY;
+        for (path, fields) in [
+            (path.to_owned(), fields),
+            ("/portal/webhooks".to_owned(), [("url", "https://example.com/hook")].as_slice()),
+            (format!("/portal/agents/{agent}/versions/1/publish"), &[]),
+            ("/portal/team/invitations".to_owned(), &[("email", "eve@example.com"), ("name", "Eve"), ("role", "owner")]),
+            ("/portal/settings/credentials".to_owned(), &[("provider", "legacy"), ("secret", "theirs")]),
+        ] {
+            let answer = viewer.post(&path, fields).send().await;
+            assert_eq!(answer.status, 403, "{path}: {}", answer.text());
+            is_guarded(&answer);
+        }
+        assert_eq!(keys(&stage).await, before);
+        assert_eq!(stage.account.read("/v1/webhooks").await["data"], json!([]));
+        let members = stage.account.read("/v1/team/members").await;
+        assert_eq!(members["seats"]["used"], 2, "{members}");
+        // What a viewer may not do is not offered, either.
+        let page = viewer.get("/portal/developers").send().await;
+        assert!(!page.text().contains("name=\"scopes\""), "{}", page.text());
+    }
+
+    async fn a_role_that_is_taken_away_ends_what_it_allowed(database: Database) {
+        let stage = Stage::open(database).await;
+        let owner = stage.signed_in().await;
+        let developer = stage.member("developer").await;
+        assert_eq!(developer.get("/portal/agents/new").send().await.status, 200);
+        let members = stage.account.read("/v1/team/members").await;
+        let members = members["data"].as_array().cloned().unwrap_or_default();
+        let id = members.iter().find(|member| member["role"] == "developer");
+        let id = id.and_then(|member| member["id"].as_str()).unwrap_or_default();
+        let demote = owner.post(&format!("/portal/team/{id}/role"), &[("role", "viewer")]);
+        assert_eq!(demote.send().await.status, 303);
+        // The session ended with the role.
+        assert_eq!(developer.get("/portal/agents/new").send().await.status, 401);
+    }
+}

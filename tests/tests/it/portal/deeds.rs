@@ -1,0 +1,184 @@
+//! What each page is for, done in a browser.
+
+use offhook_tests::{Browser, Person, both, must, needs_browser};
+use serde_json::json;
+
+use super::session::COOKIE;
+use super::stage::{OWNER, PASSWORD, Stage};
+use crate::legacy;
+
+/// What the first page may cost on the wire, with its style and scripts.
+const FIRST_PAGE_BYTES: u64 = 100 * 1024;
+
+/// The page of the stage's agent, in the editor.
+async fn edit(browser: &Browser, agent: &str) {
+    browser.open(&format!("/portal/agents/{agent}/edit")).await;
+    browser.sees("What it says").await;
+}
+
+both! {
+    async fn a_member_signs_in_reads_spanish_and_signs_out(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let browser = Browser::of(Person::spanish(), stage.server.address()).await;
+        browser.open("/portal/agents?q=eva").await;
+        browser.was_refused(401).await;
+        browser.sees("Correo electrónico").await;
+        browser.fill("Correo electrónico", OWNER).await;
+        browser.fill("Contraseña", "no es esta, pero larga").await;
+        browser.click("Iniciar sesión").await;
+        browser.sees("Este correo y esta contraseña no corresponden.").await;
+        browser.was_refused(422).await;
+        browser.fill("Contraseña", PASSWORD).await;
+        browser.click("Iniciar sesión").await;
+        browser.sees("Agentes").await;
+        browser.click("English").await;
+        browser.sees("Nothing fits").await;
+        assert_eq!(browser.title().await, "Agents · Offhook");
+        browser.click("Sign out").await;
+        browser.sees("Sign in").await;
+        assert_eq!(browser.cookie(COOKIE).await, None);
+        browser.back().await;
+        browser.misses("Nothing fits").await;
+    }
+
+    async fn of_two_people_who_edit_one_agent_neither_loses_anything(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let ana = stage.owner(Person::english()).await;
+        let ben = ana.another(Person::english()).await;
+        let session = stage.member("developer").await;
+        ben.plant(COOKIE, &session.cookie, "/portal").await;
+
+        edit(&ana, &agent).await;
+        edit(&ben, &agent).await;
+        ana.fill("First message", "Welcome aboard.").await;
+        ana.click("Save").await;
+        ana.sees("Version 2 is the newest").await;
+        ben.fill("Instructions (system prompt)", "You are Eva, and brief.").await;
+        ben.click("Save").await;
+        ben.sees("somebody saved version 2").await;
+        ben.was_refused(422).await;
+        assert_eq!(ben.filled("Instructions (system prompt)").await, "You are Eva, and brief.");
+        ben.screenshot("conflict").await;
+        ben.axe().await;
+        ben.click("Make my changes on version 2").await;
+        ben.sees("Version 3 is the newest").await;
+
+        let config = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].clone();
+        assert_eq!(
+            (&config["first_message"], &config["system_prompt"]),
+            (&json!("Welcome aboard."), &json!("You are Eva, and brief."))
+        );
+        ana.no_violations().await;
+        ben.no_violations().await;
+    }
+
+    async fn what_was_typed_when_the_session_ended_is_sent_after_signing_in_again(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        edit(&browser, &agent).await;
+        browser.fill("First message", "Nothing of this is lost.").await;
+        browser.forget().await;
+        browser.click("Save").await;
+        browser.sees("Nothing you typed is lost").await;
+        browser.was_refused(401).await;
+        browser.screenshot("session-ended").await;
+        browser.fill("E-mail", OWNER).await;
+        browser.fill("Password", PASSWORD).await;
+        browser.click("Sign in").await;
+        browser.sees("What you had typed was not sent yet.").await;
+        browser.sees("Nothing of this is lost.").await;
+        browser.click("Send it now").await;
+        browser.sees("Version 2 is the newest").await;
+        let saved = stage.account.read(&format!("/v1/agents/{agent}")).await;
+        assert_eq!(saved["config"]["first_message"], "Nothing of this is lost.");
+        browser.no_violations().await;
+    }
+
+    async fn knowledge_numbers_tools_keys_and_a_chat_are_had_by_their_forms(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+
+        browser.open("/portal/knowledge").await;
+        browser.click("Write a text").await;
+        browser.fill("Name", "Opening hours").await;
+        browser.fill("Text", "The harbour hotel opens its doors at nine in the morning.").await;
+        browser.click("Add").await;
+        browser.sees("Opening hours").await;
+        browser
+            .until("a passage", async || {
+                browser.open("/portal/knowledge/search?q=doors").await;
+                browser.reads().await.contains("at nine in the morning").then_some(())
+            })
+            .await;
+
+        browser.open("/portal/phone-numbers").await;
+        browser.click("Add a number").await;
+        browser.fill("Number", "+15005550177").await;
+        browser.fill("Label", "Reception").await;
+        browser.click("Add").await;
+        browser.sees("+15005550177").await;
+
+        browser.open("/portal/developers").await;
+        browser.fill("Name", "CRM").await;
+        browser.click("calls:read").await;
+        browser.click("Create the key").await;
+        browser.sees("shown this once").await;
+        browser.click("I have kept it").await;
+        browser.click_near("CRM", "Revoke").await;
+        browser.agrees().await;
+        browser.sees("Revoked and expired keys").await;
+
+        browser.open("/portal/try/chat").await;
+        browser.choose("Agent", "Eva").await;
+        browser.click("Begin").await;
+        browser.fill("Your message", "Is anybody there?").await;
+        browser.click("Send").await;
+        browser.sees("Is anybody there?").await;
+        browser.click("End the chat").await;
+        browser.no_violations().await;
+    }
+
+    async fn a_batch_is_sent_from_a_file_and_watched_to_its_end(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        legacy::agents(&stage.server, &stage.account).await;
+        let folder = must("a folder", tempfile::tempdir());
+        let file = folder.path().join("people.csv");
+        let people = "to,name\n+14155550124,Ana\n+14155550125,Ben\n";
+        must("a file", std::fs::write(&file, people));
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/batch-calls").await;
+        browser.click("Call many people").await;
+        browser.fill("Name", "Spring").await;
+        browser.choose("Agent", "Reception").await;
+        browser.attach("List of people (CSV)", &file).await;
+        browser.click("Look at the list").await;
+        browser.sees("+14155550124").await;
+        browser.screenshot("batch-preview").await;
+        browser.axe().await;
+        browser.click("Call 2 people now").await;
+        browser.sees("The batch was taken.").await;
+        browser.sees("Completed").await;
+        browser.no_violations().await;
+    }
+
+    async fn the_first_page_comes_in_100_kib(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/").await;
+        let sent = "return [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+            .map(each => [each.name, each.transferSize])";
+        let sent = browser.js(sent, vec![]).await;
+        let each = sent.as_array().cloned().unwrap_or_default();
+        let bytes: u64 = each.iter().filter_map(|one| one[1].as_u64()).sum();
+        assert!(each.len() >= 4 && (1..=FIRST_PAGE_BYTES).contains(&bytes), "{bytes}: {sent}");
+    }
+}

@@ -1,0 +1,176 @@
+//! An account that has one of everything, and whose every text was written by somebody who means harm.
+
+use std::time::Duration;
+
+use offhook_tests::{Receiver, eventually, text};
+use serde_json::{Value, json};
+
+use super::session::Session;
+use super::stage::{Stage, page};
+use crate::legacy;
+
+/// What would run if it became part of a page.
+pub(super) const SCRIPT: &str = "<img src=x onerror=alert(1)>";
+
+/// A member who has not signed in yet.
+const EVE: &str = "eve@harbour.example";
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The ids of everything.
+pub(super) struct Furnished {
+    pub(super) agent: String,
+    pub(super) legacy: String,
+    pub(super) conversation: String,
+    pub(super) chat: String,
+    pub(super) batch: String,
+    pub(super) number: String,
+    pub(super) tool: String,
+    pub(super) endpoint: String,
+    pub(super) delivery: String,
+    pub(super) document: String,
+    pub(super) folder: String,
+    pub(super) log: String,
+    /// The pages of a link to set a password, and of an invitation.
+    welcome: String,
+    join: String,
+}
+
+impl Furnished {
+    /// Fills the stage's account.
+    pub(super) async fn of(stage: &Stage, owner: &Session) -> Self {
+        let account = &stage.account;
+        let make = async |path: &str, body: Value, status: u16| {
+            account.post(path, body).send().await.assert(status)
+        };
+        let id = |made: &Value| text(&made["id"]).to_owned();
+
+        // It answers what it was sent, and refuses it: the answer is shown with each attempt.
+        let receiver = Receiver::saying(500, SCRIPT).await;
+        let endpoint = json!({"url": receiver.url("/hook"), "description": SCRIPT});
+        let endpoint = id(&make("/v1/webhooks", endpoint, 201).await);
+
+        let tool = json!({"name": "keys", "description": SCRIPT, "kind": "dtmf"});
+        let tool = id(&make("/v1/agents/tools", tool, 201).await);
+        let agent = account.agent_with(json!({
+            "system_prompt": format!("You are Eva.\nsay: {SCRIPT}"),
+            "first_message": format!("Hello {{{{lead_name}}}} {SCRIPT}"),
+            "llm": {"provider": "scripted", "model": "scripted"},
+            "dynamic_variables": {"lead_name": {"default": SCRIPT}},
+        }));
+        let agent = agent.await;
+        let change = json!({
+            "name": format!("Eva {SCRIPT}"),
+            "config": {"system_prompt": format!("You are Eva, {SCRIPT}.\nsay: Until six.")},
+        });
+        let path = format!("/v1/agents/{agent}");
+        account.patch(&path, change).send().await.assert(200);
+
+        let call = json!({
+            "agent_id": agent, "to": "+14155550123", "metadata": {"lead_name": SCRIPT, SCRIPT: SCRIPT},
+        });
+        let call = id(&make("/v1/calls", call, 201).await);
+        account.ended(&call).await;
+        let conversation = call.trim_start_matches("call_").to_owned();
+
+        let begun = owner.post(
+            "/portal/try/chat",
+            &[("agent", &agent), ("metadata", &format!("name={SCRIPT}"))],
+        );
+        let begun = begun.send().await;
+        let chat = begun.header("location").unwrap_or_default();
+        let chat = chat.rsplit('/').next().unwrap_or_default().to_owned();
+        let said = format!("/portal/try/chat/{chat}/messages");
+        assert_eq!(
+            owner.post(&said, &[("text", SCRIPT)]).send().await.status,
+            303
+        );
+
+        let number = json!({"phone_number": "+15005550123", "label": SCRIPT});
+        let number = id(&make("/v1/phone-numbers", number, 201).await);
+        let folder = id(&make("/v1/knowledge/folders", json!({"name": SCRIPT}), 201).await);
+        let document = json!({"name": format!("Hours {SCRIPT}"), "folder_id": folder, "text": format!("We open at nine. {SCRIPT}")});
+        let document = id(&make("/v1/knowledge/documents", document, 202).await);
+
+        let legacy = legacy::agents(&stage.server, account).await;
+        let legacy = id(&legacy[0]);
+        let batch = json!({
+            "name": format!("Spring {SCRIPT}"), "agent_id": legacy,
+            "recipients": [{"to": "+14155550124", "metadata": {"name": SCRIPT}}],
+        });
+        let batch = id(&make("/v1/batch-calls", batch, 202).await);
+
+        let named = ["--account", &account.id, "--name", SCRIPT];
+        stage
+            .server
+            .cli(&[&["key", "create", "--scopes", "calls:read"], &named[..]].concat())
+            .await;
+        let member = async |how: &str, email: &str| {
+            let member = ["member", how, "--email", email, "--role", "viewer"];
+            let member = [&member[..], &named[..]].concat();
+            stage.server.cli(&member).await
+        };
+        member("add", EVE).await;
+        let invited = member("invite", "mallory@harbour.example").await;
+        account
+            .get("/v1/agents/nobody")
+            .send()
+            .await
+            .assert_error(404, "not_found");
+
+        let newest = async |path: &str| {
+            eventually(path, LIMIT, || async {
+                let page = account.read(path).await;
+                page["data"].get(0).cloned()
+            })
+            .await
+        };
+        Self {
+            delivery: id(&newest("/v1/webhooks/deliveries?status=exhausted").await),
+            log: text(&newest("/v1/logs?status=4xx").await["request_id"]).to_owned(),
+            welcome: stage.link(EVE).await,
+            join: page(text(&invited["url"])).to_owned(),
+            agent,
+            legacy,
+            conversation,
+            chat,
+            batch,
+            number,
+            tool,
+            endpoint,
+            document,
+            folder,
+        }
+    }
+
+    /// The path of one of these, where the router has a placeholder.
+    ///
+    /// # Panics
+    /// For one that is not known yet: a page with a new kind of id needs one here.
+    pub(super) fn fill(&self, path: &str) -> String {
+        let of = |id: &str| path.replace("{id}", id);
+        let section = path
+            .trim_start_matches("/portal/")
+            .split("/{")
+            .next()
+            .unwrap_or_default();
+        match section {
+            _ if !path.contains('{') => path.to_owned(),
+            "agents" if path.ends_with("/diff") => of(&self.agent) + "?from=1&to=2",
+            "agents" => of(&self.agent).replace("{version}", "2"),
+            "conversations" => of(&self.conversation),
+            "try/chat" => of(&self.chat),
+            "batch-calls" => of(&self.batch),
+            "phone-numbers" => of(&self.number),
+            "tools" => of(&self.tool),
+            "webhooks" => of(&self.endpoint),
+            "webhooks/deliveries" => of(&self.delivery),
+            "knowledge/documents" => of(&self.document),
+            "knowledge/folders" => of(&self.folder),
+            "logs" => of(&self.log),
+            "welcome" => self.welcome.clone(),
+            "join" => self.join.clone(),
+            _ => panic!("{path} has a placeholder that this account has nothing for"),
+        }
+    }
+}

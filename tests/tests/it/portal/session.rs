@@ -1,0 +1,101 @@
+//! The portal as a program that is no browser speaks to it: what an attacker sends.
+
+use offhook_tests::{Answer, Client, Request, must};
+use url::form_urlencoded::Serializer;
+
+/// The cookie of a session.
+pub(super) const COOKIE: &str = "offhook_session";
+
+/// The field that proves that a form is of its session.
+pub(super) const TOKEN: &str = "_token";
+
+/// Somebody who is signed in, without a browser.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    client: Client,
+    pub(super) cookie: String,
+    pub(super) token: String,
+}
+
+impl Session {
+    /// Signs in.
+    pub(super) async fn begin(client: Client, email: &str, password: &str) -> Self {
+        let answer = sign_in(&client, email, password).send().await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        let cookie = cookie_of(&answer);
+        Self::of(client, cookie).await
+    }
+
+    /// With the cookie of a session that is there already.
+    pub(super) async fn of(client: Client, cookie: String) -> Self {
+        let mut session = Self {
+            client,
+            cookie,
+            token: String::new(),
+        };
+        let page = session.get("/portal/").send().await;
+        assert_eq!(page.status, 200, "{}", page.text());
+        session.token = token_in(&page.text());
+        session
+    }
+
+    /// A page that is looked at.
+    pub(super) fn get(&self, path: &str) -> Request {
+        let cookie = format!("{COOKIE}={}", self.cookie);
+        self.client.get(path).header("Cookie", cookie)
+    }
+
+    /// A form as the page would send it.
+    pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Request {
+        let token = (TOKEN, self.token.as_str());
+        self.forged(path, &[fields, &[token]].concat())
+    }
+
+    /// A form without the token, as the browser of this person would send it for somebody else's page.
+    pub(super) fn forged(&self, path: &str, fields: &[(&str, &str)]) -> Request {
+        let cookie = format!("{COOKIE}={}", self.cookie);
+        form(&self.client, path, fields).header("Cookie", cookie)
+    }
+}
+
+/// The form of signing in.
+pub(super) fn sign_in(client: &Client, email: &str, password: &str) -> Request {
+    let fields = [("email", email), ("password", password)];
+    form(client, "/portal/sign-in", &fields)
+}
+
+/// A form.
+pub(super) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Request {
+    let body = Serializer::new(String::new()).extend_pairs(fields).finish();
+    client
+        .request("POST", path)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(body)
+}
+
+/// The value that an answer sets a cookie to.
+pub(super) fn set_cookie(answer: &Answer, name: &str) -> Option<String> {
+    let lines = answer
+        .headers
+        .iter()
+        .filter(|(header, _)| header == "set-cookie");
+    lines
+        .filter_map(|(_, line)| line.split(';').next()?.split_once('='))
+        .find(|(found, _)| *found == name)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// The session that an answer begins.
+pub(super) fn cookie_of(answer: &Answer) -> String {
+    must("a session", set_cookie(answer, COOKIE).ok_or(answer))
+}
+
+/// The token of the forms of a page.
+fn token_in(page: &str) -> String {
+    let field = format!("name=\"{TOKEN}\" value=\"");
+    let rest = page.split_once(&field).map(|(_, rest)| rest);
+    let token = rest
+        .and_then(|rest| rest.split_once('"'))
+        .map(|(token, _)| token);
+    must("a form with a token", token.ok_or(page)).to_owned()
+}

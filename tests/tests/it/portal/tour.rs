@@ -1,0 +1,83 @@
+//! Every page that the router has: in both languages, light and dark, on a telephone, for those who do not see it, and
+//! with texts that mean harm.
+
+use std::collections::BTreeSet;
+
+use offhook_tests::{Browser, Person, both, needs_browser};
+use serde_json::json;
+
+use super::furnished::{Furnished, SCRIPT};
+use super::stage::Stage;
+
+/// Sentences of the page that are the portal's own: not what was typed, and not code.
+const SENTENCES: &str = "
+    const sentences = new Set();
+    const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (words.nextNode()) {
+      const text = words.currentNode.textContent.replace(/\\s+/g, ' ').trim();
+      const own = !words.currentNode.parentElement.closest('code, pre, textarea, time, script, option, td, dd, .turns, .diff');
+      if (own && /[a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(text)) sentences.add(text);
+    }
+    return [...sentences]";
+
+/// A name for pictures of a page.
+fn name(path: &str) -> String {
+    let name = path.trim_start_matches("/portal").trim_matches('/');
+    match name {
+        "" => "overview".to_owned(),
+        name => name.replace(['{', '}'], "").replace('/', "-"),
+    }
+}
+
+async fn sentences(browser: &Browser) -> BTreeSet<String> {
+    let found = browser.js(SENTENCES, vec![]).await;
+    let found = found.as_array().cloned().unwrap_or_default();
+    found
+        .iter()
+        .filter_map(|one| one.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Nothing of what was written became an element, and the page is in this language.
+async fn faults(browser: &Browser, path: &str, lang: &str) -> Vec<String> {
+    let script =
+        "return [document.documentElement.lang, document.querySelectorAll('img[src=x]').length]";
+    let found = browser.js(script, vec![]).await;
+    let mut faults = browser.violations().await;
+    if found != json!([lang, 0]) {
+        faults.push(format!("{path}: language and strange pictures: {found}"));
+    }
+    faults
+}
+
+both! {
+    async fn every_page_is_safe_and_serves_everybody_in_both_languages(database: Database) {
+        needs_browser!();
+        let with_pictures = !database.is_shared();
+        let stage = Stage::open(database).await;
+        let owner = stage.signed_in().await;
+        let furnished = Furnished::of(&stage, &owner).await;
+        let browser = stage.browser(Person::english(), &owner).await;
+        let pages = offhook_portal::pages().into_iter().filter(|page| page.whole);
+        let pages = pages.map(|page| (name(&page.path), furnished.fill(&page.path)));
+        // A legacy agent's page is another than an engine agent's.
+        let legacy = format!("/portal/agents/{}", furnished.legacy);
+        let mut wrong = Vec::new();
+        for (name, path) in pages.chain([("agents-legacy".to_owned(), legacy)]) {
+            browser.plant("offhook_lang", "en", "/portal").await;
+            browser.open(&path).await;
+            wrong.extend(faults(&browser, &path, "en").await);
+            let english = sentences(&browser).await;
+            if with_pictures {
+                wrong.extend(browser.portraits(&name).await);
+            }
+            browser.plant("offhook_lang", "es", "/portal").await;
+            browser.open(&path).await;
+            wrong.extend(faults(&browser, &path, "es-MX").await);
+            let spanish = sentences(&browser).await;
+            let same = english.intersection(&spanish).filter(|text| !text.contains(SCRIPT));
+            wrong.extend(same.map(|text| format!("{path}: the same in both languages: {text}")));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

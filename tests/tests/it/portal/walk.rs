@@ -1,0 +1,117 @@
+//! What a person does who has never seen the project, from `offhook demo` on, in the browser alone. Its pictures are those
+//! of docs/PORTAL.md (`scripts/pictures`).
+
+use offhook_tests::{
+    Address, Browser, Client, Demo, Person, Receiver, must, needs_browser, needs_speech,
+};
+use serde_json::json;
+
+/// Somebody whom the demo's telephone network reaches.
+const CUSTOMER: &str = "+14155550123";
+
+/// What nothing in docs may be larger than.
+const PICTURE_BYTES: u64 = 150 * 1024;
+
+/// Takes a picture for the documents.
+async fn picture(browser: &Browser, name: &str) {
+    let path = browser.screenshot(&format!("walk-{name}")).await;
+    let bytes = must("a picture", std::fs::metadata(&path)).len();
+    assert!(bytes <= PICTURE_BYTES, "{}: {bytes} bytes", path.display());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent() {
+    needs_browser!();
+    needs_speech!();
+    let demo = Demo::start().await;
+    let browser = Browser::of(Person::english(), demo.address).await;
+
+    // Signing in by the link that the demo prints.
+    browser.open(&demo.welcome).await;
+    browser.sees("Choose the password").await;
+    picture(&browser, "welcome").await;
+    browser
+        .fill("New password", "a long walk along the quay")
+        .await;
+    browser.click("Set the password and sign in").await;
+    browser.sees("Newest conversations").await;
+    picture(&browser, "overview").await;
+
+    // Hearing and reading the call.
+    browser.click("Conversations").await;
+    browser.click_first("tbody a").await;
+    browser.sees("this is Eva from Harbour Hotel").await;
+    browser.sees("Completed").await;
+    browser.click_first("button[data-seek]").await;
+    let heard = "const player = document.querySelector('audio');
+        return player && player.duration > 5 && player.currentTime > 0.2 && !player.error";
+    browser
+        .until("the call's sound", async || {
+            (browser.js(heard, vec![]).await == json!(true)).then_some(())
+        })
+        .await;
+    picture(&browser, "conversation").await;
+
+    // Making a key, which works.
+    browser.click("API keys").await;
+    browser.fill("Name", "CRM").await;
+    browser.click("calls:read").await;
+    browser.click("Create the key").await;
+    browser.sees("It is shown this once").await;
+    picture(&browser, "key").await;
+    let token = browser.text_of(".secret").await;
+    let client = Client::new(Address::new(demo.address)).with_key(&token);
+    let me = client.read("/v1/me").await;
+    assert_eq!(me["key"]["name"], "CRM", "{me}");
+    browser.click("I have kept it").await;
+    browser.sees("CRM").await;
+
+    // Making a webhook, which is told of a test event.
+    let receiver = Receiver::start().await;
+    browser.click("Webhooks").await;
+    browser
+        .fill("Address (URL)", &receiver.url("/offhook"))
+        .await;
+    browser.fill("Description", "Our CRM").await;
+    browser.click("Register").await;
+    browser.sees("This is the signing secret of").await;
+    browser.click("I have kept it").await;
+    browser.click("Send a test event").await;
+    receiver.count(1).await;
+    browser.click("Webhooks").await;
+    browser.click("Delivery history").await;
+    browser.sees("Delivered").await;
+    picture(&browser, "deliveries").await;
+
+    // Changing what the agent says, and publishing it.
+    browser.click("Agents").await;
+    browser.click("Eva").await;
+    browser.click("Edit").await;
+    browser
+        .fill(
+            "First message",
+            "Good evening, this is Eva from Harbour Hotel.",
+        )
+        .await;
+    picture(&browser, "editor").await;
+    browser.click("Save and publish").await;
+    browser.sees("is published").await;
+    browser.click("Versions").await;
+    browser.sees("serves now").await;
+    picture(&browser, "versions").await;
+
+    // The next call has it, and grows while it is watched.
+    browser.click("Conversations").await;
+    browser.click("Place a test call").await;
+    browser.choose("Agent", "Eva").await;
+    browser.fill("Call this number", CUSTOMER).await;
+    browser.click("Call now").await;
+    browser
+        .until("the new words", async || {
+            let page = browser.reads().await;
+            page.contains("Good evening, this is Eva").then_some(())
+        })
+        .await;
+    picture(&browser, "live").await;
+    browser.no_violations().await;
+}
