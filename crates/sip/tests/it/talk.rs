@@ -52,6 +52,39 @@ async fn early_media_comes_before_the_answer_and_we_hang_up() {
     }
 }
 
+/// RFC 3261 §12.1.2 and §12.2.1.1: what follows the answer goes by the proxies that asked to stay, the nearest first.
+#[tokio::test]
+async fn what_follows_an_answer_goes_by_the_proxies_in_its_way() {
+    needs_sipp!();
+    let mut callee = play("proxied").start().listening().await;
+    let stage = Stage::with(callee.address).await;
+    let mut call = stage.call().await;
+    assert_eq!(told(&mut call).await, "Answered with SDP");
+    call.control().hang_up().await;
+    assert_eq!(rest(&mut call).await, [""; 0]);
+    callee.succeeds().await;
+    stage.is_empty().await;
+    for method in ["ACK", "BYE"] {
+        let request = &callee.received(method)[0];
+        assert!(
+            request.starts_with(&format!("{method} sip:callee@192.0.2.9 SIP/2.0")),
+            "{request}"
+        );
+        let routes: Vec<String> = request
+            .lines()
+            .filter_map(|line| line.strip_prefix("Route: "))
+            .flat_map(|routes| routes.split(','))
+            .map(|route| route.trim().to_owned())
+            .collect();
+        let nearest = format!("<sip:{};lr>", callee.address);
+        assert_eq!(
+            routes,
+            [nearest.as_str(), "<sip:192.0.2.7;lr>"],
+            "{request}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_carrier_that_challenges_is_told_who_we_are() {
     needs_sipp!();
