@@ -13,6 +13,7 @@ mod metrics;
 mod nodes;
 mod pages;
 mod paging;
+mod portal;
 mod posts;
 mod process;
 mod redis;
@@ -68,7 +69,7 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 21] = [
+const ALL: [&str; 22] = [
     "limits",
     "redis",
     "lists",
@@ -79,6 +80,7 @@ const ALL: [&str; 21] = [
     "knowledge",
     "usage",
     "batch",
+    "portal",
     "webhooks",
     "dead",
     "drain",
@@ -129,6 +131,7 @@ async fn measure(
             "knowledge" => knowledge::run(bench, report).await?,
             "usage" => usage::run(bench, report).await?,
             "batch" => batch::run(bench, report).await?,
+            "portal" => portal::run(bench, report).await?,
             "webhooks" => webhooks::run(bench, report, tasks).await?,
             "dead" => dead::run(bench, report, tasks).await?,
             "drain" => drain::run(bench, report, tasks).await?,

@@ -10,6 +10,7 @@ use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_domain::{Clock as _, Plan, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
+use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
 use offhook_ratelimit::{MAX_PER_MINUTE, RedisStore};
 use offhook_services::objects::Objects;
@@ -143,7 +144,9 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
 }
 
 fn serve(services: &Services, limits: RateLimits) -> anyhow::Result<SocketAddr> {
-    let state = HttpState::new(services.clone(), limits, HttpConfig::default());
+    let portal = Portal::new(services.clone(), PortalConfig::default());
+    let state = HttpState::new(services.clone(), limits, HttpConfig::default())
+        .with_pages(Arc::new(move |config| portal.clone().mount(config)));
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     tokio::spawn(offhook_http::serve(listener, state, threads())?);
