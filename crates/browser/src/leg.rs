@@ -172,22 +172,21 @@ struct Pacer {
 
 impl Pacer {
     async fn run(mut self) {
-        self.tell(AudioEvent::Answered);
+        if self.events.send(AudioEvent::Answered).await.is_err() {
+            return;
+        }
         // What came while it waited is past; from now on nothing counts as silence.
         lock(&self.held.0.inbox).begins(Instant::now());
         let mut over = self.held.0.is_over.subscribe();
         let mut deadline = Instant::now();
-        loop {
+        let page_is_gone = loop {
             tokio::select! {
                 biased;
-                _ = over.wait_for(|over| *over) => break,
+                _ = over.wait_for(|over| *over) => break false,
                 // The engine let go of the line.
-                () = self.ticks.closed() => break,
+                () = self.ticks.closed() => break false,
                 // Nobody sends here: the end of the channel is the end of the page.
-                _ = self.here.recv() => {
-                    self.tell(AudioEvent::Hangup);
-                    break;
-                }
+                _ = self.here.recv() => break true,
                 Some(became) = self.spoken.recv() => {
                     let _ = self.played.send(told(became));
                     continue;
@@ -202,10 +201,13 @@ impl Pacer {
                 deadline += FRAME_TIME * behind;
             }
             if !self.tick(now) {
-                self.tell(AudioEvent::Hangup);
-                break;
+                break true;
             }
             deadline += FRAME_TIME;
+        };
+        if page_is_gone {
+            // Behind keys that the engine has not read yet; one that is gone reads nothing.
+            let _ = self.events.send(AudioEvent::Hangup).await;
         }
     }
 
@@ -252,11 +254,6 @@ impl Pacer {
             bytes.put_i16_le(sample);
         }
         bytes.freeze()
-    }
-
-    /// An engine that reads no events is gone.
-    fn tell(&self, event: AudioEvent) {
-        let _ = self.events.try_send(event);
     }
 }
 

@@ -58,6 +58,9 @@ impl FromBody for Incoming {
     }
 }
 
+/// The longest head of a frame (RFC 6455 §5.2).
+const HEAD_BYTES: usize = 14;
+
 /// Answers the handshake of a page that may talk to some agent; what follows is a [`Socket`]'s.
 pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
     let key = req.headers().get(SEC_WEBSOCKET_KEY);
@@ -198,6 +201,7 @@ impl Socket {
             ping,
             ..
         } = self;
+        let is_open = !matches!(stage, Stage::Closing(_) | Stage::Closed);
         let stage = async {
             match stage {
                 Stage::Asked(until) | Stage::Closing(until) => {
@@ -211,7 +215,7 @@ impl Socket {
         };
         tokio::select! {
             biased;
-            () = state.closing.cancelled() => Happening::Away,
+            () = state.closing.cancelled(), if is_open => Happening::Away,
             happening = stage => happening,
             bytes = payload.next() => Happening::Came(bytes.and_then(Result::ok)),
             _ = ping.tick() => Happening::Ping,
@@ -223,6 +227,10 @@ impl Socket {
         while !matches!(self.stage, Stage::Closing(_) | Stage::Closed) {
             match self.codec.decode(&mut self.input) {
                 Ok(Some(frame)) => self.take(frame),
+                // The codec judges a frame's length once the whole of it is there.
+                Ok(None) if self.input.len() > TEXT_BYTES + HEAD_BYTES => {
+                    self.close(CloseCode::Size, "a message is too large");
+                }
                 Ok(None) => return,
                 Err(actix_http::ws::ProtocolError::Overflow) => {
                     self.close(CloseCode::Size, "a message is too large");
@@ -352,7 +360,7 @@ impl Socket {
     fn close(&mut self, code: CloseCode, reason: &str) {
         self.send(Message::Close(Some(CloseReason::from((code, reason)))));
         self.stage = Stage::Closing(Instant::now() + CLOSE_WITHIN);
-        self.input.clear();
+        self.input = BytesMut::new();
     }
 
     fn send(&mut self, message: Message) {

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 
-use actix_web::http::header::LOCATION;
+use actix_web::http::header::{ACCEPT, LOCATION};
 use actix_web::web::{self, Payload, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, Route};
+use offhook_http::ApiError;
 
 use crate::lang::Lang;
 use crate::layout::Frame;
@@ -199,10 +200,16 @@ pub(crate) fn add(config: &mut ServiceConfig) {
         .route("/developers", web::get().to(to_portal));
 }
 
-/// The service's root is the portal, and so is where the interface says that keys are made (Authentication 3), for whoever
-/// takes the root for the portal's address.
-async fn to_portal(req: HttpRequest) -> HttpResponse {
-    HttpResponse::SeeOther()
+/// The service's root leads browsers to the portal, and so does the place where the interface says that keys are made
+/// (Authentication 3), for whoever takes the root for the portal's address. For other clients there is nothing.
+async fn to_portal(req: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let accepted = req.headers().get(ACCEPT).map(|kinds| kinds.as_bytes());
+    let is_browser =
+        accepted.is_some_and(|kinds| kinds.windows(9).any(|kind| kind == b"text/html"));
+    if !is_browser {
+        return Err(ApiError::not_found());
+    }
+    Ok(HttpResponse::SeeOther()
         .insert_header((LOCATION, format!("{}{}", crate::PATH, req.path())))
-        .finish()
+        .finish())
 }

@@ -39,6 +39,7 @@ impl Visitor {
     }
 
     fn with_cookie(&self, request: Request) -> Request {
+        let request = request.header("Accept", "text/html,*/*;q=0.8");
         match &self.session {
             Some(session) => request.header("Cookie", format!("offhook_session={session}")),
             None => request,

@@ -5,8 +5,9 @@ mod page;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use offhook_tests::{Account, Options, Receiver, Server, both, model_server, within};
+use offhook_tests::{Account, Options, Receiver, Server, both, model_server, must, within};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -196,6 +197,30 @@ both! {
         }
         let listed = account.read("/v1/conversations").await;
         assert_eq!(listed["data"], json!([]));
+    }
+
+    /// What a frame's head announces is refused, not gathered.
+    async fn a_frame_of_eight_gibibytes_is_refused_by_its_first_hundred_kilobytes(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let agent = agent(&account, config(&[]), json!({})).await;
+        let Ok(mut socket) = connect(server.address(), &agent, PAGE).await else {
+            panic!("no socket");
+        };
+        let mut frame = vec![0x82, 0xff];
+        frame.extend((8_u64 << 30).to_be_bytes());
+        frame.extend([0; 4 + 100 * 1024]);
+        must("a socket", socket.get_mut().write_all(&frame).await);
+        let closed = within("a close", Duration::from_secs(4), async {
+            loop {
+                match socket.next().await {
+                    Some(Ok(Message::Close(Some(frame)))) => return u16::from(frame.code),
+                    Some(Ok(_)) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        assert_eq!(closed.await, 1009);
     }
 
     async fn a_page_that_sends_what_it_should_not_is_let_go_of(database: Database) {

@@ -169,6 +169,23 @@ async fn a_line_that_is_hung_up_or_never_answered_ends_for_the_page_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_that_hammers_its_keys_is_answered_all_the_same() {
+    let (end, line) = page().unwrap();
+    for _ in 0..200 {
+        end.press('1');
+    }
+    let mut leg = line.answer();
+    let mut keys = 0;
+    while let Some(AudioEvent::Dtmf('1')) = leg.events.recv().await {
+        keys += 1;
+    }
+    // What ended the loop is the answer, behind as many keys as are kept.
+    assert!((1..200).contains(&keys), "{keys}");
+    drop(end);
+    assert!(matches!(leg.events.recv().await, Some(AudioEvent::Hangup)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn keys_are_told_and_nothing_but_keys() {
     let (end, mut leg) = answered().await;
     for key in ['1', 'x', '#', 'A', '*'] {

@@ -11,7 +11,10 @@
   "use strict";
 
   const tag = document.currentScript;
-  if (!tag || !tag.dataset.agent || document.querySelector("offhook-widget")) return;
+  // A page that names the script twice has one widget.
+  const once = Symbol.for("offhook.widget");
+  if (!tag || !tag.dataset.agent || window[once]) return;
+  window[once] = true;
 
   const agent = tag.dataset.agent;
   const origin = new URL(tag.src).origin;
@@ -472,8 +475,9 @@
       log.replaceChildren();
       say("");
       // What came of a message that was under way is told once more, so that it is not shown twice.
-      const isPending = (turn) => turn.role === "user" && turn.text === pending.text;
-      const asked = pending && state === "open" ? transcript.map(isPending).lastIndexOf(true) : -1;
+      const last = transcript.map((turn) => turn.role).lastIndexOf("user");
+      const isPending = pending && state === "open" && last >= 0 && transcript[last].text === pending.text;
+      const asked = isPending ? last : -1;
       const shown = asked < 0 ? transcript : transcript.slice(0, asked);
       for (const turn of shown) bubble(turn.role, turn.text, turn.interrupted);
       if (state === "ended") {
@@ -507,6 +511,11 @@
       say(t("This message is too long. Please shorten it.", "Este mensaje es demasiado largo. Acórtalo, por favor."), true);
       return;
     }
+    // What could not be sent before goes first.
+    if (session.pending) {
+      await deliver();
+      if (!session || session.pending) return;
+    }
     input.value = "";
     bubble("user", text);
     keep({ ...session, pending: { text, message_id: newId() } });
@@ -520,11 +529,14 @@
     offer();
     say("");
     refresh();
+    const mine = session;
     const reply = bubble("agent", "");
     reply.words.classList.add("writing");
     log.setAttribute("aria-busy", "true");
     try {
-      const done = await patiently(() => stream(session, reply));
+      const done = await patiently(() => stream(mine, reply));
+      // The visitor ended it meanwhile.
+      if (!session || session.id !== mine.id) return;
       reply.words.textContent = done.text;
       reply.line.classList.toggle("cut", done.interrupted);
       if (!done.text) reply.line.remove();
@@ -533,6 +545,7 @@
       if (done.status === "ended") over(t("The assistant ended the conversation.", "El asistente terminó la conversación."));
     } catch (error) {
       reply.line.remove();
+      if (!session || session.id !== mine.id) return;
       if (error instanceof Refused && error.status === 409 && !error.seconds) {
         over(t("This conversation has ended.", "Esta conversación terminó."));
       } else {
@@ -543,6 +556,7 @@
       log.removeAttribute("aria-busy");
       isBusy = false;
       refresh();
+      if (!session) offerNew();
     }
   }
 
@@ -696,7 +710,8 @@
       } else if (message.type === "ended") {
         const failed = message.status === "failed";
         const text = failed ? inWords(500) : t("The call has ended.", "La llamada terminó.");
-        // What was said last is still on its way to the loudspeaker.
+        // What was said last is still on its way to the loudspeaker; that the service closes behind it is no fault.
+        this.socket.onclose = null;
         this.afterSound = () => this.finish(text, failed);
         this.speaker.port.postMessage({ drain: true });
         setTimeout(this.afterSound, 3000);
@@ -774,7 +789,7 @@
       close();
     }
   });
-  addEventListener("pagehide", () => call && call.close());
+  addEventListener("pagehide", () => call && call.end());
 
   /** The button appears where the agent's widget is on for this page, and nowhere else. */
   async function appear() {
