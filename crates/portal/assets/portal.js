@@ -18,6 +18,15 @@
     const button = event.submitter;
     const question = button && button.dataset.confirm;
     if (question && !window.confirm(question)) event.preventDefault();
+    if (event.defaultPrevented) return;
+    // Of two clicks the second would lose the answer to the first, with what it shows this once.
+    const form = event.target;
+    if (form.method !== "post" || form.hasAttribute("hx-post")) return;
+    if ("sent" in form.dataset) event.preventDefault();
+    else form.dataset.sent = "";
+  });
+  window.addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
   document.addEventListener("click", (event) => {

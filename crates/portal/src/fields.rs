@@ -3,6 +3,9 @@
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
+/// Fields of a form at most; the largest of ours has some hundreds. What follows is not read.
+const MOST: usize = 5_000;
+
 /// Names and values in the order in which they were sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -10,7 +13,7 @@ pub(crate) struct Fields(Vec<(String, String)>);
 impl Fields {
     /// Reads `application/x-www-form-urlencoded`.
     pub(crate) fn parse(text: &[u8]) -> Self {
-        let pairs = form_urlencoded::parse(text);
+        let pairs = form_urlencoded::parse(text).take(MOST);
         Self(
             pairs
                 .map(|(name, value)| (name.into_owned(), value.into_owned()))

@@ -81,7 +81,7 @@ impl Section {
     ];
 
     /// The path behind `/portal`.
-    const fn path(self) -> &'static str {
+    pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Overview => "/",
             Self::Conversations => "/conversations",

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, SET_COOKIE};
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, BytesMut, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::StreamExt as _;
@@ -32,9 +32,6 @@ pub(crate) const NOTICE_COOKIE: &str = "offhook_notice";
 
 /// The hidden field that proves that a form is of this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";
-
-/// What the token of a session's forms signs.
-const FORM: &[u8] = b"form";
 
 /// The largest form: an agent's whole configuration with room to spare.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
@@ -225,7 +222,14 @@ impl Visitor {
             return Ok(None);
         };
         let session = session.value().to_owned();
-        let Some(person) = portal.services.people().who(&session).await? else {
+        let people = portal.services.people();
+        // What a page asks by itself, such as a part that looks again and again.
+        let by_itself = req.method() == Method::GET && req.headers().contains_key("hx-request");
+        let person = match by_itself {
+            true => people.glance(&session).await?,
+            false => people.who(&session).await?,
+        };
+        let Some(person) = person else {
             return Ok(None);
         };
         let lang = Lang::of(&req);
@@ -350,12 +354,13 @@ impl Visitor {
 
     /// The token that a form of this session carries: the session's own, digested, so that a page never holds it.
     pub(crate) fn form_token(&self) -> String {
-        token_of(&self.session)
+        token_of(&self.session, self.account())
     }
 
     fn owns_token(&self, token: &str) -> bool {
         let key = form_key(&self.session);
-        hex::decode(token).is_ok_and(|tag| hmac::verify(&key, FORM, &tag).is_ok())
+        let form = form_of(self.account());
+        hex::decode(token).is_ok_and(|tag| hmac::verify(&key, form.as_bytes(), &tag).is_ok())
     }
 
     /// The service's own address, as the reader's code would use it.
@@ -376,7 +381,11 @@ impl Visitor {
             section: Some(section),
             visitor: Some(self),
             notice: notice(&self.req),
-            path: self.req.uri().to_string(),
+            // What answers a form is nowhere to come back to.
+            path: match *self.req.method() == Method::GET {
+                true => self.req.uri().to_string(),
+                false => format!("{}{}", crate::PATH, section.path()),
+            },
         }
     }
 
@@ -420,9 +429,14 @@ impl Visitor {
     }
 }
 
-/// The token that forms of a session carry.
-pub(crate) fn token_of(session: &str) -> String {
-    hex::encode(hmac::sign(&form_key(session), FORM))
+/// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.
+pub(crate) fn token_of(session: &str, account: AccountId) -> String {
+    hex::encode(hmac::sign(&form_key(session), form_of(account).as_bytes()))
+}
+
+/// What the token of a session's forms signs.
+fn form_of(account: AccountId) -> String {
+    format!("form:{account}")
 }
 
 fn form_key(session: &str) -> hmac::Key {

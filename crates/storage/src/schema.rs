@@ -978,6 +978,7 @@ table! {
         email -> sql::Word,
         password -> Text,
         changed_at -> sql::Instant,
+        by_invitation -> Bool,
     }
 }
 

@@ -1,8 +1,10 @@
--- People sign in with an e-mail address, in lower case, whatever accounts they are members of. The password is an argon2id hash.
+-- People sign in with an e-mail address, in lower case, whatever accounts they are members of. The password is an argon2id hash;
+-- one that was set with an invitation vouches for the accounts that invited, and for no other.
 CREATE TABLE people (
     email TEXT NOT NULL PRIMARY KEY,
     password TEXT NOT NULL,
-    changed_at INTEGER NOT NULL
+    changed_at INTEGER NOT NULL,
+    by_invitation INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX members_person ON members (email);
 

@@ -15,7 +15,7 @@ use crate::parts::form::{self, Input};
 use crate::parts::words;
 use crate::routes::Page;
 use crate::trouble::Answer;
-use crate::visit::{check_origin, go, read_form};
+use crate::visit::{SESSION_COOKIE, check_origin, go, read_form};
 use crate::{PATH, Portal};
 
 /// The paths. Looking at one uses nothing up: mail programs look at links too.
@@ -63,11 +63,10 @@ async fn set_password(portal: Portal, req: HttpRequest, body: Payload) -> Answer
     }
     let password = fields.raw(passwords::NEW);
     match people.set_password_by_link(token(&req), password).await {
-        Ok(signed_in) => enter(
-            &portal,
-            &signed_in,
-            lang.t("Your password is set.", "Tu contraseña quedó guardada."),
-        ),
+        Ok(signed_in) => {
+            let said = lang.t("Your password is set.", "Tu contraseña quedó guardada.");
+            enter(&portal, &req, &signed_in, said).await
+        }
         Err(LinkError::Gone) => Ok(gone(&req)),
         Err(LinkError::Password(fault)) => {
             let said = Some(passwords::fault(fault, lang));
@@ -157,7 +156,10 @@ async fn join(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
     let name = fields.text("name");
     let joined = people.accept_invitation(token(&req), name, password, address(&req));
     match joined.await {
-        Ok(signed_in) => enter(&portal, &signed_in, lang.t("You are in the team.", "Ya estás en el equipo.")),
+        Ok(signed_in) => {
+            let said = lang.t("You are in the team.", "Ya estás en el equipo.");
+            enter(&portal, &req, &signed_in, said).await
+        }
         Err(JoinError::Gone) => Ok(gone(&req)),
         Err(JoinError::Wrong) => Ok(again(refused, lang.t(
             "This is not the password of this e-mail address. It is the one with which you sign in to your other accounts here.",
@@ -228,7 +230,11 @@ fn join_fields(req: &HttpRequest, invitation: &InvitationFor, typed: &Fields) ->
 }
 
 /// Into the portal, with the cookie of the new session.
-fn enter(portal: &Portal, signed_in: &SignedIn, said: &str) -> Answer {
+async fn enter(portal: &Portal, req: &HttpRequest, signed_in: &SignedIn, said: &str) -> Answer {
+    // A session is never taken over from before: this browser's old one ends.
+    if let Some(old) = req.cookie(SESSION_COOKIE) {
+        portal.services.people().sign_out(old.value()).await?;
+    }
     let mut answer = go(portal, "/", said);
     add_cookie(&mut answer, &session_cookie(portal, &signed_in.token))?;
     Ok(answer)

@@ -8,7 +8,7 @@ use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use maud::{Markup, html};
 use offhook_http::address_of;
-use offhook_services::SignInError;
+use offhook_services::{SignInError, SignedIn};
 
 use super::passwords;
 use crate::fields::{Fields, local_path};
@@ -18,7 +18,7 @@ use crate::parts::form::{self, Input};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{
-    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, check_origin, go, portal_of, read_form,
+    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, check_origin, go, portal_of, read_form, token_of,
 };
 use crate::{PATH, Portal};
 
@@ -122,7 +122,7 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
         people.sign_out(old.value()).await?;
     }
     let mut answer = match &kept.resume {
-        Some((path, typed)) => resume(&req, &signed_in.token, path, typed),
+        Some((path, typed)) => resume(&req, &signed_in, path, typed),
         None => {
             let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
             go(
@@ -140,15 +140,19 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
 
 /// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
 /// came from outside the session.
-fn resume(req: &HttpRequest, token: &str, path: &str, typed: &Fields) -> HttpResponse {
+fn resume(req: &HttpRequest, signed_in: &SignedIn, path: &str, typed: &Fields) -> HttpResponse {
     let lang = Lang::of(req);
+    let account = &signed_in.person.caller.account;
+    let token = token_of(&signed_in.token, account.id);
     let body = html! {
         p.lead { (lang.t(
             "You are signed in again. What you had typed was not sent yet.",
             "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
         )) }
+        // A session begins in the first of a person's accounts, which may be another than that of the form.
+        p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account.name) } "." }
         form method="post" action=(path) {
-            input type="hidden" name=(TOKEN_FIELD) value=(crate::visit::token_of(token));
+            input type="hidden" name=(TOKEN_FIELD) value=(token);
             dl.facts {
                 @for (name, value) in typed.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
                     input type="hidden" name=(name) value=(value);
@@ -164,9 +168,11 @@ fn resume(req: &HttpRequest, token: &str, path: &str, typed: &Fields) -> HttpRes
 
 /// What a field of this name holds is not shown.
 fn is_secret(name: &str) -> bool {
-    ["password", "secret", "token", "code"]
-        .iter()
-        .any(|word| name.contains(word))
+    let is_header = name.starts_with("http.headers[") && name.ends_with("].value");
+    is_header
+        || ["password", "secret", "token", "code"]
+            .iter()
+            .any(|word| name.contains(word))
 }
 
 /// The client's address.

@@ -230,6 +230,19 @@ impl People {
     /// # Errors
     /// [`StoreError`] if the store fails.
     pub async fn who(&self, token: &str) -> Result<Option<Person>, StoreError> {
+        self.look(token, true).await
+    }
+
+    /// As [`People::who`], for what a page asks by itself: it is no use of the session, which ends behind whoever has
+    /// walked away.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn glance(&self, token: &str) -> Result<Option<Person>, StoreError> {
+        self.look(token, false).await
+    }
+
+    async fn look(&self, token: &str, is_use: bool) -> Result<Option<Person>, StoreError> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
@@ -250,7 +263,7 @@ impl People {
         let Some(here) = memberships.find(|one| one.member.id == session.member) else {
             return Ok(None);
         };
-        if idle >= SEEN_EVERY {
+        if is_use && idle >= SEEN_EVERY {
             let moments = (now.minus(SEEN_EVERY), now);
             if let Err(error) = store.touch_session(digest, moments).await {
                 tracing::warn!(%error, "the use of a session could not be written");

@@ -5,7 +5,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::super::Conn;
-use super::{team, wallets};
+use super::{people, team, wallets};
 use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
 use crate::store::mint;
@@ -49,6 +49,7 @@ pub(crate) async fn begin(
     }
     team::begin_seats(conn, account.id, i64::from(owner.is_some())).await?;
     if let Some(owner) = owner {
+        people::distrust(conn, &owner.email).await?;
         team::insert_member(conn, owner).await?;
     }
     let id: offhook_domain::EventId = mint(at);

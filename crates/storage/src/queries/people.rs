@@ -44,6 +44,7 @@ pub(crate) async fn set_password(
             people::email.eq(V(email.clone())),
             people::password.eq(hash),
             people::changed_at.eq(V(at)),
+            people::by_invitation.eq(false),
         ))
         .on_conflict(people::email)
         .do_update()
@@ -65,6 +66,7 @@ pub(crate) async fn set_first_password(
             people::email.eq(V(email.clone())),
             people::password.eq(hash),
             people::changed_at.eq(V(at)),
+            people::by_invitation.eq(true),
         ))
         .on_conflict_do_nothing()
         .execute(conn)
@@ -84,6 +86,28 @@ pub(crate) async fn hold_password(
         .execute(conn)
         .await?;
     Ok(held > 0)
+}
+
+/// The person's password is one of an operator's link: whoever has it is who the operator says.
+pub(crate) async fn vouch(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+    diesel::update(people::table.find(V(email.clone())))
+        .set(people::by_invitation.eq(false))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whoever set the person's password with an invitation may be somebody else: before the operator gives the address a
+/// place in an account, password and sessions go.
+pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<(), StoreError> {
+    let gone = diesel::delete(people::table.find(V(email.clone())))
+        .filter(people::by_invitation.eq(true))
+        .execute(conn)
+        .await?;
+    if gone > 0 {
+        end_sessions(conn, email).await?;
+    }
+    Ok(())
 }
 
 /// Every account that the person is a member of, the oldest membership first.

@@ -288,6 +288,7 @@ impl Store {
             };
             queries::attempts::forget(conn, email_key).await?;
             queries::people::set_password(conn, &email, &hash, at).await?;
+            queries::people::vouch(conn, &email).await?;
             queries::people::end_sessions(conn, &email).await?;
             queries::people::insert_session(conn, &session, &member).await?;
             let (id, actor): (EventId, _) = (mint(at), Actor::Member(member.id).to_string());
@@ -360,6 +361,11 @@ impl Store {
             };
             let is_set = match &with {
                 JoinsWith::First(hash) => {
+                    // The operator has given the address a place elsewhere: an invitation does not say who that is.
+                    let places = queries::people::memberships(conn, &invitation.email).await?;
+                    if !places.is_empty() {
+                        return Ok(Verdict::Rollback(None));
+                    }
                     queries::people::set_first_password(conn, &invitation.email, hash, at).await?
                 }
                 JoinsWith::Known(changed_at) => {

@@ -66,6 +66,7 @@ impl Store {
                 return Ok(Verdict::Rollback(SeatTaken::Full(used - 1)));
             }
             let (audit_id, target): (EventId, _) = (mint(at), member.id.to_string());
+            queries::people::distrust(conn, &member.email).await?;
             queries::team::insert_member(conn, member).await?;
             let words = (actor.as_str(), "member.add", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;

@@ -50,6 +50,9 @@ pub(super) struct Look {
     pub(super) repeated: usize,
 }
 
+/// Columns of a file at most: each is shown, and asked about.
+const COLUMNS: usize = 200;
+
 impl Rows {
     /// Reads a file with commas, semicolons or tabs between its cells.
     ///
@@ -77,6 +80,18 @@ impl Rows {
         };
         let columns = reader.headers().map_err(unreadable)?;
         let columns: Vec<String> = columns.iter().map(|name| name.trim().to_owned()).collect();
+        if columns.len() > COLUMNS {
+            return Err(match t {
+                Lang::En => format!(
+                    "The first row names {} columns; {COLUMNS} are read at most.",
+                    columns.len()
+                ),
+                Lang::Es => format!(
+                    "La primera fila nombra {} columnas; se leen {COLUMNS} como máximo.",
+                    columns.len()
+                ),
+            });
+        }
         let mut records = Vec::new();
         let mut uneven = Vec::new();
         for (at, record) in reader.records().enumerate() {

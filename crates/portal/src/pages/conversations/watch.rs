@@ -1,5 +1,6 @@
 //! Conversations while they happen: parts that a page asks for again and again.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::ConversationId;
@@ -26,6 +27,12 @@ const SHOWN_CHARS: usize = 120;
 /// htmx stops asking.
 const STOP_POLLING: u16 = 286;
 
+/// Nothing more, and no more asking.
+fn stop() -> HttpResponse {
+    let status = StatusCode::from_u16(STOP_POLLING).unwrap_or(StatusCode::OK);
+    HttpResponse::build(status).finish()
+}
+
 /// `GET /portal/conversations/{id}/turns?after=`: what has happened since. The last answer brings everything, with the
 /// recording, and ends the asking.
 pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
@@ -33,7 +40,10 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
     let after = visit.query().text("after").parse().unwrap_or(0);
     let conversations = visit.services().conversations();
     let view = conversations.get(visit.caller(), id, false).await?;
-    let view = view.ok_or_else(Trouble::not_found)?;
+    // Gone, or the session is in another account by now: there is nothing to watch any more.
+    let Some(view) = view else {
+        return Ok(stop());
+    };
     if view.conversation.state.is_terminal() {
         return finished(&visit, id).await;
     }

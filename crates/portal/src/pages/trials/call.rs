@@ -33,8 +33,9 @@ fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) 
     if agents.is_empty() {
         return nobody_to_try(lang);
     }
-    // Each drawing of the form is a call of its own.
-    let once = visitor.request_id().to_string();
+    // A form that was refused and is sent again is the same call: what was refused has used nothing up.
+    let kept = said.and_then(|_| fields.get(ONCE)).map(str::to_owned);
+    let once = kept.unwrap_or_else(|| visitor.request_id().to_string());
     let to_hint = lang.t(
         "With its country code, as +525512345678. The call goes out from the agent's number, else from the account's oldest one, and costs credits as any other.",
         "Con su clave de país, como +525512345678. La llamada sale del número del agente o, si no tiene, del más antiguo de la cuenta, y cuesta créditos como cualquier otra.",
