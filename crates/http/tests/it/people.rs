@@ -247,6 +247,39 @@ both! {
         app.close().await;
     }
 
+    async fn an_invitation_says_nothing_of_who_somebody_is_elsewhere(app) {
+        let people = app.services.people();
+        let eve = member(&app, app.account, "eve@example.com", MemberRole::Admin).await;
+        let invite = async |address: &str| {
+            let invited = people.invite(&eve.person, email(address), "Eve", MemberRole::Viewer);
+            must(invited.await).token
+        };
+        // The operator has given the address a place, and nobody has a password for it yet.
+        let made = app.services.accounts().create("Beta", Plan::Pro, None, None, Some("boss@example.com"));
+        must(made.await);
+        let token = invite("boss@example.com").await;
+        let taken = people.accept_invitation(&token, "Eve", OTHER, here()).await;
+        assert!(matches!(taken, Err(JoinError::Gone)));
+        assert!(matches!(sign_in(people, "boss@example.com", OTHER).await, Err(SignInError::Wrong)));
+        // The address was claimed with an invitation before the operator gives it a place.
+        let token = invite("ceo@example.com").await;
+        let claimed = must(people.accept_invitation(&token, "Eve", OTHER, here()).await);
+        let made = app.services.accounts().create("Gamma", Plan::Pro, None, None, Some("ceo@example.com"));
+        let gamma = must(made.await).id;
+        assert!(!is_in(people, &claimed.token).await);
+        assert!(matches!(sign_in(people, "ceo@example.com", OTHER).await, Err(SignInError::Wrong)));
+        assert!(!must(people.has_password(&email("ceo@example.com")).await));
+        // Whoever gets the operator's link is in both, and stays so wherever the operator brings them next.
+        let link = must(people.link(gamma, &email("ceo@example.com")).await);
+        let link = link.unwrap_or_else(|| panic!("no link"));
+        let ceo = must(people.set_password_by_link(&link.token, PASSWORD).await);
+        assert_eq!(ceo.person.accounts.len(), 2);
+        let made = app.services.accounts().create("Delta", Plan::Pro, None, None, Some("ceo@example.com"));
+        must(made.await);
+        assert!(is_in(people, &ceo.token).await);
+        app.close().await;
+    }
+
     async fn another_role_and_a_removal_end_sessions_and_are_in_the_audit_log(app) {
         let people = app.services.people();
         let owner = member(&app, app.account, "owner@example.com", MemberRole::Owner).await;
