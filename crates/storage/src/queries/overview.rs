@@ -44,7 +44,8 @@ pub(crate) async fn latencies(
 }
 
 /// Calls that are dialing, ringing, talking or closing, the newest first. The condition is the one of the index of claimed
-/// calls.
+/// calls, of which a plan has few. They are sorted here: asked for in this order, SQLite walks all of the account's
+/// conversations instead.
 pub(crate) async fn live(
     conn: &mut Conn,
     account: AccountId,
@@ -60,15 +61,13 @@ pub(crate) async fn live(
     let newest = moments::conversation_id
         .eq(calls::id)
         .and(moments::seq.eq(calls::last_seq));
-    let rows: Vec<Row> = calls::table
+    let mut rows: Vec<Row> = calls::table
         .inner_join(agents::table)
         .left_join(moments::table.on(newest))
         .filter(calls::account_id.eq(V(account)))
         .filter(sql::<Bool>(
             "(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)",
         ))
-        .order((calls::started_at.desc(), calls::id.desc()))
-        .limit(most)
         .select((
             Conversation::as_select(),
             agents::name,
@@ -78,8 +77,10 @@ pub(crate) async fn live(
         ))
         .load(conn)
         .await?;
+    rows.sort_by_key(|(call, ..)| std::cmp::Reverse((call.started_at, call.id)));
     Ok(rows
         .into_iter()
+        .take(usize::try_from(most).unwrap_or(0))
         .map(|(conversation, agent_name, role, said, at)| LiveCall {
             view: ConversationView {
                 conversation,
