@@ -8,6 +8,7 @@
 mod ask;
 mod batch_body;
 mod body;
+mod callbacks;
 mod chat_stream;
 mod connection;
 mod cursor;

@@ -5,6 +5,7 @@ use actix_web::http::Method;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
+use crate::callbacks;
 use crate::endpoints::{
     account, agents, batches, billing, calls, conversations, docs, integrations, knowledge, logs,
     models, numbers, process, team, tools, versions, voices, webhooks, widget_door, widget_files,
@@ -108,6 +109,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         widget_sessions::routes(),
         process::routes(),
         docs::routes(),
+        callbacks::routes(),
     ]
     .into_iter()
     .flatten()

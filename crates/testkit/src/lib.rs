@@ -2,10 +2,12 @@
 
 mod clock;
 mod database;
+pub mod fakes;
 pub mod files;
 mod proxy;
 mod redis;
 mod seen;
+pub mod upstream;
 
 pub use clock::ManualClock;
 pub use database::{Given, POSTGRES_VARIABLE, TestDatabase};

@@ -1,0 +1,2 @@
+//! Fakes of the services that Offhook works with, each a file of its own over [`crate::upstream`]: they speak the
+//! provider's wire format, remember what they were asked, and misbehave on demand.

@@ -1,0 +1,433 @@
+//! A service at somebody else's address, over HTTP/1.1: it answers as a test says, remembers what it was asked, and
+//! misbehaves on demand.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// The largest request that it reads, in bytes.
+const REQUEST_BYTES: usize = 32 * 1024 * 1024;
+
+/// A request as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// In capitals.
+    pub method: String,
+    /// The target without its query, as it was sent.
+    pub path: String,
+    /// What follows the `?`, as it was sent; empty without one.
+    pub query: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// As it was sent.
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    /// The first header of this name, in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body, as JSON; `null` if it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// The members of a form body, decoded, in their order.
+    #[must_use]
+    pub fn form(&self) -> Vec<(String, String)> {
+        pairs(&String::from_utf8_lossy(&self.body))
+    }
+
+    /// The members of the query, decoded, in their order.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        pairs(&self.query)
+    }
+
+    /// The first query parameter of this name, decoded.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<String> {
+        let found = self.parameters().into_iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value)
+    }
+}
+
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let plain = |part: &str| {
+        let spaced = part.replace('+', " ");
+        percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+    };
+    let parts = text.split('&').filter(|part| !part.is_empty());
+    parts
+        .map(|part| part.split_once('=').unwrap_or((part, "")))
+        .map(|(key, value)| (plain(key), plain(value)))
+        .collect()
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// Beside `content-length`, which is always right.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A JSON value.
+    #[must_use]
+    pub fn json(status: u16, value: &Value) -> Self {
+        Self::bytes(status, "application/json", value.to_string().into_bytes())
+    }
+
+    /// A text of this media type.
+    #[must_use]
+    pub fn text(status: u16, kind: &str, text: &str) -> Self {
+        Self::bytes(status, kind, text.as_bytes().to_vec())
+    }
+
+    /// Bytes of this media type.
+    #[must_use]
+    pub fn bytes(status: u16, kind: &str, body: Vec<u8>) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type".to_owned(), kind.to_owned())],
+            body,
+        }
+    }
+
+    /// No body.
+    #[must_use]
+    pub const fn empty(status: u16) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// One header more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// How it misbehaves. A service that refuses connections is one that [`Upstream::stop`] ended; one whose TLS fails is
+/// this one asked by `https`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Reads the request and closes the connection; nothing was done.
+    Close,
+    /// Does what it was asked, and closes the connection without an answer.
+    LoseAnswer,
+    /// Does what it was asked; the first byte of its answer comes this late.
+    Slow(Duration),
+    /// Does what it was asked, and closes the connection in the middle of its answer's body.
+    CutBody,
+    /// Answers with this status and a body that nobody but its operator should see; nothing was done.
+    Status(u16),
+    /// Answers with this status and `Retry-After` in seconds; nothing was done.
+    RetryAfter(u16, u64),
+    /// Does what it was asked, and answers 200 with what is no JSON.
+    Malformed,
+    /// Does what it was asked, and answers 200 with JSON of another shape.
+    Unknown,
+}
+
+/// The words in the body of a [`Fault::Status`]: they must not be found in anything that a customer reads.
+pub const UPSTREAM_WORDS: &str = "internal detail of the upstream 7f3a";
+
+struct Planned {
+    method: String,
+    path_prefix: String,
+    fault: Fault,
+    times: usize,
+}
+
+#[derive(Default)]
+struct State {
+    asked: Vec<Asked>,
+    planned: Vec<Planned>,
+}
+
+type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
+
+/// A service that listens on a port of this machine until it is dropped or stopped.
+pub struct Upstream {
+    address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    stopped: watch::Sender<bool>,
+}
+
+impl Upstream {
+    /// A service that answers by `handler`. It runs on the test's runtime.
+    ///
+    /// # Panics
+    /// If there is no port to be had.
+    pub async fn start(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.unwrap_or_else(|error| panic!("a port: {error}"));
+        let address = listener.local_addr();
+        let address = address.unwrap_or_else(|error| panic!("an address: {error}"));
+        let state = Arc::<Mutex<State>>::default();
+        let handler: Arc<Handler> = Arc::new(handler);
+        let (stopped, mut stop) = watch::channel(false);
+        let shared = state.clone();
+        tokio::spawn(async move {
+            loop {
+                let socket = tokio::select! {
+                    _ = stop.wait_for(|stopped| *stopped) => return,
+                    accepted = listener.accept() => accepted,
+                };
+                let Ok((socket, _)) = socket else { return };
+                let (state, handler, mut stop) = (shared.clone(), handler.clone(), stop.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = stop.wait_for(|stopped| *stopped) => {}
+                        () = converse(socket, &state, &*handler) => {}
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            state,
+            stopped,
+        }
+    }
+
+    /// `http://` and its address, without a path.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Misbehaves in the next `times` requests of this method (`*`: any) whose path begins so. What was planned first
+    /// happens first.
+    pub fn fail(&self, method: &str, path_prefix: &str, fault: Fault, times: usize) {
+        self.lock().planned.push(Planned {
+            method: method.to_owned(),
+            path_prefix: path_prefix.to_owned(),
+            fault,
+            times,
+        });
+    }
+
+    /// Forgets what was planned and did not happen.
+    pub fn behave(&self) {
+        self.lock().planned.clear();
+    }
+
+    /// Every request, in the order in which they came.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Asked> {
+        self.lock().asked.clone()
+    }
+
+    /// Every request of this method (`*`: any) whose path begins so.
+    #[must_use]
+    pub fn asked_of(&self, method: &str, path_prefix: &str) -> Vec<Asked> {
+        let mut asked = self.asked();
+        asked.retain(|asked| is_of(asked, method, path_prefix));
+        asked
+    }
+
+    /// Closes every connection; from now on connections are refused.
+    pub fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_of(asked: &Asked, method: &str, path_prefix: &str) -> bool {
+    (method == "*" || asked.method == method) && asked.path.starts_with(path_prefix)
+}
+
+impl State {
+    /// Remembers a request, and says what goes wrong with it.
+    fn take(&mut self, asked: &Asked) -> Option<Fault> {
+        self.asked.push(asked.clone());
+        let of = |planned: &Planned| is_of(asked, &planned.method, &planned.path_prefix);
+        let at = self
+            .planned
+            .iter()
+            .position(|planned| planned.times > 0 && of(planned))?;
+        let planned = self.planned.get_mut(at)?;
+        planned.times -= 1;
+        Some(planned.fault)
+    }
+}
+
+/// Answers one request after another of a connection.
+async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler) {
+    let mut read = Vec::new();
+    while let Some(asked) = next(&mut socket, &mut read).await {
+        let fault = locked(state).take(&asked);
+        let (answer, cut) = match fault {
+            None => (handler(&asked), false),
+            Some(Fault::Close) => return,
+            Some(Fault::LoseAnswer) => {
+                handler(&asked);
+                return;
+            }
+            Some(Fault::Slow(late)) => {
+                let answer = handler(&asked);
+                tokio::time::sleep(late).await;
+                (answer, false)
+            }
+            Some(Fault::CutBody) => (handler(&asked), true),
+            Some(Fault::Status(status)) => (refusal(status), false),
+            Some(Fault::RetryAfter(status, seconds)) => {
+                let refusal = refusal(status);
+                (refusal.with("retry-after", &seconds.to_string()), false)
+            }
+            Some(Fault::Malformed) => {
+                handler(&asked);
+                let answer = Answer::text(200, "application/json", "{\"cut\": [1, 2");
+                (answer, false)
+            }
+            Some(Fault::Unknown) => {
+                handler(&asked);
+                let value = serde_json::json!({"of_another_shape": [{"nothing": true}]});
+                (Answer::json(200, &value), false)
+            }
+        };
+        if send(&mut socket, &answer, cut).await.is_err() || cut {
+            return;
+        }
+    }
+}
+
+fn refusal(status: u16) -> Answer {
+    Answer::json(
+        status,
+        &serde_json::json!({"detail": {"status": "refused", "message": UPSTREAM_WORDS}}),
+    )
+}
+
+async fn send(socket: &mut TcpStream, answer: &Answer, cut: bool) -> std::io::Result<()> {
+    let mut head = format!("HTTP/1.1 {} X\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    // A body that is cut announces more than it has, whatever its length.
+    let announced = answer.body.len() + usize::from(cut);
+    if answer.status != 204 {
+        head.push_str(&format!("content-length: {announced}\r\n"));
+    }
+    head.push_str("\r\n");
+    let sent = if cut {
+        answer.body.len() / 2
+    } else {
+        answer.body.len()
+    };
+    let mut bytes = head.into_bytes();
+    bytes.extend(answer.body.iter().take(sent));
+    socket.write_all(&bytes).await?;
+    socket.flush().await
+}
+
+/// The next request of a connection; `read` keeps what came behind it.
+async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Asked> {
+    let head_ends = loop {
+        if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at;
+        }
+        more(socket, read).await?;
+    };
+    let head = String::from_utf8_lossy(read.get(..head_ends)?).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    let (method, target) = (first.next()?.to_owned(), first.next()?.to_owned());
+    let headers: Vec<_> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    read.drain(..head_ends + 4);
+    let value = |wanted: &str| {
+        let found = headers.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str())
+    };
+    let body = if value("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        chunks(socket, read).await?
+    } else {
+        let length = value("content-length").map_or(Some(0), |length| length.parse().ok())?;
+        exactly(socket, read, length).await?
+    };
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    Some(Asked {
+        method,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers,
+        body,
+    })
+}
+
+async fn more(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<()> {
+    let mut buffer = [0; 16 * 1024];
+    let n = socket.read(&mut buffer).await.ok()?;
+    read.extend(buffer.get(..n)?);
+    (n > 0 && read.len() <= REQUEST_BYTES).then_some(())
+}
+
+async fn exactly(socket: &mut TcpStream, read: &mut Vec<u8>, length: usize) -> Option<Vec<u8>> {
+    while read.len() < length {
+        more(socket, read).await?;
+    }
+    Some(read.drain(..length).collect())
+}
+
+async fn chunks(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let line_ends = loop {
+            if let Some(at) = read.windows(2).position(|two| two == b"\r\n") {
+                break at;
+            }
+            more(socket, read).await?;
+        };
+        let line = exactly(socket, read, line_ends + 2).await?;
+        let size = String::from_utf8_lossy(&line);
+        let size = usize::from_str_radix(size.trim().split(';').next()?, 16).ok()?;
+        let chunk = exactly(socket, read, size + 2).await?;
+        body.extend(chunk.get(..size)?);
+        if size == 0 {
+            return Some(body);
+        }
+    }
+}
