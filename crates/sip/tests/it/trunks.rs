@@ -210,12 +210,25 @@ fn local_port() -> SocketAddr {
     "127.0.0.1:9".parse().unwrap()
 }
 
+/// An address that is taken for either transport. A port that is free for one of them need not be for the other.
+fn both_taken() -> (std::net::UdpSocket, std::net::TcpListener, SocketAddr) {
+    let mut tried = Vec::new();
+    loop {
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = tcp.local_addr().unwrap();
+        match std::net::UdpSocket::bind(address) {
+            Ok(udp) => return (udp, tcp, address),
+            // Held, so that the next one is another.
+            Err(error) if tried.len() < 100 => tried.push((tcp, error)),
+            Err(error) => panic!("no port is free for both: {error}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     for transport in [Transport::Udp, Transport::Tcp] {
-        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let taken = udp.local_addr().unwrap();
-        let _tcp = std::net::TcpListener::bind(taken).unwrap();
+        let (_udp, _tcp, taken) = both_taken();
         let settings = SipSettings::new(vec![Listen::on(transport, taken)]);
         let error = SipTrunks::start(settings, Vec::new()).await.unwrap_err();
         let sentence = error.to_string();
