@@ -1,2 +1,4 @@
 //! Fakes of the services that Offhook works with, each a file of its own over [`crate::upstream`]: they speak the
 //! provider's wire format, remember what they were asked, and misbehave on demand.
+
+pub mod voices;

@@ -364,6 +364,10 @@ async fn send(socket: &mut TcpStream, answer: &Answer, cut: bool) -> std::io::Re
 /// The next request of a connection; `read` keeps what came behind it.
 async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Asked> {
     let head_ends = loop {
+        // A TLS handshake: as any plain service, it hangs up.
+        if read.first() == Some(&0x16) {
+            return None;
+        }
         if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
             break at;
         }

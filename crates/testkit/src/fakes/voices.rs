@@ -1,0 +1,295 @@
+//! The catalogs of the three voice providers (voice design 2.2 and 2.6), each below the same address: `provider_a` at
+//! `/v2/voices`, `/v1/shared-voices`, `/v1/voices/add/{owner}/{voice}` and `/v1/voices/{voice}`, `provider_b` at `/voices`,
+//! `provider_c` at `/v1/models`. Pages have at most 100 voices, as the providers' have.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use crate::upstream::{Answer, Asked, Fault, Upstream};
+
+/// The most voices of a page.
+const PAGE: usize = 100;
+
+#[derive(Default)]
+struct State {
+    /// What each key lists as its own.
+    workspaces: HashMap<String, Vec<Value>>,
+    /// The shared library.
+    shared: Vec<Value>,
+    /// Voices that may still be added to a workspace.
+    room: usize,
+    /// Whether every page is the first, and says that more follow.
+    goes_round: bool,
+    /// Whether the next page begins where this one did, and says that more follow.
+    repeats_token: bool,
+    /// Whether pages say that more follow, and not where.
+    hides_next: bool,
+    /// Whether there is always another page, of voices that nobody has seen.
+    is_endless: bool,
+    /// What goes wrong with everything after so many more answers.
+    fails_after: Option<(usize, Fault)>,
+}
+
+/// A provider's catalog.
+pub struct VoiceCatalog {
+    upstream: Arc<Upstream>,
+    state: Arc<Mutex<State>>,
+}
+
+impl VoiceCatalog {
+    /// One without voices, and with room for ten more.
+    pub async fn start() -> Self {
+        let state = State {
+            room: 10,
+            ..State::default()
+        };
+        let state = Arc::new(Mutex::new(state));
+        let (shared, itself) = (state.clone(), Arc::<OnceLock<Weak<Upstream>>>::default());
+        let known = itself.clone();
+        let upstream = Upstream::start(move |asked| {
+            let mut state = locked(&shared);
+            if let Some(fault) = state.count_down()
+                && let Some(upstream) = known.get().and_then(Weak::upgrade)
+            {
+                upstream.fail("*", "/", fault, usize::MAX);
+            }
+            state.answer(asked)
+        });
+        let upstream = Arc::new(upstream.await);
+        itself.get_or_init(|| Arc::downgrade(&upstream));
+        Self { upstream, state }
+    }
+
+    /// Its address: requests, and what goes wrong with them.
+    #[must_use]
+    pub fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Makes these what a key lists: in the shape of the provider, whatever it is.
+    pub fn set(&self, key: &str, voices: Vec<Value>) {
+        locked(&self.state)
+            .workspaces
+            .insert(key.to_owned(), voices);
+    }
+
+    /// Makes these the shared library.
+    pub fn share(&self, voices: Vec<Value>) {
+        locked(&self.state).shared = voices;
+    }
+
+    /// Has room for so many voices more.
+    pub fn have_room(&self, room: usize) {
+        locked(&self.state).room = room;
+    }
+
+    /// What a key lists, from the first on.
+    #[must_use]
+    pub fn listed(&self, key: &str) -> Vec<Value> {
+        let state = locked(&self.state);
+        state.workspaces.get(key).cloned().unwrap_or_default()
+    }
+
+    /// After so many answers, one at least, everything goes wrong in this way, until [`Upstream::behave`].
+    pub fn fail_after(&self, answers: usize, fault: Fault) {
+        locked(&self.state).fails_after = Some((answers, fault));
+    }
+
+    /// From now on every page is the first, and says that more follow.
+    pub fn go_round(&self) {
+        locked(&self.state).goes_round = true;
+    }
+
+    /// From now on the next page begins where this one did.
+    pub fn repeat_token(&self) {
+        locked(&self.state).repeats_token = true;
+    }
+
+    /// From now on pages say that more follow, and not where.
+    pub fn hide_next(&self) {
+        locked(&self.state).hides_next = true;
+    }
+
+    /// From now on there is always another page.
+    pub fn never_end(&self) {
+        locked(&self.state).is_endless = true;
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// The fault that begins behind this answer.
+    fn count_down(&mut self) -> Option<Fault> {
+        let (left, fault) = self.fails_after?;
+        self.fails_after = (left > 1).then_some((left - 1, fault));
+        (left <= 1).then_some(fault)
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        let path: Vec<String> = asked
+            .path
+            .trim_matches('/')
+            .split('/')
+            .map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned())
+            .collect();
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let key = |name: &str, scheme: &str| {
+            let value = asked.header(name)?.strip_prefix(scheme)?;
+            self.workspaces
+                .contains_key(value)
+                .then(|| value.to_owned())
+        };
+        let (shape, key) = match path.as_slice() {
+            ["voices"] => ('b', key("authorization", "Bearer ")),
+            ["v1", "models"] => ('c', key("authorization", "Token ")),
+            _ => ('a', key("xi-api-key", "")),
+        };
+        let Some(key) = key else {
+            return refusal(401, "invalid_api_key");
+        };
+        match (shape, asked.method.as_str(), path.as_slice()) {
+            ('b', "GET", _) => self.page_b(&key, asked),
+            ('c', "GET", _) => {
+                let voices = self.workspace(&key);
+                Answer::json(200, &json!({"stt": [], "tts": voices}))
+            }
+            ('a', "GET", ["v2", "voices"]) => self.page_a(&key, asked),
+            ('a', "GET", ["v1", "shared-voices"]) => self.page_of_library(asked),
+            ('a', "POST", ["v1", "voices", "add", owner, voice]) => {
+                self.add(&key, owner, voice, asked)
+            }
+            ('a', "GET", ["v1", "voices", voice]) => {
+                let workspace = self.workspace(&key);
+                match workspace.into_iter().find(|one| one["voice_id"] == *voice) {
+                    Some(voice) => Answer::json(200, &voice),
+                    None => refusal(400, "voice_not_found"),
+                }
+            }
+            _ => refusal(404, "not_found"),
+        }
+    }
+
+    fn workspace(&self, key: &str) -> Vec<Value> {
+        self.workspaces.get(key).cloned().unwrap_or_default()
+    }
+
+    /// The page from `first` on, and whether more follow.
+    fn page(
+        &self,
+        voices: Vec<Value>,
+        first: usize,
+        asked: &Asked,
+        name: &str,
+    ) -> (Vec<Value>, bool) {
+        let size = asked.parameter(name).and_then(|size| size.parse().ok());
+        let size = size.unwrap_or(10_usize).clamp(1, PAGE);
+        if self.is_endless {
+            let voice = |number| json!({"voice_id": format!("endless-{number}"), "id": format!("endless-{number}")});
+            return ((first..first + size).map(voice).collect(), true);
+        }
+        let first = if self.goes_round { 0 } else { first };
+        let misleads = (self.goes_round || self.hides_next) && !voices.is_empty();
+        let has_more = voices.len() > first + size || misleads;
+        (
+            voices.into_iter().skip(first).take(size).collect(),
+            has_more,
+        )
+    }
+
+    fn page_a(&self, key: &str, asked: &Asked) -> Answer {
+        let token = asked.parameter("next_page_token");
+        let first = match &token {
+            None => Some(0),
+            Some(token) => token
+                .strip_prefix("from ")
+                .and_then(|from| from.parse().ok()),
+        };
+        let Some(first) = first else {
+            return refusal(400, "invalid_page_token");
+        };
+        let (voices, has_more) = self.page(self.workspace(key), first, asked, "page_size");
+        let next = match token {
+            Some(token) if self.repeats_token => token,
+            _ => format!("from {}", first + voices.len()),
+        };
+        let next = has_more.then_some(next).filter(|_| !self.hides_next);
+        Answer::json(
+            200,
+            &json!({
+                "voices": voices, "has_more": has_more, "total_count": null, "next_page_token": next,
+            }),
+        )
+    }
+
+    fn page_of_library(&self, asked: &Asked) -> Answer {
+        let number = asked.parameter("page").and_then(|page| page.parse().ok());
+        let first = number.unwrap_or(0_usize) * PAGE;
+        let (voices, has_more) = self.page(self.shared.clone(), first, asked, "page_size");
+        Answer::json(
+            200,
+            &json!({"voices": voices, "has_more": has_more, "last_sort_id": "x"}),
+        )
+    }
+
+    fn page_b(&self, key: &str, asked: &Asked) -> Answer {
+        if asked.header("cartesia-version").is_none() {
+            return refusal(400, "version_missing");
+        }
+        let voices = self.workspace(key);
+        let first = match asked.parameter("starting_after") {
+            None => Some(0),
+            Some(id) if self.is_endless => id
+                .strip_prefix("endless-")
+                .and_then(|number| number.parse::<usize>().ok())
+                .map(|number| number + 1),
+            Some(id) => voices
+                .iter()
+                .position(|voice| voice["id"] == id)
+                .map(|at| at + 1),
+        };
+        let Some(first) = first else {
+            return refusal(400, "no_such_voice");
+        };
+        let (mut voices, has_more) = self.page(voices, first, asked, "limit");
+        if self.hides_next {
+            voices.clear();
+        }
+        Answer::json(200, &json!({"data": voices, "has_more": has_more}))
+    }
+
+    fn add(&mut self, key: &str, owner: &str, voice: &str, asked: &Asked) -> Answer {
+        let is_it = |one: &&Value| one["public_owner_id"] == owner && one["voice_id"] == voice;
+        let Some(found) = self.shared.iter().find(is_it).cloned() else {
+            return refusal(400, "voice_not_found");
+        };
+        let name = asked.json()["new_name"].clone();
+        let workspace = self.workspaces.entry(key.to_owned()).or_default();
+        if !name.is_string() {
+            return refusal(422, "new_name_missing");
+        }
+        if workspace.iter().any(|one| one["voice_id"] == voice) {
+            return refusal(400, "voice_already_cloned");
+        }
+        if self.room == 0 {
+            return refusal(400, "voice_limit_reached");
+        }
+        self.room -= 1;
+        workspace.push(json!({
+            "voice_id": voice, "name": name, "category": "professional",
+            "labels": {"gender": found["gender"], "language": found["language"]},
+            "sharing": {"rate": found["rate"], "fiat_rate": found["fiat_rate"]},
+        }));
+        Answer::json(200, &json!({"voice_id": voice}))
+    }
+}
+
+fn refusal(status: u16, word: &str) -> Answer {
+    let detail = json!({"detail": {"status": word, "message": crate::upstream::UPSTREAM_WORDS}});
+    Answer::json(status, &detail)
+}
