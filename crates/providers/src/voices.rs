@@ -5,6 +5,8 @@ mod adding_a;
 mod library_a;
 mod library_b;
 mod library_c;
+mod reading;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +15,33 @@ use std::time::Duration;
 use offhook_domain::{Voice, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
-use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{RequestBuilder, Response, Url};
+use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
+use tokio::time::{sleep, timeout};
 
 use crate::SettingsError;
+
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a page may take.
 const PAGE_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long a whole list may take: with the catalogs of today, some hundred pages.
+const LIST_LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// How often a page is asked for that the provider is too busy for (429), which a list of hundred pages may be.
+const TRIES: usize = 3;
+
+/// How long it is waited for a page where the provider does not say how long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest wait for a page that a provider may ask for.
+const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
+
 /// The largest page.
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
-
-/// Pages of one list at most: a list that never ends is none.
-const MAX_PAGES: usize = 1_000;
 
 /// Voices on a page.
 const PAGE_SIZE: &str = "100";
@@ -106,7 +121,9 @@ impl Source {
             .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
             .referer(false)
+            .connect_timeout(CONNECT_LIMIT)
             .timeout(PAGE_LIMIT)
             .build()
             .map_err(SetupError::from)?;
@@ -129,7 +146,28 @@ impl Source {
         })
     }
 
-    /// Asks for one page.
+    /// A list, in the time that one may take.
+    async fn whole_list(
+        &self,
+        list: impl Future<Output = Result<Vec<Voice>, VoiceLibraryError>> + Send,
+    ) -> Result<Vec<Voice>, VoiceLibraryError> {
+        let read = timeout(LIST_LIMIT, list).await;
+        read.unwrap_or(Err(VoiceLibraryError::Unreachable))
+    }
+
+    /// A recording that plays for anybody: a whole URL of the web without credentials in it, and not of the provider's own
+    /// interface, which asks for the key.
+    fn preview(&self, url: Option<String>) -> Option<String> {
+        let url = Url::parse(&url?).ok()?;
+        let is_open = ["http", "https"].contains(&url.scheme())
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.host() != self.base.host();
+        is_open.then(|| url.into())
+    }
+
+    /// Asks for one page; while the provider has no time for it, again, as asking changes nothing.
     async fn page<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -143,17 +181,26 @@ impl Source {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let mut request = self.client.get(url);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
+        let mut tries = 1;
+        loop {
+            let mut request = self.client.get(url.clone());
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let answer = self.send(request).await?;
+            let status = answer.status();
+            if status.is_success() {
+                let body = whole(answer, MAX_PAGE_BYTES).await?;
+                return serde_json::from_slice(&body).map_err(|_| {
+                    VoiceLibraryError::Malformed("a page is not the JSON that it should be")
+                });
+            }
+            match pause(&answer) {
+                Some(pause) if tries < TRIES => sleep(pause).await,
+                _ => return Err(VoiceLibraryError::Refused(status.as_u16())),
+            }
+            tries += 1;
         }
-        let answer = self.send(request).await?;
-        if !answer.status().is_success() {
-            return Err(VoiceLibraryError::Refused(answer.status().as_u16()));
-        }
-        let body = whole(answer, MAX_PAGE_BYTES).await?;
-        serde_json::from_slice(&body)
-            .map_err(|_| VoiceLibraryError::Malformed("a page is not the JSON that it should be"))
     }
 
     /// Sends a request with the credential.
@@ -169,6 +216,18 @@ fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
     value.set_sensitive(true);
     Some(value)
+}
+
+/// How long a provider that is too busy asks to wait, where that is worth waiting for.
+fn pause(answer: &Response) -> Option<Duration> {
+    if answer.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let Some(said) = answer.headers().get(RETRY_AFTER) else {
+        return Some(PAUSE);
+    };
+    let seconds = said.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= PAUSE_AT_MOST)
 }
 
 /// Those of a key's voices that are its owner's.
@@ -194,30 +253,4 @@ async fn whole(mut answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibrar
         body.extend_from_slice(&chunk);
     }
     Ok(body)
-}
-
-/// The list has more pages than any list has.
-const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
-
-/// A text with something in it.
-fn said(text: Option<String>) -> Option<String> {
-    text.map(|text| text.trim().to_owned())
-        .filter(|text| !text.is_empty())
-}
-
-/// The language of `es`, `es-MX` or `es_MX`, if it is one of two or three letters.
-fn language_of(tag: &str) -> Option<String> {
-    let language = tag.split(['-', '_']).next().unwrap_or(tag);
-    let is_code =
-        (2..=3).contains(&language.len()) && language.bytes().all(|b| b.is_ascii_alphabetic());
-    is_code.then(|| language.to_ascii_lowercase())
-}
-
-/// Adds a text that is not there yet.
-fn add(list: &mut Vec<String>, text: Option<String>) {
-    if let Some(text) = text
-        && !list.contains(&text)
-    {
-        list.push(text);
-    }
 }

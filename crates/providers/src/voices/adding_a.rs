@@ -12,7 +12,7 @@ use super::{Source, whole};
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Deserialize)]
-struct Added {
+struct Named {
     voice_id: String,
 }
 
@@ -40,11 +40,7 @@ pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), Voic
     let status = answer.status();
     let body = whole(answer, MAX_ANSWER_BYTES).await?;
     if status.is_success() {
-        let added: Added = read(&body)?;
-        return match added.voice_id == voice.voice_id {
-            true => Ok(()),
-            false => Err(VoiceLibraryError::Malformed("it names another voice")),
-        };
+        return named(&body, voice);
     }
     let said = read::<Refusal>(&body).map(|refusal| refusal.detail.status);
     match said.as_deref() {
@@ -59,9 +55,20 @@ pub(super) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), Voic
 async fn look(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let url = below(source, &["v1", "voices", &voice.voice_id])?;
     let answer = source.send(source.client.get(url)).await?;
-    match answer.status() {
-        StatusCode::OK => Ok(()),
+    let status = answer.status();
+    let body = whole(answer, MAX_ANSWER_BYTES).await?;
+    match status {
+        StatusCode::OK => named(&body, voice),
         other => Err(VoiceLibraryError::Refused(other.as_u16())),
+    }
+}
+
+/// That an answer is about the voice that was asked for.
+fn named(body: &[u8], voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+    let named: Named = read(body)?;
+    match named.voice_id == voice.voice_id {
+        true => Ok(()),
+        false => Err(VoiceLibraryError::Malformed("it names another voice")),
     }
 }
 

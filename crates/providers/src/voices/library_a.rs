@@ -1,94 +1,119 @@
 //! `provider_a`: its own workspace at `v2/voices`, paged by token, and a shared library at `v1/shared-voices`, paged by
-//! number. Voices with a rate of their own carry an extra fee and are left out.
+//! number (voice design 2.2). Voices with a rate of their own carry an extra fee and are left out.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, adding_a, language_of, owners, said};
+use super::reading::{Listed, Reading, following};
+use super::wire::{self, Spoken, once};
+use super::{PAGE_SIZE, Source, adding_a, owners};
+
+/// Asks for no voice that costs more than the model that speaks with it.
+const FREE: (&str, &str) = ("include_custom_rates", "false");
 
 pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct WorkspacePage {
-    voices: Vec<WorkspaceVoice>,
-    #[serde(default)]
+    voices: Vec<Option<WorkspaceVoice>>,
+    #[serde(default, deserialize_with = "wire::yes")]
     has_more: bool,
+    #[serde(default, deserialize_with = "wire::text")]
     next_page_token: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct WorkspaceVoice {
-    voice_id: String,
+    #[serde(default, deserialize_with = "wire::text")]
+    voice_id: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     category: Option<String>,
-    #[serde(default)]
-    labels: Option<Labels>,
+    #[serde(default, deserialize_with = "wire::object")]
+    labels: Labels,
+    #[serde(default, deserialize_with = "wire::text")]
     description: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     preview_url: Option<String>,
-    #[serde(default)]
-    high_quality_base_model_ids: Option<Vec<String>>,
-    #[serde(default)]
-    verified_languages: Option<Vec<VerifiedLanguage>>,
-    #[serde(default)]
-    sharing: Option<Rates>,
+    #[serde(default, deserialize_with = "wire::list")]
+    high_quality_base_model_ids: Vec<String>,
+    #[serde(default, deserialize_with = "wire::list")]
+    verified_languages: Vec<VerifiedLanguage>,
+    #[serde(default, deserialize_with = "wire::object")]
+    sharing: Rates,
 }
 
 #[derive(Deserialize, Default)]
 struct Labels {
+    #[serde(default, deserialize_with = "wire::text")]
     gender: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     age: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     accent: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     language: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     locale: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     use_case: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct VerifiedLanguage {
+    #[serde(default, deserialize_with = "wire::text")]
     language: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     model_id: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     locale: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Rates {
-    rate: Option<f64>,
-    fiat_rate: Option<f64>,
-}
-
-impl Rates {
-    /// Whether a voice costs more than the model that speaks with it.
-    fn has_fee(&self) -> bool {
-        self.rate.is_some_and(|rate| rate > 1.0) || self.fiat_rate.is_some()
-    }
+    rate: Option<Value>,
+    fiat_rate: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct SharedPage {
-    voices: Vec<LibraryVoice>,
-    #[serde(default)]
+    voices: Vec<Option<LibraryVoice>>,
+    #[serde(default, deserialize_with = "wire::yes")]
     has_more: bool,
 }
 
 #[derive(Deserialize)]
 struct LibraryVoice {
+    #[serde(default, deserialize_with = "wire::text")]
     public_owner_id: Option<String>,
-    voice_id: String,
+    #[serde(default, deserialize_with = "wire::text")]
+    voice_id: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     gender: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     age: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     accent: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     language: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     locale: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     use_case: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     description: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     preview_url: Option<String>,
-    #[serde(default)]
-    verified_languages: Option<Vec<VerifiedLanguage>>,
-    #[serde(flatten)]
-    rates: Rates,
+    #[serde(default, deserialize_with = "wire::list")]
+    verified_languages: Vec<VerifiedLanguage>,
+    rate: Option<Value>,
+    fiat_rate: Option<Value>,
 }
 
 #[async_trait]
@@ -99,14 +124,14 @@ impl VoiceLibrary for Library {
 
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
         // The workspace first: a shared voice that has been added to it is ready to use.
-        let mut voices = self.workspace().await?;
-        voices.extend(self.shared().await?);
+        let mut voices = self.0.whole_list(self.workspace()).await?;
+        voices.extend(self.0.whole_list(self.shared()).await?);
         Ok(voices)
     }
 
     async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
         let own = Self(self.0.with_key(credential)?);
-        Ok(owners(own.workspace().await?))
+        Ok(owners(own.0.whole_list(own.workspace()).await?))
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
@@ -116,137 +141,135 @@ impl VoiceLibrary for Library {
 
 impl Library {
     async fn workspace(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        let (mut voices, mut token) = (Vec::new(), None::<String>);
-        for _ in 0..MAX_PAGES {
-            let mut query = vec![("page_size", PAGE_SIZE), ("include_total_count", "false")];
+        let (mut reading, mut token) = (Reading::default(), None::<String>);
+        loop {
+            let mut query = vec![
+                ("page_size", PAGE_SIZE),
+                ("include_total_count", "false"),
+                FREE,
+            ];
             if let Some(token) = &token {
                 query.push(("next_page_token", token));
             }
             let page: WorkspacePage = self.0.page("v2/voices", &query, &[]).await?;
-            let free = page.voices.into_iter().filter(|voice| {
-                let rates = voice.sharing.as_ref();
-                !rates.is_some_and(Rates::has_fee)
-            });
-            voices.extend(free.map(workspace_voice));
-            token = page.next_page_token.filter(|_| page.has_more);
+            let listed = page.voices.into_iter().flatten();
+            reading.page(
+                listed.filter_map(|voice| self.of_workspace(voice)),
+                page.has_more,
+            )?;
+            token = following(page.has_more, page.next_page_token, token.as_deref())?;
             if token.is_none() {
-                return Ok(voices);
+                return Ok(reading.whole());
             }
         }
-        Err(ENDLESS)
     }
 
     async fn shared(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        let mut voices = Vec::new();
-        for number in 0..MAX_PAGES {
+        let mut reading = Reading::default();
+        // Reading ends a list that does not.
+        for number in 0_u32.. {
             let number = number.to_string();
-            let query = [
-                ("page_size", PAGE_SIZE),
-                ("page", &number),
-                ("include_custom_rates", "false"),
-            ];
+            let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
-            let free = page.voices.into_iter().filter(|v| !v.rates.has_fee());
-            voices.extend(free.map(shared_voice));
+            let listed = page.voices.into_iter().flatten();
+            reading.page(
+                listed.filter_map(|voice| self.of_library(voice)),
+                page.has_more,
+            )?;
             if !page.has_more {
-                return Ok(voices);
+                break;
             }
         }
-        Err(ENDLESS)
+        Ok(reading.whole())
+    }
+
+    fn of_workspace(&self, voice: WorkspaceVoice) -> Option<Listed> {
+        let id = voice.voice_id?;
+        if has_fee(
+            voice.sharing.rate.as_ref(),
+            voice.sharing.fiat_rate.as_ref(),
+        ) {
+            return Some((id, None));
+        }
+        let labels = voice.labels;
+        let (spoken, mut models) =
+            spoken(labels.language, labels.locale, &voice.verified_languages);
+        models.extend(voice.high_quality_base_model_ids);
+        let voice = Voice {
+            provider: VoiceProvider::A,
+            voice_id: id.clone(),
+            name: voice.name.unwrap_or_else(|| id.clone()),
+            gender: gender(labels.gender),
+            age: labels.age,
+            accent: labels.accent,
+            language: spoken.main(),
+            languages: spoken.languages,
+            locales: spoken.locales,
+            description: voice.description,
+            use_case: labels.use_case,
+            preview_url: self.0.preview(voice.preview_url),
+            model_compat: once(models),
+            // `premade` voices are everyone's; all others are the workspace's own.
+            source: match voice.category.as_deref() {
+                Some("premade") => VoiceSource::Public,
+                _ => VoiceSource::Workspace,
+            },
+            owner_id: None,
+        };
+        Some((id, Some(voice)))
+    }
+
+    fn of_library(&self, voice: LibraryVoice) -> Option<Listed> {
+        let id = voice.voice_id?;
+        if has_fee(voice.rate.as_ref(), voice.fiat_rate.as_ref()) {
+            return Some((id, None));
+        }
+        let (spoken, models) = spoken(voice.language, voice.locale, &voice.verified_languages);
+        let voice = Voice {
+            provider: VoiceProvider::A,
+            voice_id: id.clone(),
+            name: voice.name.unwrap_or_else(|| id.clone()),
+            gender: gender(voice.gender),
+            age: voice.age,
+            accent: voice.accent,
+            language: spoken.main(),
+            languages: spoken.languages,
+            locales: spoken.locales,
+            description: voice.description,
+            use_case: voice.use_case,
+            preview_url: self.0.preview(voice.preview_url),
+            model_compat: once(models),
+            source: VoiceSource::Shared,
+            owner_id: voice.public_owner_id,
+        };
+        Some((id, Some(voice)))
     }
 }
 
-fn workspace_voice(voice: WorkspaceVoice) -> Voice {
-    let labels = voice.labels.unwrap_or_default();
-    // `premade` voices are everyone's; all others are the workspace's own.
-    let source = match voice.category.as_deref() {
-        Some("premade") => VoiceSource::Public,
-        _ => VoiceSource::Workspace,
-    };
-    let spoken = Spoken::of(
-        labels.language,
-        labels.locale,
-        voice.verified_languages.unwrap_or_default(),
-        voice.high_quality_base_model_ids.unwrap_or_default(),
-    );
-    Voice {
-        provider: VoiceProvider::A,
-        name: said(voice.name).unwrap_or_else(|| voice.voice_id.clone()),
-        voice_id: voice.voice_id,
-        gender: labels.gender.and_then(|gender| gender.parse().ok()),
-        age: said(labels.age),
-        accent: said(labels.accent),
-        language: spoken.language,
-        languages: spoken.languages,
-        locales: spoken.locales,
-        description: said(voice.description),
-        use_case: said(labels.use_case),
-        preview_url: said(voice.preview_url),
-        model_compat: spoken.models,
-        source,
-        owner_id: None,
-    }
+/// Whether a voice costs more than the model that speaks with it. A rate that cannot be read may be any.
+fn has_fee(rate: Option<&Value>, fiat_rate: Option<&Value>) -> bool {
+    let is_dear = |rate: &Value| rate.as_f64().is_none_or(|rate| rate > 1.0);
+    let said = |value: &&Value| !value.is_null();
+    rate.filter(said).is_some_and(is_dear) || fiat_rate.filter(said).is_some()
 }
 
-fn shared_voice(voice: LibraryVoice) -> Voice {
-    let spoken = Spoken::of(
-        voice.language,
-        voice.locale,
-        voice.verified_languages.unwrap_or_default(),
-        Vec::new(),
-    );
-    Voice {
-        provider: VoiceProvider::A,
-        name: said(voice.name).unwrap_or_else(|| voice.voice_id.clone()),
-        voice_id: voice.voice_id,
-        gender: voice.gender.and_then(|gender| gender.parse().ok()),
-        age: said(voice.age),
-        accent: said(voice.accent),
-        language: spoken.language,
-        languages: spoken.languages,
-        locales: spoken.locales,
-        description: said(voice.description),
-        use_case: said(voice.use_case),
-        preview_url: said(voice.preview_url),
-        model_compat: spoken.models,
-        source: VoiceSource::Shared,
-        owner_id: said(voice.public_owner_id),
-    }
+fn gender(word: Option<String>) -> Option<VoiceGender> {
+    word.and_then(|word| word.to_ascii_lowercase().parse().ok())
 }
 
-/// What a voice speaks, and with which models.
-#[derive(Default)]
-struct Spoken {
+/// What a voice speaks, its main language first (without one, the first that has been verified), and with which models.
+fn spoken(
     language: Option<String>,
-    languages: Vec<String>,
-    locales: Vec<String>,
-    models: Vec<String>,
-}
-
-impl Spoken {
-    /// The main language first; without one, the first that has been verified.
-    fn of(
-        language: Option<String>,
-        locale: Option<String>,
-        verified: Vec<VerifiedLanguage>,
-        models: Vec<String>,
-    ) -> Self {
-        let mut spoken = Self::default();
-        add(
-            &mut spoken.languages,
-            language.as_deref().and_then(language_of),
-        );
-        add(&mut spoken.locales, said(locale));
-        for one in verified {
-            let language = one.language.as_deref().and_then(language_of);
-            add(&mut spoken.languages, language);
-            add(&mut spoken.locales, said(one.locale));
-            add(&mut spoken.models, said(one.model_id));
-        }
-        if spoken.models.is_empty() {
-            spoken.models = models;
-        }
-        spoken.language = spoken.languages.first().cloned();
-        spoken
+    locale: Option<String>,
+    verified: &[VerifiedLanguage],
+) -> (Spoken, Vec<String>) {
+    let mut spoken = Spoken::default();
+    spoken.add(language.as_deref());
+    spoken.add(locale.as_deref());
+    for one in verified {
+        spoken.add(one.language.as_deref());
+        spoken.add(one.locale.as_deref());
     }
+    let models = verified.iter().filter_map(|one| one.model_id.clone());
+    (spoken, models.collect())
 }

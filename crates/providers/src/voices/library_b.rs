@@ -6,7 +6,9 @@ use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::{ENDLESS, MAX_PAGES, PAGE_SIZE, Source, add, language_of, owners, said};
+use super::reading::{Listed, Reading, following};
+use super::wire::{self, Spoken};
+use super::{PAGE_SIZE, Source, owners};
 
 /// The version of the provider's interface that these shapes are of.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -15,28 +17,34 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    data: Vec<Listed>,
-    #[serde(default)]
+    data: Vec<Option<ListedVoice>>,
+    #[serde(default, deserialize_with = "wire::yes")]
     has_more: bool,
 }
 
 #[derive(Deserialize)]
-struct Listed {
-    id: String,
+struct ListedVoice {
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     description: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     gender: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     accent: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     language: Option<String>,
-    #[serde(default)]
-    locales: Option<Vec<Locale>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::list")]
+    locales: Vec<Locale>,
+    #[serde(default, deserialize_with = "wire::yes")]
     is_owner: bool,
 }
 
 #[derive(Deserialize)]
 struct Locale {
-    locale: Option<String>,
+    locale: String,
 }
 
 #[async_trait]
@@ -46,54 +54,48 @@ impl VoiceLibrary for Library {
     }
 
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        self.listed().await
+        self.0.whole_list(self.listed()).await
     }
 
     async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
         let own = Self(self.0.with_key(credential)?);
-        Ok(owners(own.listed().await?))
+        Ok(owners(own.0.whole_list(own.listed()).await?))
     }
 }
 
 impl Library {
     async fn listed(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        let (mut voices, mut last) = (Vec::new(), None::<String>);
-        for _ in 0..MAX_PAGES {
+        let (mut reading, mut last) = (Reading::default(), None::<String>);
+        loop {
             let mut query = vec![("limit", PAGE_SIZE)];
             if let Some(last) = &last {
                 query.push(("starting_after", last));
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
-            last = page
-                .data
-                .last()
-                .map(|voice| voice.id.clone())
-                .filter(|_| page.has_more);
-            voices.extend(page.data.into_iter().map(voice));
+            let listed = page.data.into_iter().flatten();
+            let listed: Vec<Listed> = listed.filter_map(voice).collect();
+            let next = listed.last().map(|(id, _)| id.clone());
+            reading.page(listed, page.has_more)?;
+            last = following(page.has_more, next, last.as_deref())?;
             if last.is_none() {
-                return Ok(voices);
+                return Ok(reading.whole());
             }
         }
-        Err(ENDLESS)
     }
 }
 
-fn voice(listed: Listed) -> Voice {
-    let (mut languages, mut locales) = (Vec::new(), Vec::new());
-    add(
-        &mut languages,
-        listed.language.as_deref().and_then(language_of),
-    );
+fn voice(listed: ListedVoice) -> Option<Listed> {
+    let id = listed.id?;
+    let mut spoken = Spoken::default();
+    spoken.add(listed.language.as_deref());
     // The native one comes first.
-    for locale in listed.locales.unwrap_or_default() {
-        let locale = said(locale.locale);
-        add(&mut languages, locale.as_deref().and_then(language_of));
-        add(&mut locales, locale);
+    for Locale { locale } in &listed.locales {
+        spoken.add(Some(locale));
     }
-    Voice {
+    let voice = Voice {
         provider: VoiceProvider::B,
-        name: said(listed.name).unwrap_or_else(|| listed.id.clone()),
-        voice_id: listed.id,
+        voice_id: id.clone(),
+        name: listed.name.unwrap_or_else(|| id.clone()),
         gender: match listed.gender.as_deref() {
             Some("masculine") => Some(VoiceGender::Male),
             Some("feminine") => Some(VoiceGender::Female),
@@ -101,11 +103,11 @@ fn voice(listed: Listed) -> Voice {
             _ => None,
         },
         age: None,
-        accent: said(listed.accent),
-        language: languages.first().cloned(),
-        languages,
-        locales,
-        description: said(listed.description),
+        accent: listed.accent,
+        language: spoken.main(),
+        languages: spoken.languages,
+        locales: spoken.locales,
+        description: listed.description,
         use_case: None,
         preview_url: None,
         model_compat: Vec::new(),
@@ -116,5 +118,6 @@ fn voice(listed: Listed) -> Voice {
             VoiceSource::Public
         },
         owner_id: None,
-    }
+    };
+    Some((id, Some(voice)))
 }

@@ -5,34 +5,41 @@ use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use super::{Source, add, language_of, said};
+use super::Source;
+use super::reading::{Listed, Reading};
+use super::wire::{self, Spoken, said};
 
 pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Models {
-    tts: Vec<Model>,
+    tts: Vec<Option<Model>>,
 }
 
 #[derive(Deserialize)]
 struct Model {
+    #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
-    canonical_name: String,
-    #[serde(default)]
-    languages: Option<Vec<String>>,
-    #[serde(default)]
-    metadata: Option<Metadata>,
+    #[serde(default, deserialize_with = "wire::text")]
+    canonical_name: Option<String>,
+    #[serde(default, deserialize_with = "wire::list")]
+    languages: Vec<String>,
+    #[serde(default, deserialize_with = "wire::object")]
+    metadata: Metadata,
 }
 
 #[derive(Deserialize, Default)]
 struct Metadata {
+    #[serde(default, deserialize_with = "wire::text")]
     accent: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     age: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     sample: Option<String>,
-    #[serde(default)]
-    tags: Option<Vec<String>>,
-    #[serde(default)]
-    use_cases: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "wire::list")]
+    tags: Vec<String>,
+    #[serde(default, deserialize_with = "wire::list")]
+    use_cases: Vec<String>,
 }
 
 #[async_trait]
@@ -43,41 +50,43 @@ impl VoiceLibrary for Library {
 
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
-        Ok(models.tts.into_iter().map(voice).collect())
+        let listed = models.tts.into_iter().flatten();
+        let mut reading = Reading::default();
+        reading.page(listed.filter_map(|model| self.voice(model)), false)?;
+        Ok(reading.whole())
     }
 }
 
-fn voice(model: Model) -> Voice {
-    let metadata = model.metadata.unwrap_or_default();
-    let (mut languages, mut locales) = (Vec::new(), Vec::new());
-    for tag in model.languages.unwrap_or_default() {
-        add(&mut languages, language_of(&tag));
-        add(&mut locales, tag.contains('-').then_some(tag));
-    }
-    let gender = metadata
-        .tags
-        .unwrap_or_default()
-        .iter()
-        .find_map(|tag| match tag.as_str() {
+impl Library {
+    fn voice(&self, model: Model) -> Option<Listed> {
+        let id = model.canonical_name?;
+        let metadata = model.metadata;
+        let mut spoken = Spoken::default();
+        for tag in &model.languages {
+            spoken.add(Some(tag));
+        }
+        let gender = metadata.tags.iter().find_map(|tag| match tag.as_str() {
             "feminine" => Some(VoiceGender::Female),
             "masculine" => Some(VoiceGender::Male),
             _ => None,
         });
-    Voice {
-        provider: VoiceProvider::C,
-        name: said(model.name).unwrap_or_else(|| model.canonical_name.clone()),
-        model_compat: vec![model.canonical_name.clone()],
-        voice_id: model.canonical_name,
-        gender,
-        age: said(metadata.age),
-        accent: said(metadata.accent),
-        language: languages.first().cloned(),
-        languages,
-        locales,
-        description: None,
-        use_case: said(metadata.use_cases.unwrap_or_default().into_iter().next()),
-        preview_url: said(metadata.sample),
-        source: VoiceSource::Public,
-        owner_id: None,
+        let voice = Voice {
+            provider: VoiceProvider::C,
+            voice_id: id.clone(),
+            name: model.name.unwrap_or_else(|| id.clone()),
+            gender,
+            age: metadata.age,
+            accent: metadata.accent,
+            language: spoken.main(),
+            languages: spoken.languages,
+            locales: spoken.locales,
+            description: None,
+            use_case: metadata.use_cases.into_iter().find_map(said),
+            preview_url: self.0.preview(metadata.sample),
+            model_compat: vec![id.clone()],
+            source: VoiceSource::Public,
+            owner_id: None,
+        };
+        Some((id, Some(voice)))
     }
 }

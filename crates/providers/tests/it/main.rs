@@ -6,4 +6,6 @@ mod server;
 #[cfg(test)]
 mod speech;
 mod voice_adding;
+mod voice_catalogs;
+mod voice_faults;
 mod voices;

@@ -94,7 +94,7 @@ fn bare(provider: VoiceProvider, id: &str, source: VoiceSource) -> Voice {
 
 fn answer_a(target: &str) -> (u16, Value) {
     let body = match target {
-        "/v2/voices?page_size=100&include_total_count=false" => json!({
+        "/v2/voices?page_size=100&include_total_count=false&include_custom_rates=false" => json!({
             "voices": [
                 {
                     "voice_id": "w1",
@@ -117,24 +117,27 @@ fn answer_a(target: &str) -> (u16, Value) {
             "total_count": null,
             "next_page_token": "t 2",
         }),
-        "/v2/voices?page_size=100&include_total_count=false&next_page_token=t+2" => json!({
-            "voices": [
-                {
-                    "voice_id": "w3",
-                    "name": "Clone",
-                    "category": "cloned",
-                    "labels": {"gender": "robot"},
-                    "description": "",
-                    "preview_url": null,
-                    "high_quality_base_model_ids": ["model-1"],
-                    "verified_languages": null,
-                    "sharing": {"rate": 1.0, "fiat_rate": null},
-                },
-                {"voice_id": "w4", "name": null, "category": "generated", "labels": null},
-            ],
-            "has_more": false,
-            "next_page_token": null,
-        }),
+        "/v2/voices?page_size=100&include_total_count=false&include_custom_rates=false&next_page_token=t+2" =>
+        {
+            json!({
+                "voices": [
+                    {
+                        "voice_id": "w3",
+                        "name": "Clone",
+                        "category": "cloned",
+                        "labels": {"gender": "robot"},
+                        "description": "",
+                        "preview_url": null,
+                        "high_quality_base_model_ids": ["model-1"],
+                        "verified_languages": null,
+                        "sharing": {"rate": 1.0, "fiat_rate": null},
+                    },
+                    {"voice_id": "w4", "name": null, "category": "generated", "labels": null},
+                ],
+                "has_more": false,
+                "next_page_token": null,
+            })
+        }
         "/v1/shared-voices?page_size=100&page=0&include_custom_rates=false" => json!({
             "voices": [
                 {
@@ -188,7 +191,7 @@ async fn provider_a_lists_its_workspace_and_its_library_without_voices_that_cost
             description: some("Young and clear."),
             use_case: some("news"),
             preview_url: some("https://previews.example.com/w1.mp3"),
-            model_compat: texts(["model-2", "model-3"]),
+            model_compat: texts(["model-2", "model-3", "model-1"]),
             ..bare(VoiceProvider::A, "w1", VoiceSource::Public)
         },
         Voice {

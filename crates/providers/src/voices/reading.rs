@@ -1,0 +1,80 @@
+//! Reading a list page by page: which voices have come, and whether the list goes anywhere.
+
+use std::collections::HashSet;
+
+use offhook_domain::Voice;
+use offhook_engine::ports::VoiceLibraryError;
+
+/// Pages of one list at most: a list that never ends is none.
+const MAX_PAGES: usize = 1_000;
+
+/// The list has more pages than any list has.
+const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
+
+/// A page says that more follow, and has nothing that is not known.
+const ROUND: VoiceLibraryError = VoiceLibraryError::Malformed("the list goes round in a circle");
+
+/// A page says that more follow, and not how to ask for them: what has come is half a list.
+const CUT: VoiceLibraryError =
+    VoiceLibraryError::Malformed("the list goes on and does not say where");
+
+/// A voice of a page by its id; one that is not to be kept is known by that alone.
+pub(super) type Listed = (String, Option<Voice>);
+
+/// The voices of a list so far, each once.
+#[derive(Default)]
+pub(super) struct Reading {
+    voices: Vec<Voice>,
+    ids: HashSet<String>,
+    pages: usize,
+}
+
+impl Reading {
+    /// Takes a page. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
+    /// goes on is the same page again.
+    ///
+    /// # Errors
+    /// The list does not end, or goes round.
+    pub(super) fn page(
+        &mut self,
+        listed: impl IntoIterator<Item = Listed>,
+        goes_on: bool,
+    ) -> Result<(), VoiceLibraryError> {
+        let (mut is_empty, mut has_news) = (true, false);
+        for (id, voice) in listed {
+            is_empty = false;
+            if self.ids.insert(id) {
+                has_news = true;
+                self.voices.extend(voice);
+            }
+        }
+        self.pages += 1;
+        match goes_on {
+            true if !is_empty && !has_news => Err(ROUND),
+            true if self.pages >= MAX_PAGES => Err(ENDLESS),
+            _ => Ok(()),
+        }
+    }
+
+    /// The voices of the whole list.
+    pub(super) fn whole(self) -> Vec<Voice> {
+        self.voices
+    }
+}
+
+/// Where the next page begins, if there is one; `this` is where the one began that was read.
+///
+/// # Errors
+/// More voices follow, and the page does not say where, or that they begin where it began itself.
+pub(super) fn following(
+    goes_on: bool,
+    next: Option<String>,
+    this: Option<&str>,
+) -> Result<Option<String>, VoiceLibraryError> {
+    match next {
+        _ if !goes_on => Ok(None),
+        None => Err(CUT),
+        Some(next) if Some(next.as_str()) == this => Err(ROUND),
+        next => Ok(next),
+    }
+}
