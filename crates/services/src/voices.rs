@@ -5,6 +5,7 @@
 //! request whether it is still the database's.
 
 mod adding;
+mod keepable;
 mod own;
 mod sets;
 mod shipped;

@@ -45,6 +45,7 @@ mod stream;
 mod team;
 mod tools;
 mod two_accounts;
+mod voice_sync;
 mod voices;
 mod webhooks;
 mod widget_files;

@@ -7,8 +7,9 @@ use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::keepable::keepable;
 use super::snapshot::{Search, Snapshot};
-use super::sync::{AGAIN_AFTER, DUE_EVERY, keepable};
+use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 
 /// Credentials of a provider that are taken at once.

@@ -1,9 +1,8 @@
 //! Asking the providers for their voices: once a day by one process, and when the operator says so.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, Voice, VoiceProvider};
+use offhook_domain::{AccountId, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_metrics::metrics;
 use offhook_storage::{StoreError, VoiceChanges};
@@ -11,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Voices;
+use super::keepable::keepable;
 use super::snapshot::row;
 
 /// The name under which processes take turns.
@@ -121,15 +121,20 @@ impl Voices {
     }
 
     async fn run_due(&self) -> Result<(), StoreError> {
-        self.run_if_due().await?;
+        self.sync_if_due().await?;
         self.sync_due_accounts().await
     }
 
-    async fn run_if_due(&self) -> Result<(), StoreError> {
+    /// Asks every provider that is set up, if a day has passed (an hour, if one of them failed) and no other process is at
+    /// it; `None` if not, or if another process took it over meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>, StoreError> {
         let (store, node) = (&self.shared.store, self.shared.node);
         let now = || self.shared.clock.steady();
         if !store.take_job(JOB, node, now()).await? {
-            return Ok(());
+            return Ok(None);
         }
         let keep = async {
             loop {
@@ -143,21 +148,12 @@ impl Voices {
         let outcomes = tokio::select! {
             outcomes = self.sync() => outcomes,
             // Another process has the turn by now.
-            () = keep => return Ok(()),
+            () = keep => return Ok(None),
         };
         let failed = outcomes.iter().any(|outcome| outcome.result.is_err());
         metrics().jobs.ran(JOB, !failed);
         let pause = if failed { AGAIN_AFTER } else { DUE_EVERY };
-        store.finish_job(JOB, node, now(), pause).await
+        store.finish_job(JOB, node, now(), pause).await?;
+        Ok(Some(outcomes))
     }
-}
-
-/// What of a provider's list can be kept: each voice once, as a page may repeat what the list moved on while it was read,
-/// and none that a database would not take.
-pub(super) fn keepable(voices: Vec<Voice>) -> Vec<Voice> {
-    let mut known = HashSet::new();
-    let voices = voices.into_iter().filter_map(Voice::without_nul);
-    voices
-        .filter(|voice| known.insert(voice.voice_id.clone()))
-        .collect()
 }

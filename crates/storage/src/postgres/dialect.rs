@@ -12,6 +12,7 @@ mod knowledge;
 mod logs;
 mod names;
 mod outbox;
+mod voices;
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(crate) use knowledge::*;
 pub(crate) use logs::*;
 pub(crate) use names::*;
 pub(crate) use outbox::*;
+pub(crate) use voices::*;
 
 diesel::define_sql_function! {
     /// The present by the database's clock, also within a transaction.

@@ -1,12 +1,12 @@
 //! Voices: all at once, as processes keep them in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{VoiceProvider, VoiceSource};
 
-use super::super::Conn;
+use super::super::{Conn, dialect};
 use crate::schema::{service_settings as settings, voices};
 use crate::sql::V;
 use crate::{StoreError, VoiceChanges, VoiceRow};
@@ -31,68 +31,49 @@ pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<VoiceRow>, StoreError> {
         .await?)
 }
 
+/// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
+const AT_ONCE: usize = 256;
+
 /// Makes the provider's voices `rows`; what stays as it is, is not written.
 pub(crate) async fn replace(
     conn: &mut Conn,
     provider: VoiceProvider,
     rows: &[VoiceRow],
 ) -> Result<VoiceChanges, StoreError> {
-    let known: Vec<VoiceRow> = voices::table
-        .filter(voices::provider.eq(V(provider)))
-        .select(VoiceRow::as_select())
-        .load(conn)
-        .await?;
-    let mut known: HashMap<String, VoiceRow> = known
-        .into_iter()
-        .map(|row| (row.voice_id.clone(), row))
-        .collect();
     let mut changes = VoiceChanges::default();
-    for row in rows {
-        if known.remove(&row.voice_id).as_ref() != Some(row) {
-            write(conn, row).await?;
-            changes.written += 1;
+    for some in rows.chunks(AT_ONCE) {
+        let ids = some.iter().map(|row| row.voice_id.as_str());
+        let known: Vec<VoiceRow> = voices::table
+            .filter(voices::provider.eq(V(provider)))
+            .filter(voices::voice_id.eq_any(ids))
+            .select(VoiceRow::as_select())
+            .load(conn)
+            .await?;
+        let known: HashMap<&str, &VoiceRow> = known
+            .iter()
+            .map(|row| (row.voice_id.as_str(), row))
+            .collect();
+        let is_news = |row: &&VoiceRow| known.get(row.voice_id.as_str()) != Some(row);
+        let news: Vec<&VoiceRow> = some.iter().filter(is_news).collect();
+        if !news.is_empty() {
+            dialect::write_voices(conn, &news).await?;
+            changes.written += news.len();
         }
     }
-    changes.deleted = known.len();
-    for voice_id in known.into_keys() {
-        diesel::delete(voices::table.find((V(provider), voice_id)))
-            .execute(conn)
-            .await?;
+    let listed: HashSet<&str> = rows.iter().map(|row| row.voice_id.as_str()).collect();
+    let mut gone: Vec<String> = voices::table
+        .filter(voices::provider.eq(V(provider)))
+        .select(voices::voice_id)
+        .load(conn)
+        .await?;
+    gone.retain(|id| !listed.contains(id.as_str()));
+    for some in gone.chunks(AT_ONCE) {
+        let of = voices::table
+            .filter(voices::provider.eq(V(provider)))
+            .filter(voices::voice_id.eq_any(some));
+        changes.deleted += diesel::delete(of).execute(conn).await?;
     }
     Ok(changes)
-}
-
-async fn write(conn: &mut Conn, row: &VoiceRow) -> Result<(), StoreError> {
-    let said = (
-        voices::name.eq(&row.name),
-        voices::gender.eq(row.gender.map(V)),
-        voices::age.eq(&row.age),
-        voices::accent.eq(&row.accent),
-        voices::language.eq(&row.language),
-        voices::languages.eq(V(row.languages.clone())),
-        voices::locales.eq(V(row.locales.clone())),
-        voices::description.eq(&row.description),
-        voices::use_case.eq(&row.use_case),
-        voices::preview_url.eq(&row.preview_url),
-        voices::model_compat.eq(V(row.model_compat.clone())),
-        voices::source.eq(V(row.source)),
-        voices::owner_id.eq(&row.owner_id),
-    );
-    let there = diesel::update(voices::table.find((V(row.provider), &row.voice_id)))
-        .set(said.clone())
-        .execute(conn)
-        .await?;
-    if there == 0 {
-        diesel::insert_into(voices::table)
-            .values((
-                voices::provider.eq(V(row.provider)),
-                voices::voice_id.eq(&row.voice_id),
-                said,
-            ))
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
 }
 
 /// Moves a voice of the provider's shared library to its workspace; whether it was in the library.

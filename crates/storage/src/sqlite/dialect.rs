@@ -11,6 +11,7 @@ mod knowledge;
 mod logs;
 mod names;
 mod outbox;
+mod voices;
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ pub(crate) use knowledge::*;
 pub(crate) use logs::*;
 pub(crate) use names::*;
 pub(crate) use outbox::*;
+pub(crate) use voices::*;
 
 diesel::define_sql_function! {
     /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or

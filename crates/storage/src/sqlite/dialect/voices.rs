@@ -1,0 +1,42 @@
+//! Writing voices, for SQLite: a statement costs microseconds.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+
+use super::super::Conn;
+use crate::schema::voices;
+use crate::sql::V;
+use crate::{StoreError, VoiceRow};
+
+/// Writes voices, in place of those of the same provider and id.
+pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<(), StoreError> {
+    for row in rows {
+        let said = (
+            voices::name.eq(&row.name),
+            voices::gender.eq(row.gender.map(V)),
+            voices::age.eq(&row.age),
+            voices::accent.eq(&row.accent),
+            voices::language.eq(&row.language),
+            voices::languages.eq(V(row.languages.clone())),
+            voices::locales.eq(V(row.locales.clone())),
+            voices::description.eq(&row.description),
+            voices::use_case.eq(&row.use_case),
+            voices::preview_url.eq(&row.preview_url),
+            voices::model_compat.eq(V(row.model_compat.clone())),
+            voices::source.eq(V(row.source)),
+            voices::owner_id.eq(&row.owner_id),
+        );
+        diesel::insert_into(voices::table)
+            .values((
+                voices::provider.eq(V(row.provider)),
+                voices::voice_id.eq(&row.voice_id),
+                said.clone(),
+            ))
+            .on_conflict((voices::provider, voices::voice_id))
+            .do_update()
+            .set(said)
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
