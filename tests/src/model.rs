@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
@@ -17,6 +17,9 @@ use crate::wait::must;
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"},\"finish_reason\":null}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
                       data: [DONE]\n\n";
+
+/// The models that it lists.
+const MODELS: &str = "{\"object\":\"list\",\"data\":[]}";
 
 /// Starts such a model; returns the value of `models.<provider>.base_url`. It listens as long as the test's runtime
 /// lives.
@@ -37,9 +40,13 @@ pub async fn model_server() -> String {
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (said, kind) = match *request.method() {
+        Method::GET => (MODELS, "application/json"),
+        _ => (ANSWER, "text/event-stream"),
+    };
     let _ = request.into_body().collect().await;
-    let mut response = Response::new(Full::new(Bytes::from_static(ANSWER.as_bytes())));
-    let kind = hyper::header::HeaderValue::from_static("text/event-stream");
+    let mut response = Response::new(Full::new(Bytes::from_static(said.as_bytes())));
+    let kind = hyper::header::HeaderValue::from_static(kind);
     response
         .headers_mut()
         .insert(hyper::header::CONTENT_TYPE, kind);

@@ -6,11 +6,15 @@ mod call;
 mod database;
 mod disk;
 mod egress;
+mod models;
 mod network;
 mod objects;
 mod redis;
 mod service;
+mod speech;
 mod trunk;
+mod upstream;
+mod voices;
 
 use std::time::Duration;
 
@@ -139,6 +143,23 @@ async fn services(settings: &Settings, store: Store) -> anyhow::Result<Services>
     parts::services(settings, store, parts::new_node(), network).await
 }
 
+/// Services of others that calls, documents and lists depend on; those that are configured.
+async fn upstreams(settings: &Settings) -> Vec<Finding> {
+    let (models, vectors, speech, voices, traces) = tokio::join!(
+        models::look(settings),
+        models::vectors(settings),
+        speech::look(settings),
+        voices::look(settings),
+        network::collector(settings),
+    );
+    let mut findings = models;
+    findings.extend(vectors);
+    findings.extend(speech);
+    findings.extend(voices);
+    findings.extend(traces);
+    findings
+}
+
 async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     let mut configuration = match settings.check_serving() {
         Ok(()) => Finding::good(CONFIGURATION, "every setting is known and may be so"),
@@ -175,6 +196,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     findings.push(redis::look(&settings, &counting).await);
     findings.push(objects);
     findings.push(disk::look(&settings));
+    findings.extend(upstreams(&settings).await);
     match &settings.sip {
         Some(sip) => findings.extend(trunk::look(&settings, sip).await),
         None => findings.push(network::carrier(&settings).await),

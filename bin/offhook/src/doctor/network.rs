@@ -1,4 +1,4 @@
-//! The simulated carrier.
+//! What a connection alone is tried to: the simulated carrier, and the collector of traces.
 
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use super::Finding;
 use crate::settings::Settings;
 
 pub(super) const CARRIER: &str = "carrier";
+
+const TRACES: &str = "traces";
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -32,6 +34,24 @@ pub(super) async fn carrier(settings: &Settings) -> Finding {
             ),
         ),
     }
+}
+
+/// The collector that traces go to, if they go anywhere.
+pub(super) async fn collector(settings: &Settings) -> Option<Finding> {
+    let telemetry = settings.telemetry.as_ref()?;
+    Some(match connect(&telemetry.otlp_endpoint).await {
+        Ok(()) => Finding::good(
+            TRACES,
+            "the collector of `telemetry.otlp_endpoint` can be connected to",
+        ),
+        Err(error) => Finding::failed(
+            TRACES,
+            format!(
+                "the collector of `telemetry.otlp_endpoint` cannot be connected to, so traces are lost ({error:#}): start it, \
+                 or correct the setting"
+            ),
+        ),
+    })
 }
 
 async fn connect(url: &str) -> anyhow::Result<()> {

@@ -1,0 +1,85 @@
+//! The services that `models` and `knowledge.embeddings` name.
+
+use std::time::Duration;
+
+use offhook_engine::ports::EmbeddingError;
+use offhook_providers::embeddings;
+use tokio::time::timeout;
+
+use super::Finding;
+use super::upstream::Question;
+use crate::settings::Settings;
+
+const MODELS: &str = "models";
+const EMBEDDINGS: &str = "embeddings";
+
+/// How long a vector may take, all tries included.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Asks each service for its models: that costs nothing, and not every service has such a list.
+pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
+    let asked = settings.models.iter().map(async |(name, provider)| {
+        let question = Question {
+            hop: MODELS,
+            section: &format!("models.{name}"),
+            base_url: base(&provider.base_url),
+            path: "models",
+            list: "models",
+            key: bearer(provider.api_key.as_deref()),
+            may_lack_path: true,
+        };
+        question.ask().await
+    });
+    futures_util::future::join_all(asked).await
+}
+
+/// Asks for one vector: whether there is such a model is told by nothing else.
+pub(super) async fn vectors(settings: &Settings) -> Option<Finding> {
+    let settings = settings.embeddings.as_ref()?;
+    let service = match embeddings(settings) {
+        Ok(service) => service,
+        Err(error) => return Some(Finding::failed(EMBEDDINGS, error.to_string())),
+    };
+    let model = &settings.model;
+    let texts = ["offhook doctor".to_owned()];
+    let asked = timeout(LIMIT, service.embed(&texts)).await;
+    Some(match asked.unwrap_or(Err(EmbeddingError::Timeout)) {
+        Ok(vectors) => Finding::good(
+            EMBEDDINGS,
+            format!(
+                "`{model}` makes vectors of {} numbers",
+                vectors.first().map_or(0, Vec::len)
+            ),
+        ),
+        Err(error) => {
+            let remedy = match &error {
+                EmbeddingError::Refused(401 | 403) => "correct `knowledge.embeddings.api_key`",
+                EmbeddingError::Refused(429) => "see the limits of its plan",
+                EmbeddingError::Refused(_) => {
+                    "correct `knowledge.embeddings.model`, `.dimensions` or `.base_url`"
+                }
+                EmbeddingError::Unreachable | EmbeddingError::Timeout => {
+                    "see that it runs and can be reached from here, or correct `knowledge.embeddings.base_url`"
+                }
+                EmbeddingError::Malformed(_) => "correct `knowledge.embeddings.base_url`",
+            };
+            Finding::failed(
+                EMBEDDINGS,
+                format!(
+                    "`{model}` makes no vectors, so that documents are found by their words alone ({error}): {remedy}"
+                ),
+            )
+        }
+    })
+}
+
+/// The URL that a service's paths follow, where the path of completions was given whole.
+fn base(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/chat/completions").unwrap_or(url)
+}
+
+/// A key as most services want it.
+pub(super) fn bearer(key: Option<&str>) -> Option<(&'static str, String)> {
+    key.map(|key| ("authorization", format!("Bearer {key}")))
+}

@@ -1,0 +1,232 @@
+//! One question to a service of somebody else's that changes nothing there: whether it can be reached, lets the key in, and
+//! answers as such a service does. Nothing that it says is repeated.
+
+use std::time::{Duration, Instant};
+
+use offhook_egress::Failure;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+
+use super::Finding;
+
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the whole answer may take.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// A question.
+pub(super) struct Question<'a> {
+    /// The hop that it is about.
+    pub(super) hop: &'static str,
+    /// The section of the settings, such as `models.openai`.
+    pub(super) section: &'a str,
+    /// Where the service is: `<section>.base_url`.
+    pub(super) base_url: &'a str,
+    /// The path below it, with its query.
+    pub(super) path: &'static str,
+    /// What it lists, such as "models".
+    pub(super) list: &'static str,
+    /// The key as the service wants it, `<section>.api_key`, if there is one.
+    pub(super) key: Option<(&'static str, String)>,
+    /// Whether a service that has no such path may be a good one all the same.
+    pub(super) may_lack_path: bool,
+}
+
+/// The version of its interface that a service of Cartesia's shape is asked in.
+const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
+
+impl Question<'_> {
+    /// Asks.
+    pub(super) async fn ask(&self) -> Finding {
+        let (hop, section) = (self.hop, self.section);
+        let Some(url) = self.url() else {
+            return Finding::failed(
+                hop,
+                format!(
+                    "`{section}.base_url` is no URL: write it whole, such as https://api.example.com"
+                ),
+            );
+        };
+        let place = place(&url);
+        let Some((client, headers)) = self.client() else {
+            return Finding::failed(
+                hop,
+                format!(
+                    "`{section}` cannot be asked: see that `{section}.api_key` is one line of plain characters, and that the \
+                     system's roots of TLS are installed (ca-certificates)"
+                ),
+            );
+        };
+        let began = Instant::now();
+        let answer = client.get(url).headers(headers).send().await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return self.unreached(&place, Failure::of(&error)),
+        };
+        match answer.status().as_u16() {
+            200..=299 => self.judge(&place, answer, began).await,
+            status => self.refused(&place, status),
+        }
+    }
+
+    fn url(&self) -> Option<Url> {
+        let whole = format!("{}/{}", self.base_url.trim_end_matches('/'), self.path);
+        Url::parse(&whole).ok().filter(Url::has_host)
+    }
+
+    fn client(&self) -> Option<(Client, HeaderMap)> {
+        let mut headers = HeaderMap::new();
+        headers.insert(VERSION.0, HeaderValue::from_static(VERSION.1));
+        if let Some((name, value)) = &self.key {
+            let mut value = HeaderValue::from_str(value).ok()?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        let client = Client::builder()
+            .tls_backend_preconfigured(offhook_egress::client_config().ok()?)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_LIMIT)
+            .timeout(LIMIT);
+        Some((client.build().ok()?, headers))
+    }
+
+    async fn judge(&self, place: &str, answer: Response, began: Instant) -> Finding {
+        let (hop, section) = (self.hop, self.section);
+        match is_json(answer).await {
+            Ok(true) => Finding::good(
+                hop,
+                format!(
+                    "`{section}`: {place} lists {}, after {} ms",
+                    self.list,
+                    began.elapsed().as_millis()
+                ),
+            ),
+            Ok(false) => Finding::failed(
+                hop,
+                format!(
+                    "`{section}`: {place} answers, and not as such a service does: correct `{section}.base_url`, which its \
+                     paths follow"
+                ),
+            ),
+            Err(failure) => self.unreached(place, failure),
+        }
+    }
+
+    fn unreached(&self, place: &str, failure: Failure) -> Finding {
+        let section = self.section;
+        let seconds = LIMIT.as_secs();
+        let (what, remedy) = match failure {
+            Failure::Dns => (
+                "its name does not resolve".to_owned(),
+                "see this machine's resolver (/etc/resolv.conf)",
+            ),
+            Failure::Tls => (
+                "TLS with it fails".to_owned(),
+                "see that its certificate is of a known authority (SSL_CERT_FILE names others) and this machine's clock is \
+                 right, and that it speaks TLS on that port",
+            ),
+            Failure::Timeout => (
+                format!("it does not answer within {seconds} s"),
+                "see that the firewall lets this machine out to it",
+            ),
+            Failure::Reset => (
+                "it closes the connection without a whole answer".to_owned(),
+                "see that nothing between here and there ends it",
+            ),
+            Failure::Protocol => (
+                "it does not speak HTTP".to_owned(),
+                "see that the port is the service's",
+            ),
+            Failure::Connect | Failure::BlockedAddress => (
+                "no connection can be made".to_owned(),
+                "see that it runs and the firewall lets this machine out to it",
+            ),
+        };
+        Finding::failed(
+            self.hop,
+            format!(
+                "`{section}`: {place} cannot be asked, as {what}: {remedy}, or correct `{section}.base_url`"
+            ),
+        )
+    }
+
+    fn refused(&self, place: &str, status: u16) -> Finding {
+        let (hop, section, list) = (self.hop, self.section, self.list);
+        let says = format!("`{section}`: {place} answers with {status}");
+        match status {
+            401 | 403 if self.key.is_none() => Finding::failed(
+                hop,
+                format!("{says} as it wants a key: set `{section}.api_key`"),
+            ),
+            401 => Finding::failed(
+                hop,
+                format!(
+                    "{says}, so it does not know the key: correct `{section}.api_key`, or let that key list {list}"
+                ),
+            ),
+            403 => Finding::failed(
+                hop,
+                format!(
+                    "{says}, so the key may not list {list}: allow it there, or give another `{section}.api_key`"
+                ),
+            ),
+            404 | 405 if self.may_lack_path => Finding::warning(
+                hop,
+                format!(
+                    "{says}: it has no list of {list} by which the key could be tried; if agents get no answer either, correct \
+                     `{section}.base_url`"
+                ),
+            ),
+            429 => Finding::warning(
+                hop,
+                format!(
+                    "{says}, so it has too much to do, or the key's share is used up: see the limits of its plan"
+                ),
+            ),
+            500.. => Finding::failed(
+                hop,
+                format!(
+                    "{says}, a fault of its own: see its status page or its log, and try again later"
+                ),
+            ),
+            _ => Finding::failed(
+                hop,
+                format!(
+                    "{says}, where it should list {list}: correct `{section}.base_url`, which its paths follow"
+                ),
+            ),
+        }
+    }
+}
+
+/// Host and port, without what may be beside them in a URL.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+/// Whether a whole answer is a JSON object or list.
+async fn is_json(mut answer: Response) -> Result<bool, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::of(&error))? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return Ok(false);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let value = serde_json::from_slice(&body);
+    Ok(matches!(value, Ok(Value::Object(_) | Value::Array(_))))
+}
+
+#[cfg(test)]
+mod tests;
