@@ -104,7 +104,8 @@ impl<'a> Offhook<'a> {
         command
     }
 
-    async fn administer(&self, words: &str) -> anyhow::Result<Value> {
+    /// Runs a command that prints JSON.
+    pub(crate) async fn administer(&self, words: &str) -> anyhow::Result<Value> {
         let output = self.command(words).arg("--json").output().await?;
         ensure!(output.status.success(), "offhook {words} failed");
         Ok(serde_json::from_slice(&output.stdout)?)

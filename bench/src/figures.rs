@@ -20,6 +20,7 @@ mod redis;
 mod resources;
 mod turns;
 mod usage;
+mod voice_sync;
 mod voices;
 mod webhooks;
 
@@ -127,7 +128,10 @@ async fn measure(
             "posts" => posts::run(bench, report).await?,
             "pages" => pages::run(bench, report).await?,
             "resources" => resources::run(bench, report).await?,
-            "voices" => voices::run(bench, report).await?,
+            "voices" => {
+                voices::run(bench, report).await?;
+                voice_sync::run(bench, report).await?;
+            }
             "knowledge" => knowledge::run(bench, report).await?,
             "usage" => usage::run(bench, report).await?,
             "batch" => batch::run(bench, report).await?,
