@@ -69,20 +69,44 @@
     dress(event.target);
     if (event.target.matches("[data-focus]")) event.target.querySelector("input:not([type=hidden]), textarea")?.focus();
   });
-  // A part that is asked for after the session ended brings the whole page to the sign-in.
+  // Whether a form holds what was typed since the page was drawn.
+  let typed = false;
+  document.addEventListener("input", (event) => {
+    if (event.target.closest("form[method=post]")) typed = true;
+  });
+  // The session ended before a part was asked for. A form is then sent as browsers send it by themselves: the answer asks
+  // to sign in, and keeps it. A part that is asked for again and again gives up, and leaves alone what is being typed.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.xhr.status === 401) window.location.reload();
+    if (event.detail.xhr.status !== 401) return;
+    event.preventDefault();
+    const { elt, verb } = event.detail.requestConfig;
+    const form = verb === "post" && elt.closest("form");
+    if (form) {
+      for (const [name, value] of Object.entries(JSON.parse(elt.getAttribute("hx-vals") || "{}"))) {
+        const field = Object.assign(document.createElement("input"), { type: "hidden", name, value });
+        form.append(field);
+      }
+      changed = false;
+      HTMLFormElement.prototype.submit.call(form);
+    } else if (typed) {
+      elt.replaceWith(elt.cloneNode(true));
+      const said = Object.assign(document.createElement("p"), { className: "warning", textContent: document.body.dataset.ended });
+      said.setAttribute("role", "alert");
+      document.querySelector("h1").after(said);
+    } else window.location.reload();
   });
   // A file on its way: how far it is. Without this the browser sends the form by itself.
   const shown = (request) => {
     const page = new DOMParser().parseFromString(request.responseText, "text/html");
     const main = page.querySelector("main");
-    if (request.status === 401 || !main) {
+    if (!main) {
       window.location.reload();
       return;
     }
     document.title = page.title;
-    document.querySelector("main").replaceWith(main);
+    // Who is not signed in any more sees no navigation either.
+    if (request.status === 401) document.body.replaceWith(page.body);
+    else document.querySelector("main").replaceWith(main);
     const at = new URL(request.responseURL);
     at.searchParams.delete("_token");
     window.history.replaceState(null, "", at);

@@ -73,9 +73,12 @@ pub(crate) fn local_path(path: &str) -> Option<&str> {
     let inside = path
         .strip_prefix(crate::PATH)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    // A query leads nowhere, whatever stands in it encoded.
+    let (way, query) = path.split_once('?').unwrap_or((path, ""));
+    let decoded = percent_decode_str(way).decode_utf8().ok()?;
     let plain = !decoded.contains(['\\', '\r', '\n', '\0']) && !decoded.contains("//");
-    (inside && plain && !decoded.contains("..")).then_some(path)
+    let encoded = query.bytes().all(|byte| byte.is_ascii_graphic());
+    (inside && plain && encoded && !decoded.contains("..")).then_some(path)
 }
 
 #[cfg(test)]
@@ -84,7 +87,12 @@ mod tests {
 
     #[test]
     fn only_paths_of_the_portal_are_local() {
-        for path in ["/portal", "/portal/agents", "/portal/agents?q=a%20b"] {
+        for path in [
+            "/portal",
+            "/portal/agents",
+            "/portal/agents?q=a%20b",
+            "/portal/knowledge/upload?name=https%3A%2F%2Fa.example%2F..",
+        ] {
             assert_eq!(local_path(path), Some(path));
         }
         for path in [
@@ -98,6 +106,7 @@ mod tests {
             "/\\evil.example",
             "/portal/../v1",
             "/portal\r\nSet-Cookie: a=b",
+            "/portal?a\r\nSet-Cookie: a=b",
             "/portalx",
         ] {
             assert_eq!(local_path(path), None, "{path:?}");

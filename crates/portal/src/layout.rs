@@ -162,7 +162,10 @@ pub(crate) fn page(
                 script src=(HTMX.path) defer {}
                 script src=(SCRIPT.path) defer {}
             }
-            body.signed-out[frame.visitor.is_none()] {
+            body.signed-out[frame.visitor.is_none()] data-ended=[frame.visitor.map(|_| lang.t(
+                "Your session has ended. What you typed is still here: send it, sign in, and nothing of it is lost.",
+                "Tu sesión terminó. Lo que escribiste sigue aquí: envíalo, inicia sesión y no se pierde nada.",
+            ))] {
                 a.skip href="#main" { (lang.t("To the content", "Ir al contenido")) }
                 @if let Some(visitor) = frame.visitor { (navigation(frame, visitor)) }
                 main id="main" tabindex="-1" {

@@ -162,9 +162,9 @@ where
     let Some(portal) = portal_of(&req) else {
         return HttpResponse::NotFound().finish();
     };
-    match handler(portal, req.clone()).await {
+    match handler(portal.clone(), req.clone()).await {
         Ok(answer) => answer,
-        Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&req, typed),
+        Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&portal, &req, typed).await,
         Err(trouble) => trouble.answer(&plain_frame(&req)),
     }
 }

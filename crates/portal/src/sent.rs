@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Bytes, Payload};
 use futures_util::{StreamExt as _, future, stream};
@@ -31,6 +32,9 @@ const AROUND: usize = 256 * 1024;
 
 /// What is read and thrown away of a form that was refused: a browser shows the answer only when it could send it all.
 const READ_ON: usize = 64 * 1024 * 1024;
+
+/// The same of a form that comes from nobody: no form of ours takes a larger file.
+const READ_ON_OF_NOBODY: usize = 24 * 1024 * 1024;
 
 /// How long a form may take to arrive.
 const TIME: Duration = Duration::from_secs(600);
@@ -91,13 +95,11 @@ pub(crate) async fn read<R>(
 ) -> (Fields, Result<Option<SentFile>, Trouble>) {
     let lang = upload.lang();
     let mut fields = Fields::default();
-    let kind = upload.request().headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    let Ok(boundary) = multer::parse_boundary(kind) else {
+    let Ok(boundary) = multer::parse_boundary(kind_of(upload.request())) else {
         return (fields, Err(Trouble::Unreadable));
     };
     let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
-    let arrived = feed(&mut upload.body, sender, most);
+    let arrived = feed(&mut upload.body, sender, most + READ_ON);
     let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
     let parts = parts(whole, boundary, most, &mut fields);
     let read = timeout(TIME, future::join(arrived, parts)).await;
@@ -112,8 +114,47 @@ pub(crate) async fn read<R>(
     (fields, file)
 }
 
+fn kind_of(req: &HttpRequest) -> &str {
+    let kind = req.headers().get(CONTENT_TYPE);
+    kind.and_then(|kind| kind.to_str().ok()).unwrap_or("")
+}
+
+/// What was typed into a form that nobody is signed in to send: the fields before its file. The file is thrown away as it
+/// comes.
+pub(crate) async fn before_the_file(req: &HttpRequest, mut body: Payload) -> Fields {
+    let mut fields = Fields::default();
+    if let Ok(boundary) = multer::parse_boundary(kind_of(req)) {
+        let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
+        let arrived = feed(&mut body, sender, READ_ON_OF_NOBODY);
+        let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
+        let typed = typed(whole, boundary, &mut fields);
+        // What cannot be read further is kept as far as it came.
+        let _ = timeout(TIME, future::join(arrived, typed)).await;
+    }
+    fields
+}
+
+async fn typed(
+    body: impl futures_util::Stream<Item = Result<Bytes, io::Error>> + Send,
+    boundary: String,
+    fields: &mut Fields,
+) -> Result<(), multer::Error> {
+    let limits = SizeLimit::new().per_field(MAX_FIELD);
+    let constraints = Constraints::new().size_limit(limits);
+    let mut form = Multipart::with_constraints(body, boundary, constraints);
+    while let Some(part) = form.next_field().await? {
+        let name = part.name().unwrap_or_default().to_owned();
+        if name == FILE || name == FILE_TEXT {
+            break;
+        }
+        fields.push(&name, &String::from_utf8_lossy(&part.bytes().await?));
+    }
+    Ok(())
+}
+
 /// Passes the body on, piece by piece; the stream that reads it may not be sent to other threads, which a parser asks.
-async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>, most: usize) {
+/// What comes behind `until` bytes is not read.
+async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>, until: usize) {
     let mut taken = 0;
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|fault| io::Error::other(fault.to_string()));
@@ -121,7 +162,7 @@ async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>
         taken += chunk.as_ref().map_or(0, Bytes::len);
         // Nobody listens behind a form that was refused.
         let _ = sender.send(chunk).await;
-        if is_broken || taken > most + READ_ON {
+        if is_broken || taken > until {
             return;
         }
     }

@@ -18,8 +18,8 @@ pub(crate) type Answer = Result<HttpResponse, Trouble>;
 pub(crate) enum Trouble {
     /// Nobody is signed in, or no longer. What a form had sent is kept for after signing in.
     SignedOut {
-        /// The form's path and fields; `None` for a page that was only looked at.
-        typed: Option<(String, Fields)>,
+        /// The form; `None` for a page that was only looked at.
+        typed: Option<Typed>,
     },
     /// The member's role does not reach.
     Role(MemberRole),
@@ -29,6 +29,17 @@ pub(crate) enum Trouble {
     Unreadable,
     /// What the use cases say.
     Said(ApiError),
+}
+
+/// A form that came when its session had ended.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    /// Where it was sent.
+    pub(crate) path: String,
+    /// What was in it, with its token.
+    pub(crate) fields: Fields,
+    /// Whether it has a file, which no page can keep: it is chosen again.
+    pub(crate) has_file: bool,
 }
 
 /// All that the REST adapter has a sentence for is a sentence here too.

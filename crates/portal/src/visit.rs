@@ -22,7 +22,8 @@ use crate::Portal;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{self, Frame, Section};
-use crate::trouble::{Answer, Trouble};
+use crate::sent;
+use crate::trouble::{Answer, Trouble, Typed};
 
 /// The cookie that holds a session's token.
 pub(crate) const SESSION_COOKIE: &str = "offhook_session";
@@ -133,8 +134,12 @@ impl<R: Needs> Post<R> {
         let path = req.path().to_owned();
         let fields = read_form(&req, body).await?;
         let Some(visitor) = Visitor::read(portal, req).await? else {
-            let typed = Some((path, fields));
-            return Err(Trouble::SignedOut { typed });
+            let typed = Typed {
+                path,
+                fields,
+                has_file: false,
+            };
+            return Err(Trouble::SignedOut { typed: Some(typed) });
         };
         if !visitor.owns_token(fields.raw(TOKEN_FIELD)) {
             return Err(Trouble::Forged);
@@ -155,8 +160,17 @@ impl<R: Needs> Upload<R> {
         body: Payload,
     ) -> Result<Self, Trouble> {
         check_origin(&req)?;
-        let visitor = Visitor::read(portal, req).await?;
-        let visitor = visitor.ok_or(Trouble::SignedOut { typed: None })?;
+        let Some(visitor) = Visitor::read(portal, req.clone()).await? else {
+            let mut fields = sent::before_the_file(&req, body).await;
+            let query = Fields::parse(req.query_string().as_bytes());
+            fields.push(TOKEN_FIELD, query.raw(TOKEN_FIELD));
+            let typed = Typed {
+                path: req.path().to_owned(),
+                fields,
+                has_file: true,
+            };
+            return Err(Trouble::SignedOut { typed: Some(typed) });
+        };
         if !visitor.owns_token(visitor.query.raw(TOKEN_FIELD)) {
             return Err(Trouble::Forged);
         }
@@ -360,7 +374,8 @@ impl Visitor {
     fn owns_token(&self, token: &str) -> bool {
         let key = form_key(&self.session);
         let form = form_of(self.account());
-        hex::decode(token).is_ok_and(|tag| hmac::verify(&key, form.as_bytes(), &tag).is_ok())
+        let tag = token.split_once('.').map_or("", |(_, tag)| tag);
+        hex::decode(tag).is_ok_and(|tag| hmac::verify(&key, form.as_bytes(), &tag).is_ok())
     }
 
     /// The service's own address, as the reader's code would use it.
@@ -430,8 +445,15 @@ impl Visitor {
 }
 
 /// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.
+/// It names the account, for a form whose session has ended.
 pub(crate) fn token_of(session: &str, account: AccountId) -> String {
-    hex::encode(hmac::sign(&form_key(session), form_of(account).as_bytes()))
+    let tag = hmac::sign(&form_key(session), form_of(account).as_bytes());
+    format!("{account}.{}", hex::encode(tag))
+}
+
+/// The account that a form's token names: where its sender was, if they tell the truth.
+pub(crate) fn account_named(token: &str) -> Option<AccountId> {
+    token.split_once('.')?.0.parse().ok()
 }
 
 /// What the token of a session's forms signs.

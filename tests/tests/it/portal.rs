@@ -2,6 +2,7 @@
 
 mod attackers;
 mod deeds;
+mod ended;
 mod furnished;
 mod reference;
 mod session;

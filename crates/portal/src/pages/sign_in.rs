@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use maud::{Markup, html};
+use offhook_domain::AccountId;
 use offhook_http::address_of;
 use offhook_services::{SignInError, SignedIn};
 
@@ -16,9 +17,10 @@ use crate::lang::{self, Lang};
 use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Trouble, Typed};
 use crate::visit::{
-    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, check_origin, go, portal_of, read_form, token_of,
+    Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, go, portal_of,
+    read_form, token_of,
 };
 use crate::{PATH, Portal};
 
@@ -27,6 +29,15 @@ const RESUME_PATH: &str = "resume_path";
 
 /// Its fields, encoded as a form's body.
 const RESUME_BODY: &str = "resume_body";
+
+/// The account that it was of.
+const RESUME_ACCOUNT: &str = "resume_account";
+
+/// That it has a file, which is to be chosen again.
+const RESUME_FILE: &str = "resume_file";
+
+/// The longest value that goes along in an address.
+const MAX_IN_ADDRESS: usize = 2_000;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -40,26 +51,39 @@ pub(super) fn routes() -> Vec<Page> {
 /// What the page keeps for after signing in.
 #[derive(Debug, Default)]
 struct Kept {
+    /// The page that was asked for.
     next: String,
+    /// The form that was sent.
     resume: Option<(String, Fields)>,
+    /// The account that the form was of, as its token says: a wish, not a right.
+    account: Option<AccountId>,
+    /// Whether `next` is the page of a form whose file is to be chosen again.
+    has_file: bool,
 }
 
 /// Instead of a page that needs somebody who is signed in. What was typed into a form is kept in the page: nothing of it
 /// is stored.
-pub(crate) fn instead(req: &HttpRequest, typed: Option<(String, Fields)>) -> HttpResponse {
-    // A part of a page cannot hold the form: the page's script loads the whole page again.
+pub(crate) async fn instead(
+    portal: &Portal,
+    req: &HttpRequest,
+    typed: Option<Typed>,
+) -> HttpResponse {
+    // A part of a page cannot hold the form: the page's script sends it once more, as browsers send a form by themselves.
     if req.headers().contains_key("hx-request") {
         return HttpResponse::Unauthorized().finish();
     }
-    let next = match &typed {
-        None => req.uri().to_string(),
-        Some(_) => String::new(),
+    let Some(typed) = typed else {
+        // Nobody can sign in yet. A store that does not answer is told of where it is asked for more.
+        if let Ok(true) = portal.services.people().awaits_first_account().await {
+            return go(portal, "/first", "");
+        }
+        let kept = Kept {
+            next: req.uri().to_string(),
+            ..Kept::default()
+        };
+        return page(req, StatusCode::UNAUTHORIZED, &kept, "", None);
     };
-    let kept = Kept {
-        next,
-        resume: typed,
-    };
-    page(req, StatusCode::UNAUTHORIZED, &kept, "", None)
+    page(req, StatusCode::UNAUTHORIZED, &Kept::from(typed), "", None)
 }
 
 /// `GET /portal/sign-in`
@@ -70,7 +94,7 @@ async fn show(portal: Portal, req: HttpRequest) -> Answer {
     let query = Fields::parse(req.query_string().as_bytes());
     let kept = Kept {
         next: query.text("next").to_owned(),
-        resume: None,
+        ..Kept::default()
     };
     Ok(page(&req, StatusCode::OK, &kept, "", None))
 }
@@ -121,6 +145,7 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
     if let Some(old) = req.cookie(SESSION_COOKIE) {
         people.sign_out(old.value()).await?;
     }
+    let signed_in = moved(&portal, signed_in, kept.account).await?;
     let mut answer = match &kept.resume {
         Some((path, typed)) => resume(&req, &signed_in, path, typed),
         None => {
@@ -129,13 +154,39 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
                 &portal,
                 next.filter(|path| !path.starts_with("/sign-in"))
                     .unwrap_or("/"),
-                "",
+                match kept.has_file {
+                    true => lang.t(
+                        "You are signed in again. What you typed is in the form; choose the file once more.",
+                        "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario; elige otra vez el archivo.",
+                    ),
+                    false => "",
+                },
             )
         }
     };
     let cookie = session_cookie(&portal, &signed_in.token);
     add_cookie(&mut answer, &cookie)?;
     Ok(answer)
+}
+
+/// Takes a session that has just begun into the account of the form that its person could not send, if they are its member.
+async fn moved(
+    portal: &Portal,
+    begun: SignedIn,
+    account: Option<AccountId>,
+) -> Result<SignedIn, Trouble> {
+    let Some(account) = account.filter(|id| *id != begun.person.caller.account.id) else {
+        return Ok(begun);
+    };
+    let people = portal.services.people();
+    if !people.switch(&begun.token, account).await? {
+        return Ok(begun);
+    }
+    let person = people.who(&begun.token).await?;
+    Ok(match person {
+        Some(person) => SignedIn { person, ..begun },
+        None => begun,
+    })
 }
 
 /// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
@@ -149,7 +200,7 @@ fn resume(req: &HttpRequest, signed_in: &SignedIn, path: &str, typed: &Fields) -
             "You are signed in again. What you had typed was not sent yet.",
             "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
         )) }
-        // A session begins in the first of a person's accounts, which may be another than that of the form.
+        // Who is no member of the form's account any more is in another one.
         p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account.name) } "." }
         form method="post" action=(path) {
             input type="hidden" name=(TOKEN_FIELD) value=(token);
@@ -238,6 +289,8 @@ impl Kept {
                 let typed = Fields::parse(fields.raw(RESUME_BODY).as_bytes());
                 (path.to_owned(), typed)
             }),
+            account: fields.text(RESUME_ACCOUNT).parse().ok(),
+            has_file: fields.is_set(RESUME_FILE),
         }
     }
 
@@ -248,6 +301,35 @@ impl Kept {
                 input type="hidden" name=(RESUME_BODY) value=(typed.encode());
             }
             @if local_path(&self.next).is_some() { input type="hidden" name="next" value=(self.next); }
+            @if let Some(account) = self.account { input type="hidden" name=(RESUME_ACCOUNT) value=(account); }
+            @if self.has_file { input type="hidden" name=(RESUME_FILE) value="on"; }
+        }
+    }
+}
+
+impl From<Typed> for Kept {
+    /// A form with a file is drawn anew with what was typed into it, since no page can hold the file; any other one is
+    /// kept to be sent.
+    fn from(typed: Typed) -> Self {
+        let account = account_named(typed.fields.raw(TOKEN_FIELD));
+        if !typed.has_file {
+            return Self {
+                resume: Some((typed.path, typed.fields)),
+                account,
+                ..Self::default()
+            };
+        }
+        let mut fields = Fields::default();
+        for (name, value) in typed.fields.iter() {
+            if name != TOKEN_FIELD && value.len() <= MAX_IN_ADDRESS {
+                fields.push(name, value);
+            }
+        }
+        Self {
+            next: format!("{}?{}", typed.path, fields.encode()),
+            account,
+            has_file: true,
+            ..Self::default()
         }
     }
 }
@@ -274,6 +356,12 @@ fn page(
     let is_open = portal_of(req).is_some_and(|portal| portal.may_sign_in(req));
     let body = html! {
         (form::refusal(said))
+        @if kept.has_file {
+            p.warning { (lang.t(
+                "Your session has ended. What you typed is kept: sign in, and choose the file once more.",
+                "Tu sesión terminó. Lo que escribiste se conserva: inicia sesión y elige otra vez el archivo.",
+            )) }
+        }
         @if kept.resume.is_some() {
             p.warning { (lang.t(
                 "Your session has ended. Nothing you typed is lost: sign in, and send it again with one click.",
