@@ -74,7 +74,8 @@ impl Person {
         }
     }
 
-    /// Speaks what is in this WAV file, once, into a microphone that every page may use.
+    /// Speaks what is in this WAV file, over and over, into a microphone that every page may use: however long a page
+    /// takes to listen, it hears the whole of it.
     #[must_use]
     pub fn speaking(mut self, file: PathBuf) -> Self {
         self.hears = Some(Box::leak(file.into_boxed_path()));

@@ -117,7 +117,7 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
         arguments.push("--use-fake-ui-for-media-stream".to_owned());
         arguments.push("--use-fake-device-for-media-stream".to_owned());
         arguments.push(format!(
-            "--use-file-for-fake-audio-capture={}%noloop",
+            "--use-file-for-fake-audio-capture={}",
             file.display()
         ));
     }

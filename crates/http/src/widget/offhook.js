@@ -324,7 +324,7 @@
   const title = element("h2", { id: "title", text: given.title || "" });
   const voiceButton = iconButton("microphone", t("Talk by voice", "Hablar por voz"), () => talk(), { hidden: true });
   const endButton = iconButton("end", t("End conversation", "Terminar conversación"), () => end(), { hidden: true });
-  const closeButton = iconButton("close", t("Close", "Cerrar"), () => close());
+  const closeButton = iconButton("close", t("Close", "Cerrar"), () => close(true));
   const callState = element("p", { role: "status" });
   const level = element("span");
   const meter = element("div", { class: "meter", "aria-hidden": "true" }, level);
@@ -344,7 +344,7 @@
   );
   const launcher = element(
     "button",
-    { type: "button", class: "launcher", "aria-controls": "panel", "aria-expanded": "false", onclick: () => (panel.hidden ? open() : close()) },
+    { type: "button", class: "launcher", "aria-controls": "panel", "aria-expanded": "false", onclick: () => (panel.hidden ? open() : close(true)) },
     icon("chat"),
   );
   if (given.label) launcher.append(element("span", { text: given.label }));
@@ -728,14 +728,13 @@
       this.isOver = true;
       this.close();
       call = null;
+      // Whoever has gone on to something else on the page is left there.
+      const isHere = hasFocus();
       refresh();
       if (isFault) say(text, true);
       else note(text);
-      if (session) input.focus();
-      else if (!panel.hidden) {
-        offerNew();
-        again.focus();
-      }
+      if (!session) offerNew();
+      if (isHere) (session ? input : again).focus();
     }
 
     close() {
@@ -752,12 +751,16 @@
 
   let wasOpened = false;
 
-  function open() {
+  /** Whether the visitor is at something in the panel. */
+  const hasFocus = () => !panel.hidden && panel.contains(root.activeElement);
+
+  /** Opens the panel; the focus comes along when the visitor asked for it, and stays where it is when the page did. */
+  function open(isAsked = true) {
     panel.hidden = false;
     frame.classList.add("open");
     launcher.setAttribute("aria-expanded", "true");
     if (!given.label) launcher.setAttribute("aria-label", t("Close chat", "Cerrar chat"));
-    input.focus();
+    if (isAsked) (call ? hangUpButton : session || again.hidden ? input : again).focus();
     if (wasOpened) return;
     wasOpened = true;
     const saved = kept.read();
@@ -765,12 +768,13 @@
     else begin();
   }
 
-  function close() {
+  /** Closes it; the focus goes back to the button when it was inside, or the visitor asked. */
+  function close(isAsked = hasFocus()) {
     panel.hidden = true;
     frame.classList.remove("open");
     launcher.setAttribute("aria-expanded", "false");
     if (!given.label) launcher.setAttribute("aria-label", t("Open chat", "Abrir chat"));
-    launcher.focus();
+    if (isAsked) launcher.focus();
   }
 
   form.addEventListener("submit", (event) => {
@@ -786,7 +790,7 @@
   panel.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.isComposing) {
       event.stopPropagation();
-      close();
+      close(true);
     }
   });
   addEventListener("pagehide", () => call && call.end());
@@ -805,8 +809,8 @@
     }
     refresh();
     document.body.append(host);
-    window.offhook = Object.freeze({ open, close });
-    if (given.open === "true") open();
+    window.offhook = Object.freeze({ open: () => open(), close: () => close() });
+    if (given.open === "true") open(false);
   }
 
   if (document.body) appear();

@@ -1,5 +1,7 @@
 //! The widget on somebody else's page, on an origin of its own.
 
+mod voice;
+
 use std::time::Duration;
 
 use offhook_tests::{
@@ -12,13 +14,17 @@ const SCRIPT: &str = "<img src=x onerror=alert(1)>";
 
 /// An agent that answers in writing, with its widget on for this origin; returns its id.
 async fn agent(account: &Account, origin: &str) -> String {
-    let agent = account
-        .agent_with(json!({
-            "system_prompt": "You are Eva.\nsay: We open at nine.\nsay: <b>Until eight.</b>",
-            "first_message": "Welcome to Harbour Hotel.",
-            "llm": {"provider": "scripted", "model": "scripted"},
-        }))
-        .await;
+    let config = json!({
+        "system_prompt": "You are Eva.\nsay: We open at nine.\nsay: <b>Until eight.</b>",
+        "first_message": "Welcome to Harbour Hotel.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+    });
+    agent_with(account, config, origin).await
+}
+
+/// An agent of this configuration, with its widget on for this origin; returns its id.
+async fn agent_with(account: &Account, config: Value, origin: &str) -> String {
+    let agent = account.agent_with(config).await;
     let widget = json!({"enabled": true, "allowed_origins": [origin]});
     let target = format!("/v1/agents/{agent}/widget");
     let set = account.request("PUT", &target).json(widget);
@@ -33,7 +39,8 @@ fn page(server: &Server, agent: &str) -> String {
         "<!doctype html><html lang=en><head><title>A shop</title><link rel=icon href='data:,'>
          <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; img-src data:; \
          script-src {service}; connect-src {service} {socket}; media-src blob:; style-src 'self'\">
-         </head><body><main><h1>A shop</h1><p>Everything for boats.</p></main>
+         </head><body><main><h1>A shop</h1><p>Everything for boats.</p>
+         <label>Order number <input name=order></label></main>
          <script src='{service}/widget/v1/offhook.js' data-agent='{agent}' data-shadow=open async></script>
          </body></html>",
         socket = service.replace("http", "ws"),
