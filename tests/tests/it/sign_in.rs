@@ -142,6 +142,20 @@ async fn owner(server: &Server, email: &str) -> (String, Visitor) {
     )
 }
 
+/// The code with which the first account is made: four groups of four characters in the server's log.
+pub(crate) fn first_code(server: &Server) -> String {
+    let log = server.log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("there is no account yet"));
+    let line = line.unwrap_or_else(|| panic!("no code in {log}"));
+    let groups = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let mut codes =
+        groups.filter(|word| word.len() == 19 && word.split('-').all(|group| group.len() == 4));
+    let code = codes.next().unwrap_or_else(|| panic!("no code in {line}"));
+    code.to_owned()
+}
+
 both! {
     async fn an_owner_sets_a_password_by_the_link_and_signs_in(database: Database) {
         let server = start(database).await;
@@ -312,12 +326,7 @@ both! {
         let server = start(database).await;
         let sign_in = Visitor::new(&server).get("/portal/sign-in").await;
         assert_eq!((sign_in.status, location(&sign_in)), (303, "/portal/first"));
-        let log = server.log();
-        let line = log.lines().find(|line| line.contains("there is no account yet"));
-        let line = line.unwrap_or_else(|| panic!("no code in {log}"));
-        let groups = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-        let mut codes = groups.filter(|word| word.len() == 19 && word.split('-').all(|group| group.len() == 4));
-        let code = codes.next().unwrap_or_else(|| panic!("no code in {line}"));
+        let code = &first_code(&server);
         let form = |code: &str, password: &str| {
             [
                 ("code", code), ("account_name", "Mine"), ("plan", "pro"), ("name", "Ana"),

@@ -1,4 +1,23 @@
-//! What each page is for, done in a browser.
+//! What each page is for, done in a browser. Each module says of which pages its tests do the main deed; [`every`] holds
+//! that against the router.
+
+/// Says which test does the main deed of which page. A test that is not there does not compile.
+macro_rules! deeds {
+    ($($deed:ident: $($page:literal),+;)+) => {
+        /// Pages of the router, and the test that does what each is for.
+        pub(super) const DONE: &[(&str, &str)] = &[$($(($page, { let _ = $deed; stringify!($deed) })),+),+];
+    };
+}
+
+mod agents;
+mod calls;
+mod every;
+mod knowledge;
+mod money;
+mod numbers;
+mod people;
+mod tools;
+mod webhooks;
 
 use offhook_tests::{Browser, Person, both, must, needs_browser};
 use serde_json::json;
@@ -9,6 +28,17 @@ use crate::legacy;
 
 /// What the first page may cost on the wire, with its style and scripts.
 const FIRST_PAGE_BYTES: u64 = 100 * 1024;
+
+deeds! {
+    a_member_signs_in_reads_spanish_and_signs_out: "/portal/sign-in", "/portal/agents";
+    of_two_people_who_edit_one_agent_neither_loses_anything: "/portal/agents/{id}/edit";
+    knowledge_numbers_keys_and_a_chat_are_had_by_their_forms:
+        "/portal/knowledge/text", "/portal/knowledge/search", "/portal/phone-numbers", "/portal/phone-numbers/new",
+        "/portal/developers", "/portal/try/chat", "/portal/try/chat/{id}";
+    a_batch_is_sent_from_a_file_and_watched_to_its_end:
+        "/portal/batch-calls", "/portal/batch-calls/new", "/portal/batch-calls/send", "/portal/batch-calls/{id}";
+    the_first_page_comes_in_100_kib: "/portal", "/portal/";
+}
 
 /// The page of the stage's agent, in the editor.
 async fn edit(browser: &Browser, agent: &str) {
@@ -99,7 +129,7 @@ both! {
         browser.no_violations().await;
     }
 
-    async fn knowledge_numbers_tools_keys_and_a_chat_are_had_by_their_forms(database: Database) {
+    async fn knowledge_numbers_keys_and_a_chat_are_had_by_their_forms(database: Database) {
         needs_browser!();
         let stage = Stage::open(database).await;
         stage.account.agent().await;

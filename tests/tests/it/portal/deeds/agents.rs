@@ -1,0 +1,119 @@
+//! Making agents, and what is done with their versions.
+
+use offhook_tests::{Person, both, must, needs_browser};
+use serde_json::json;
+
+use super::super::stage::Stage;
+
+deeds! {
+    an_agent_is_made_and_published: "/portal/agents/new", "/portal/agents/{id}";
+    a_version_is_compared_and_rolled_back:
+        "/portal/agents/{id}/versions", "/portal/agents/{id}/versions/{version}", "/portal/agents/{id}/diff";
+    an_agent_is_edited_as_json: "/portal/agents/{id}/json";
+    a_widget_is_turned_on_for_a_page: "/portal/agents/{id}/widget";
+}
+
+both! {
+    async fn an_agent_is_made_and_published(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open("/portal/agents").await;
+        browser.click("Crear el primer agente").await;
+        browser.fill("Nombre", "Nora").await;
+        browser.click("Crear el agente").await;
+        browser.sees("El agente es un borrador.").await;
+        browser.sees("¡Hola! ¿En qué te puedo ayudar?").await;
+        browser.click("Publicar la versión 1").await;
+        browser.sees("La versión 1 está publicada").await;
+        browser.sees("Activo").await;
+        browser.fill("Nombre", "Nora de noche").await;
+        browser.click("Renombrar").await;
+        browser.sees("Renombrado.").await;
+        browser.no_violations().await;
+        let agents = stage.account.read("/v1/agents").await;
+        let agent = &agents["data"][0];
+        assert_eq!(
+            (&agent["name"], &agent["status"], &agent["language"]),
+            (&json!("Nora de noche"), &json!("active"), &json!("es-MX")),
+            "{agents}"
+        );
+    }
+
+    async fn a_version_is_compared_and_rolled_back(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open(&format!("/portal/agents/{agent}/edit")).await;
+        browser.fill("First message", "Good evening, dear guest.").await;
+        browser.click("Save and publish").await;
+        browser.sees("Version 2 is published").await;
+
+        browser.click("Versions").await;
+        browser.sees("serves now").await;
+        browser.click("against the one before").await;
+        browser.arrives(&format!("/portal/agents/{agent}/diff")).await;
+        browser.sees("+ Good evening, dear guest.").await;
+        browser.sees("− Hello {{lead_name}}, this is Eva from the clinic.").await;
+        browser.screenshot("diff").await;
+
+        browser.click("Versions").await;
+        browser.click("1").await;
+        browser.sees("not in service").await;
+        browser.fill("Note (optional)", "Too formal").await;
+        browser.click("Roll back to version 1").await;
+        browser.sees("Version 1 is published").await;
+        browser.sees("Version 1 serves; version 2 is the newest.").await;
+        let served = stage.account.read(&format!("/v1/agents/{agent}")).await;
+        assert_eq!(served["published_version"], 1, "{served}");
+        browser.click("Versions").await;
+        browser.sees("Too formal").await;
+        browser.no_violations().await;
+    }
+
+    async fn an_agent_is_edited_as_json(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open(&format!("/portal/agents/{agent}/json")).await;
+        let label = "The whole configuration";
+        let text = browser.filled(label).await;
+        browser.fill(label, "{\"first_message\": ").await;
+        browser.click("Save").await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+        assert_eq!(browser.filled(label).await, "{\"first_message\": ");
+        let config: serde_json::Value = must(&text, serde_json::from_str(&text));
+        let mut changed = config.clone();
+        changed["first_message"] = json!("Good morning.");
+        browser.fill(label, &changed.to_string()).await;
+        browser.click("Save").await;
+        browser.sees("Version 2 is the newest").await;
+        browser.no_violations().await;
+        let mut saved = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].take();
+        assert_eq!(saved["version"].take(), 2);
+        changed["version"] = json!(null);
+        assert_eq!(saved, changed);
+    }
+
+    async fn a_widget_is_turned_on_for_a_page(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open(&format!("/portal/agents/{agent}/widget")).await;
+        browser.click("Las páginas pueden hablar con este agente").await;
+        browser.fill("Orígenes permitidos, uno por línea", "https://shop.example").await;
+        browser.fill("Créditos por día", "50").await;
+        browser.click("Guardar").await;
+        browser.sees("El widget está activado.").await;
+        let code = browser.text_of("#embed").await;
+        assert!(code.contains(&agent) && code.contains("/widget/v1/offhook.js"), "{code}");
+        browser.no_violations().await;
+        let door = stage.server.client().get(&format!("/widget/v1/agents/{agent}"));
+        let door = door.header("Origin", "https://shop.example").send().await.assert(200);
+        assert_eq!(door["name"], "Eva");
+    }
+}

@@ -1,0 +1,82 @@
+//! Calls: placed, watched, hung up, found again, and the request that placed one.
+
+use offhook_tests::{Options, Person, both, needs_browser};
+use serde_json::json;
+
+use super::super::stage::Stage;
+
+deeds! {
+    a_test_call_is_placed_watched_and_hung_up:
+        "/portal/try/call", "/portal/conversations/live", "/portal/conversations", "/portal/conversations/{id}";
+    a_request_is_found_in_the_log_with_its_story: "/portal/logs", "/portal/logs/{id}";
+}
+
+/// Rings, and nobody answers.
+const RINGS: &str = "+15005550002";
+
+both! {
+    async fn a_test_call_is_placed_watched_and_hung_up(database: Database) {
+        needs_browser!();
+        // It rings for minutes: as long as a slow machine needs.
+        let stage = Stage::with(Options::on(database).set("simulator.speed", "0.1")).await;
+        stage.account.agent().await;
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open("/portal/try/call").await;
+        browser.choose("Agente", "Eva").await;
+        browser.fill("Llamar a este número", RINGS).await;
+        browser.fill("Variables (metadatos)", "lead_name=Ana").await;
+        browser.click("Llamar ahora").await;
+        browser.sees("La llamada está en camino.").await;
+        let page = browser.path().await;
+
+        browser.open("/portal/conversations/live").await;
+        browser.sees(RINGS).await;
+        browser.open("/portal/conversations").await;
+        browser.fill("Número de teléfono", RINGS).await;
+        browser.click("Mostrar").await;
+        browser.arrives("/portal/conversations?").await;
+        browser.click_first("tbody a").await;
+        browser.arrives(&page).await;
+        browser.sees("lead_name").await;
+
+        browser.click("Colgar").await;
+        browser.agrees().await;
+        browser.sees("La llamada se está terminando.").await;
+        // The page tells its end by itself.
+        browser.sees("Se canceló antes de marcar").await;
+        browser.misses("Colgar").await;
+        browser.no_violations().await;
+        let handle = page.rsplit('/').next().unwrap_or_default();
+        let call = stage.account.ended(&format!("call_{handle}")).await;
+        assert_eq!(
+            (&call["status"], &call["failure_reason"], &call["metadata"]),
+            (&json!("failed"), &json!("cancelled"), &json!({"lead_name": "Ana"})),
+            "{call}"
+        );
+    }
+
+    async fn a_request_is_found_in_the_log_with_its_story(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let call = stage.account.call(&agent, "+14155550123").await;
+        stage.account.ended(&call).await;
+        let browser = stage.owner(Person::english()).await;
+        browser
+            .until("the request", async || {
+                browser.open("/portal/logs?path=/v1/calls").await;
+                browser.reads().await.contains("POST /v1/calls").then_some(())
+            })
+            .await;
+        browser.choose("Method", "POST").await;
+        browser.click("Show").await;
+        browser.arrives("/portal/logs?status").await;
+        browser.click("Story of POST /v1/calls").await;
+        browser.sees("A request's story").await;
+        browser.sees("201").await;
+        browser.click(&call).await;
+        browser.arrives(&format!("/portal/conversations/{}", call.trim_start_matches("call_"))).await;
+        browser.sees("Eva").await;
+        browser.no_violations().await;
+    }
+}

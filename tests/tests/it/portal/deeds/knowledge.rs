@@ -1,0 +1,86 @@
+//! Documents: uploaded, read, moved, deleted; folders; web pages.
+
+use offhook_testkit::files;
+use offhook_tests::{Person, both, must, needs_browser};
+
+use super::super::stage::Stage;
+
+deeds! {
+    a_file_is_uploaded_into_a_folder_read_and_deleted:
+        "/portal/knowledge", "/portal/knowledge/upload", "/portal/knowledge/folders",
+        "/portal/knowledge/folders/{id}", "/portal/knowledge/documents/{id}";
+    a_web_page_is_taken: "/portal/knowledge/address";
+}
+
+both! {
+    async fn a_file_is_uploaded_into_a_folder_read_and_deleted(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let folder = must("a folder", tempfile::tempdir());
+        let file = folder.path().join("precios.pdf");
+        let pdf = files::pdf("The room by the sea costs ninety.");
+        must("a file", std::fs::write(&file, pdf));
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open("/portal/knowledge/folders").await;
+        browser.fill("Nombre", "Tarifas").await;
+        browser.click("Crearla").await;
+        browser.sees("La carpeta está creada.").await;
+
+        browser.open("/portal/knowledge").await;
+        browser.click("Subir un archivo").await;
+        browser.fill("Nombre", "Lista de precios").await;
+        browser.choose("Carpeta", "Tarifas").await;
+        browser.attach("Archivo", &file).await;
+        browser.click("Subir").await;
+        browser.sees("Recibido. Ahora se está leyendo.").await;
+        browser.arrives("/portal/knowledge/documents/").await;
+        // The page says by itself that it has been read.
+        browser.sees("The room by the sea costs ninety.").await;
+        browser.sees("Listo").await;
+        browser.axe().await;
+        let document = browser.path().await;
+
+        browser.open("/portal/knowledge/folders").await;
+        browser.click("Tarifas").await;
+        browser.fill("Nombre", "Precios").await;
+        browser.click("Guardar").await;
+        browser.sees("Guardado.").await;
+        browser.open("/portal/knowledge").await;
+        browser.choose("Carpeta", "Precios").await;
+        browser.click("Mostrar").await;
+        browser.arrives("/portal/knowledge?").await;
+        browser.click("Lista de precios").await;
+        browser.arrives(&document).await;
+        browser.fill("Nombre", "Precios de invierno").await;
+        browser.click("Guardar").await;
+        browser.sees("Guardado.").await;
+        let made = stage.account.read("/v1/knowledge/documents").await;
+        assert_eq!(made["data"][0]["name"], "Precios de invierno", "{made}");
+        browser.click("Eliminar el documento").await;
+        browser.agrees().await;
+        browser.sees("Eliminado.").await;
+        browser.sees("Aún no hay documentos").await;
+        browser.no_violations().await;
+    }
+
+    async fn a_web_page_is_taken(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/knowledge/address").await;
+        browser.fill("Name", "Prices").await;
+        browser.fill("Address", "http://harbour.example/prices").await;
+        browser.click("Add").await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+        assert_eq!(browser.filled("Name").await, "Prices");
+        // Nobody is at this address, and the page says so in time; that it was taken is what is seen here.
+        browser.fill("Address", "https://harbour.invalid/prices").await;
+        browser.click("Add").await;
+        browser.sees("Taken in. It is being read now.").await;
+        browser.sees("https://harbour.invalid/prices").await;
+        browser.no_violations().await;
+        let made = stage.account.read("/v1/knowledge/documents").await;
+        assert_eq!((&made["data"][0]["name"], &made["data"][0]["source"]), (&"Prices".into(), &"url".into()), "{made}");
+    }
+}

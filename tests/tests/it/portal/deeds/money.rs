@@ -1,0 +1,43 @@
+//! Credits: what there is, where they went, what is to be paid.
+
+use offhook_tests::{Person, both, needs_browser};
+use serde_json::json;
+
+use super::super::stage::Stage;
+
+deeds! {
+    credits_are_followed_to_their_entry_and_their_invoice:
+        "/portal/billing", "/portal/billing/ledger", "/portal/billing/invoices";
+}
+
+both! {
+    async fn credits_are_followed_to_their_entry_and_their_invoice(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let credit = [
+            "wallet", "credit", "--account", &stage.account.id, "--type", "purchase", "--credits", "250",
+            "--description", "A pallet of credits",
+        ];
+        stage.server.cli(&credit).await;
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open("/portal/billing").await;
+        browser.sees("5,250").await;
+        browser.click("Todos los movimientos").await;
+        browser.choose("Tipo", "Compra").await;
+        browser.click("Mostrar").await;
+        browser.arrives("/portal/billing/ledger?type=purchase").await;
+        browser.counts("tbody tr", 1).await;
+        browser.sees("A pallet of credits").await;
+
+        browser.open("/portal/billing/invoices").await;
+        browser.counts("tbody tr", 1).await;
+        let file = "const [link, done] = [document.querySelector('tbody a').href, arguments[0]];
+            fetch(link).then(async answer => {
+              const bytes = new Uint8Array(await answer.arrayBuffer());
+              done([answer.status, answer.headers.get('content-type'), String.fromCharCode(...bytes.slice(0, 5))]);
+            })";
+        let file = browser.js_later(file, vec![]).await;
+        assert_eq!(file, json!([200, "application/pdf", "%PDF-"]));
+        browser.no_violations().await;
+    }
+}

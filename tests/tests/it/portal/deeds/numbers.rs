@@ -1,0 +1,63 @@
+//! Credentials at providers, and the numbers that one of them opens.
+
+use offhook_tests::{Person, both, needs_browser};
+use serde_json::json;
+
+use super::super::stage::Stage;
+
+deeds! {
+    numbers_are_imported_with_a_credential_given_to_an_agent_and_given_back:
+        "/portal/settings/credentials", "/portal/settings/audit", "/portal/settings", "/portal/phone-numbers/import",
+        "/portal/phone-numbers/{id}";
+}
+
+both! {
+    async fn numbers_are_imported_with_a_credential_given_to_an_agent_and_given_back(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/phone-numbers").await;
+        browser.click("Import from the carrier").await;
+        browser.click("Import all numbers").await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+
+        browser.open("/portal/settings").await;
+        browser.sees("What the plan grants").await;
+        browser.click("Provider credentials").await;
+        browser.choose("Provider", "Simulated phone network").await;
+        browser.fill("Key or token", "sim_harbour").await;
+        browser.click("Store").await;
+        browser.sees("The credential is stored.").await;
+        let secret = "return document.documentElement.outerHTML.includes('sim_harbour')";
+        assert_eq!(browser.js(secret, vec![]).await, json!(false), "it is never shown again");
+
+        browser.open("/portal/phone-numbers/import").await;
+        browser.click("Import all numbers").await;
+        browser.sees("New numbers: 2. Already here: 0.").await;
+        browser.click_first("tbody a").await;
+        browser.arrives("/portal/phone-numbers/").await;
+        browser.fill("Label", "Reception").await;
+        browser.choose("Agent that answers", "Eva").await;
+        browser.click("Save").await;
+        browser.sees("Saved.").await;
+        let numbers = stage.account.read(&format!("/v1/phone-numbers?agent_id={agent}")).await;
+        assert_eq!(numbers["data"][0]["label"], "Reception", "{numbers}");
+        browser.click("Give the number back").await;
+        browser.agrees().await;
+        browser.sees("The number was given back.").await;
+        browser.misses("Reception").await;
+
+        browser.open("/portal/settings/credentials").await;
+        browser.click_near("Simulated phone network", "Remove").await;
+        browser.agrees().await;
+        browser.sees("The credential is removed.").await;
+        browser.open("/portal/settings").await;
+        browser.click("Audit log").await;
+        for deed in ["number.import", "number.change", "number.delete"] {
+            browser.sees(deed).await;
+        }
+        browser.no_violations().await;
+    }
+}

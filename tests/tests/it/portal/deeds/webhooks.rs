@@ -1,0 +1,75 @@
+//! Webhooks: registered, tried, looked at, sent again.
+
+use offhook_tests::{Person, Receiver, both, needs_browser};
+
+use super::super::stage::Stage;
+
+deeds! {
+    an_event_is_sent_looked_at_and_sent_again:
+        "/portal/webhooks", "/portal/webhooks/{id}", "/portal/webhooks/deliveries",
+        "/portal/webhooks/deliveries/{id}", "/portal/webhooks/events";
+    code_is_copied_that_carries_the_readers_own_address:
+        "/portal/quick-start", "/portal/quick-start/webhooks";
+}
+
+both! {
+    async fn an_event_is_sent_looked_at_and_sent_again(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let receiver = Receiver::start().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/webhooks").await;
+        browser.fill("Address (URL)", &receiver.url("/hook")).await;
+        browser.fill("Description", "Our CRM").await;
+        browser.click("Register").await;
+        browser.sees("This is the signing secret of").await;
+        browser.click("I have kept it").await;
+        browser.sees("Nothing has been sent to this endpoint yet.").await;
+        browser.click("Send a test event").await;
+        receiver.count(1).await;
+        browser.sees("Delivered").await;
+
+        browser.open("/portal/webhooks").await;
+        browser.click("What is sent").await;
+        browser.sees("X-Service-Event-Id").await;
+        browser.open("/portal/webhooks/deliveries").await;
+        browser.choose("State", "Delivered").await;
+        browser.click("Show").await;
+        browser.arrives("/portal/webhooks/deliveries?").await;
+        browser.click("call.completed").await;
+        browser.arrives("/portal/webhooks/deliveries/").await;
+        browser.click("Send it again").await;
+        browser.sees("One more attempt is on its way.").await;
+        let received = receiver.count(2).await;
+        // The page tells of it by itself.
+        browser.sees("Asked for by hand").await;
+        browser.counts(".attempt", 2).await;
+        browser.axe().await;
+        browser.no_violations().await;
+        let (first, again) = (&received[0], &received[1]);
+        assert_eq!(first.body, again.body);
+        let event = "x-service-event-id";
+        assert_eq!(first.header(event), again.header(event));
+        let delivery = "x-service-delivery";
+        assert_ne!(first.header(delivery), again.header(delivery));
+    }
+
+    async fn code_is_copied_that_carries_the_readers_own_address(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/quick-start").await;
+        let address = format!("http://{}", stage.server.address());
+        let sample = browser.text_of("#sample-curl").await;
+        assert!(sample.contains(&address) && sample.contains(&agent), "{sample}");
+        browser.click_first("[data-copy=sample-curl]").await;
+        browser.counts("[data-done]", 1).await;
+        browser.click("Receive webhooks").await;
+        browser.arrives("/portal/quick-start/webhooks").await;
+        let samples = browser.count("pre[id^=sample-]").await;
+        assert!(samples >= 5, "{samples}");
+        browser.sees("X-Service-Signature").await;
+        browser.no_violations().await;
+    }
+}
