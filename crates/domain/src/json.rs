@@ -1,6 +1,7 @@
 //! JSON as the client wrote it: members in the client's order, numbers as literals (decisions 1.3, 1.4, 8.2 and 8.3).
 
 mod canonical;
+mod fault;
 mod fields;
 mod parse;
 mod text;
@@ -15,6 +16,7 @@ use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+pub use fault::Fault;
 pub use fields::Fields;
 pub(crate) use fields::check_string;
 
@@ -55,23 +57,36 @@ pub enum JsonError {
 }
 
 /// What is wrong with one field; its text is the message for the client (decision 1.3).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FieldError {
     /// Where: `metadata.lead_name`, `config.llm.fallback[0].model`; empty for the whole body.
     pub path: String,
     /// What is wrong, such as `longer than 2000 characters`.
     pub message: String,
+    /// The same, told apart by its kind.
+    pub fault: Fault,
 }
 
 impl FieldError {
-    /// The fault `message` of the field at `path`.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A fault of the field at `path`: one of those that any field may have, or a message of its own.
+    pub fn new(path: impl Into<String>, fault: impl Into<Fault>) -> Self {
+        let fault = fault.into();
         Self {
             path: path.into(),
-            message: message.into(),
+            message: fault.to_string(),
+            fault,
         }
     }
 }
+
+/// Equal are those that say the same: the kind of a fault adds nothing to its message.
+impl PartialEq for FieldError {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, &self.message) == (&other.path, &other.message)
+    }
+}
+
+impl Eq for FieldError {}
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -106,7 +106,9 @@ impl Metadata {
 pub(crate) fn check_scalar(value: &Json) -> Result<(), String> {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => Ok(()),
-        Json::String(_) => check_string(value, &(0..=VALUE_CHARS)).map(drop),
+        Json::String(_) => check_string(value, &(0..=VALUE_CHARS))
+            .map(drop)
+            .map_err(|fault| fault.to_string()),
         Json::Array(_) | Json::Object(_) => {
             Err("must be a string, a number, true, false or null".to_owned())
         }

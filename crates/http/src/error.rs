@@ -7,6 +7,7 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
+use offhook_domain::FieldError;
 
 /// Seconds after which a client may try again while the database is out of reach.
 pub(crate) const STORE_RETRY_AFTER_S: u64 = 5;
@@ -75,6 +76,8 @@ pub struct ApiError {
     /// The size of the file of which a range was asked for that it does not have.
     pub(crate) size: Option<u64>,
     pub(crate) cause: Option<String>,
+    /// The fault of a body, where that is what it is.
+    pub(crate) fault: Option<Box<FieldError>>,
 }
 
 impl ApiError {
@@ -87,6 +90,7 @@ impl ApiError {
             allow: None,
             size: None,
             cause: None,
+            fault: None,
         }
     }
 
@@ -108,6 +112,12 @@ impl ApiError {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The field that is wrong, where that is what it is.
+    #[must_use]
+    pub fn fault(&self) -> Option<&FieldError> {
+        self.fault.as_deref()
     }
 
     /// Seconds after which it may be tried again, where that is known.

@@ -13,6 +13,7 @@ mod pages;
 mod parts;
 mod routes;
 mod sent;
+mod spanish;
 mod trouble;
 mod visit;
 

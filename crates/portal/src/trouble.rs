@@ -8,7 +8,9 @@ use offhook_domain::MemberRole;
 use offhook_http::{ApiError, Code};
 
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::layout::{self, Frame};
+use crate::spanish;
 
 /// What a handler answers with.
 pub(crate) type Answer = Result<HttpResponse, Trouble>;
@@ -55,8 +57,9 @@ impl Trouble {
         Self::Said(ApiError::not_found())
     }
 
-    /// The sentence of what may be mended in a form and sent again; `Err` is the trouble itself where it may not.
-    pub(crate) fn of_form(self) -> Result<String, Self> {
+    /// The sentence of what may be mended in a form and sent again, for a reader of this language; `Err` is the trouble itself
+    /// where it may not.
+    pub(crate) fn of_form(self, lang: Lang) -> Result<String, Self> {
         match &self {
             Self::Said(error) => match error.code() {
                 Code::InvalidBody
@@ -71,7 +74,7 @@ impl Trouble {
                 | Code::AgentNotFound
                 | Code::IdempotencyConflict
                 | Code::UpstreamError
-                | Code::UpstreamUnreachable => Ok(error.message().to_owned()),
+                | Code::UpstreamUnreachable => Ok(sentence(error, lang)),
                 _ => Err(self),
             },
             _ => Err(self),
@@ -92,8 +95,8 @@ impl Trouble {
                 StatusCode::FORBIDDEN,
                 lang.t("Not allowed", "Sin permiso"),
                 match lang {
-                    crate::lang::Lang::En => format!("This needs the role {} or a higher one. Ask an owner of the account.", role.as_str()),
-                    crate::lang::Lang::Es => format!("Esto requiere el rol {} o uno superior. Pídelo a un propietario de la cuenta.", role.as_str()),
+                    Lang::En => format!("This needs the role {} or a higher one. Ask an owner of the account.", role.as_str()),
+                    Lang::Es => format!("Esto requiere el rol {} o uno superior. Pídelo a un propietario de la cuenta.", role.as_str()),
                 },
             ),
             Self::Forged => (
@@ -110,7 +113,7 @@ impl Trouble {
                 lang.t("The form cannot be read", "No se pudo leer el formulario"),
                 lang.t("It is too large, or it arrived broken. Go back and try again.", "Es demasiado grande o llegó dañado. Regresa e inténtalo de nuevo.").to_owned(),
             ),
-            Self::Said(error) => (error.code().status(), heading(error.code(), lang), error.message().to_owned()),
+            Self::Said(error) => (error.code().status(), heading(error.code(), lang), sentence(error, lang)),
         };
         if let Self::Said(error) = &self
             && status.is_server_error()
@@ -131,7 +134,16 @@ impl Trouble {
     }
 }
 
-fn heading(code: Code, lang: crate::lang::Lang) -> &'static str {
+/// What an error says to a reader of this language; in English where it is known by its words alone.
+pub(crate) fn sentence(error: &ApiError, lang: Lang) -> String {
+    let spanish = match lang {
+        Lang::En => None,
+        Lang::Es => spanish::sentence(error),
+    };
+    spanish.unwrap_or_else(|| error.message().to_owned())
+}
+
+fn heading(code: Code, lang: Lang) -> &'static str {
     match code {
         Code::NotFound => lang.t("Not found", "No encontrado"),
         Code::Conflict | Code::IdempotencyConflict => {

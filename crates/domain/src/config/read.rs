@@ -12,7 +12,7 @@ use super::{
     KnowledgeMode, Llm, ModelRef, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
     is_bcp47_shape,
 };
-use crate::json::{FieldError, Fields, Json, check_string, item_path, member_path};
+use crate::json::{Fault, FieldError, Fields, Json, check_string, item_path, member_path};
 use crate::metadata::check_scalar;
 
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
@@ -121,11 +121,9 @@ fn fallback_voices(fields: &mut Fields<'_>) -> Result<Vec<(String, String)>, Fie
     let voices = members(fields, name, MAX_FALLBACK_VOICES)?;
     let path = fields.path_of(name);
     let read = |(provider, voice): &(String, Json)| {
-        let fault = |message| FieldError::new(member_path(&path, provider), message);
+        let fault = |fault: Fault| FieldError::new(member_path(&path, provider), fault);
         if !NAME.contains(&provider.chars().count()) {
-            return Err(fault(
-                "a provider's name has 1 to 200 characters".to_owned(),
-            ));
+            return Err(fault("a provider's name has 1 to 200 characters".into()));
         }
         let voice = check_string(voice, &NAME).map_err(fault)?;
         Ok((provider.clone(), voice.to_owned()))

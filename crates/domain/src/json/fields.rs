@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{FieldError, Json, member_path};
+use super::{Fault, FieldError, Json, member_path};
 
 /// The members of an object that are still to be read.
 ///
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
     /// `must be an object`.
     pub fn of(json: &'a Json, path: &str) -> Result<Self, FieldError> {
         let Json::Object(members) = json else {
-            return Err(FieldError::new(path, "must be an object"));
+            return Err(FieldError::new(path, Fault::NotObject));
         };
         Ok(Self {
             members,
@@ -52,10 +52,10 @@ impl<'a> Fields<'a> {
         member_path(&self.path, name)
     }
 
-    /// The fault `message` of a member.
+    /// A fault of a member.
     #[must_use]
-    pub fn fault(&self, name: &str, message: impl Into<String>) -> FieldError {
-        FieldError::new(self.path_of(name), message)
+    pub fn fault(&self, name: &str, fault: impl Into<Fault>) -> FieldError {
+        FieldError::new(self.path_of(name), fault)
     }
 
     /// The member as sent, null included.
@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
     /// `is required`.
     pub fn required(&mut self, name: &str) -> Result<&'a Json, FieldError> {
         self.present(name)
-            .ok_or_else(|| self.fault(name, "is required"))
+            .ok_or_else(|| self.fault(name, Fault::Required))
     }
 
     /// A string of so many characters (Unicode scalar values), which must not be missing.
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         value: &'a Json,
         chars: &RangeInclusive<usize>,
     ) -> Result<&'a str, FieldError> {
-        check_string(value, chars).map_err(|message| self.fault(name, message))
+        check_string(value, chars).map_err(|fault| self.fault(name, fault))
     }
 
     /// A string that is one of few words; `choices` lists them for the message.
@@ -149,7 +149,7 @@ impl<'a> Fields<'a> {
             Some(integer) if range.contains(&integer) => Ok(Some(integer)),
             _ => {
                 let (low, high) = range.into_inner();
-                Err(self.fault(name, format!("must be an integer from {low} to {high}")))
+                Err(self.fault(name, Fault::NotInteger { low, high }))
             }
         }
     }
@@ -170,7 +170,8 @@ impl<'a> Fields<'a> {
             Some(number) if range.contains(&number) => Ok(Some(number)),
             _ => {
                 let (low, high) = range.into_inner();
-                Err(self.fault(name, format!("must be a number from {low} to {high}")))
+                let (low, high) = (low.to_string(), high.to_string());
+                Err(self.fault(name, Fault::NotNumber { low, high }))
             }
         }
     }
@@ -184,7 +185,7 @@ impl<'a> Fields<'a> {
             .map(|value| {
                 value
                     .as_bool()
-                    .ok_or_else(|| self.fault(name, "must be true or false"))
+                    .ok_or_else(|| self.fault(name, Fault::NotBool))
             })
             .transpose()
     }
@@ -212,12 +213,15 @@ impl<'a> Fields<'a> {
             return Ok(None);
         };
         let Json::Array(array) = value else {
-            return Err(self.fault(name, "must be an array"));
+            return Err(self.fault(name, Fault::NotArray));
         };
-        match check_size(array.len(), &items, "items") {
-            Some(message) => Err(self.fault(name, message)),
-            None => Ok(Some(array)),
-        }
+        let fault = match check_size(array.len(), &items) {
+            Size::Fits => return Ok(Some(array)),
+            Size::None => Fault::Empty,
+            Size::Under(least) => Fault::TooFew(least),
+            Size::Over(most) => Fault::TooMany(most),
+        };
+        Err(self.fault(name, fault))
     }
 
     /// Ends the reading.
@@ -226,7 +230,7 @@ impl<'a> Fields<'a> {
     /// The first member that nobody asked for: `unknown field`.
     pub fn finish(self) -> Result<(), FieldError> {
         match self.taken.iter().position(|taken| !taken) {
-            Some(at) => Err(self.fault(&self.members[at].0, "unknown field")),
+            Some(at) => Err(self.fault(&self.members[at].0, Fault::Unknown)),
             None => Ok(()),
         }
     }
@@ -236,30 +240,31 @@ impl<'a> Fields<'a> {
 pub(crate) fn check_string<'a>(
     value: &'a Json,
     chars: &RangeInclusive<usize>,
-) -> Result<&'a str, String> {
-    let text = value.as_str().ok_or("must be a string")?;
-    match check_size(text.chars().count(), chars, "characters") {
-        Some(message) => Err(message),
-        None => Ok(text),
+) -> Result<&'a str, Fault> {
+    let text = value.as_str().ok_or(Fault::NotText)?;
+    match check_size(text.chars().count(), chars) {
+        Size::Fits => Ok(text),
+        Size::None => Err(Fault::Empty),
+        Size::Under(least) => Err(Fault::TooShort(least)),
+        Size::Over(most) => Err(Fault::TooLong(most)),
     }
 }
 
-fn check_size(size: usize, range: &RangeInclusive<usize>, unit: &str) -> Option<String> {
+/// How a size stands to its bounds.
+enum Size {
+    Fits,
+    None,
+    Under(usize),
+    Over(usize),
+}
+
+fn check_size(size: usize, range: &RangeInclusive<usize>) -> Size {
     let (low, high) = (*range.start(), *range.end());
-    if size > high {
-        Some(match unit {
-            "items" => format!("more than {high} items"),
-            _ => format!("longer than {high} {unit}"),
-        })
-    } else if size >= low {
-        None
-    } else if size == 0 {
-        Some("must not be empty".to_owned())
-    } else {
-        Some(match unit {
-            "items" => format!("fewer than {low} items"),
-            _ => format!("shorter than {low} {unit}"),
-        })
+    match size {
+        size if size > high => Size::Over(high),
+        size if size >= low => Size::Fits,
+        0 => Size::None,
+        _ => Size::Under(low),
     }
 }
 

@@ -247,7 +247,8 @@ fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>, Fiel
                 "appears more than once: the case of a header's name does not count",
             ));
         }
-        let value = check_string(value, &HEADER_VALUE).map_err(|message| fault(&message))?;
+        let value = check_string(value, &HEADER_VALUE)
+            .map_err(|wrong| FieldError::new(member_path(&path, name), wrong))?;
         let value = if value == HIDDEN {
             let known = kept
                 .iter()

@@ -37,7 +37,11 @@ impl From<StoreError> for ApiError {
 /// A fault in a body.
 impl From<FieldError> for ApiError {
     fn from(fault: FieldError) -> Self {
-        Self::new(Code::InvalidBody, fault.to_string())
+        let message = fault.to_string();
+        Self {
+            fault: Some(Box::new(fault)),
+            ..Self::new(Code::InvalidBody, message)
+        }
     }
 }
 

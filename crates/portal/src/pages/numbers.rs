@@ -163,7 +163,7 @@ async fn add(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = add_page(&post, fields, Some(&said)).await?;
             Ok(post.refused(Section::Numbers, add_title(&post), &body))
         }
@@ -227,7 +227,7 @@ async fn import(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = import_page(&post, Some(&said));
             Ok(post.refused(Section::Numbers, import_title(&post), &body))
         }
@@ -283,7 +283,7 @@ async fn change(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let number = numbers.get(post.account(), id).await?;
             let body = page(&post, &number, &post.fields, Some(&said)).await?;
             Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))

@@ -181,7 +181,7 @@ async fn create(post: Post<Developer>) -> Answer {
             post.done("tool.create", &id, "/tools", said).await
         }
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(post.lang())?;
             Ok(post.refused(Section::Tools, title, &again(Some(&said))))
         }
     }
@@ -239,7 +239,7 @@ async fn change(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(post.lang())?;
             let body = edit(&post, &view, &post.fields, Some(&said));
             Ok(post.refused(Section::Tools, title, &body))
         }

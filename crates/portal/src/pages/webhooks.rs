@@ -178,7 +178,7 @@ async fn register(post: Post<Developer>) -> Answer {
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let page = post.page_of(EndpointId::from_uuid);
             let endpoints = webhooks.list(post.account(), page).await?;
             let health = webhooks.health(post.account()).await?;

@@ -83,7 +83,7 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = draw(&post, &post.fields, Some(&said));
             Ok(post.refused(Section::Agents, title(post.lang()), &body))
         }

@@ -109,7 +109,7 @@ pub(super) async fn save(
     let saved = match agents.update(post.account(), id, &Json::object(body)).await {
         Ok(saved) => saved,
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let head = agents.get(post.account(), id).await?.agent.head_version;
             let newer = (head != expected).then_some(head);
             return Ok(Err(Refused {
@@ -153,7 +153,7 @@ pub(super) async fn publish(
         .publish(post.account(), id, &Json::object(body))
         .await
     {
-        return Ok(Err(Trouble::from(error).of_form()?));
+        return Ok(Err(Trouble::from(error).of_form(post.lang())?));
     }
     post.note("agent.publish", &id.to_string()).await?;
     Ok(Ok(match post.lang() {

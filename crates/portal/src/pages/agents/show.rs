@@ -234,7 +234,7 @@ async fn change(
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = draw(post, &view, Some(&said), name);
             Ok(post.refused(Section::Agents, &view.agent.name, &body))
         }
@@ -259,7 +259,7 @@ pub(super) async fn archive(post: Post<Developer>) -> Answer {
             .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = draw(&post, &view, Some(&said), None);
             Ok(post.refused(Section::Agents, &view.agent.name, &body))
         }

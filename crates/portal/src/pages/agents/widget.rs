@@ -169,7 +169,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
             .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = html! {
                 (tabs(&post, &view.agent, "widget"))
                 (settings_form(&post, &view, &post.fields, Some(&said)))

@@ -117,7 +117,7 @@ async fn ended(
         let path = format!("/batch-calls/{id}");
         return post.done(action, &id.to_string(), &path, said).await;
     };
-    let said = trouble.of_form()?;
+    let said = trouble.of_form(post.lang())?;
     let batch = post.services().batches().get(post.account(), id).await?;
     let body = page(post, &batch, Some(&said)).await?;
     Ok(post.refused(Section::Batches, &batch.name, &body))

@@ -45,7 +45,7 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     match looked_at(&upload, &fields, file) {
         Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(upload.lang())?;
             let body = page(&upload, &fields, Some(&said)).await?;
             Ok(upload.refused(Section::Batches, title(&upload), &body))
         }
@@ -65,7 +65,7 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
                 .await
         }
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(upload.lang())?;
             // The list is still at hand: what can be mended on its page is mended there.
             let body = match list_of(&fields, upload.lang()) {
                 Ok(rows) => look_page(&upload, &fields, &rows, Some(&said)),

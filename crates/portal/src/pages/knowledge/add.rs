@@ -33,7 +33,7 @@ pub(super) async fn text(post: Post<Developer>) -> Answer {
     match added(&post, content).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(post.lang())?;
             let folders = folders::all(&post).await?;
             let body = text_page(&post, &post.fields, &folders, Some(&said));
             Ok(post.refused(Section::Knowledge, text_title(&post), &body))
@@ -76,7 +76,7 @@ pub(super) async fn address(post: Post<Developer>) -> Answer {
     match added(&post, content).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(post.lang())?;
             let folders = folders::all(&post).await?;
             let body = address_page(&post, &post.fields, &folders, Some(&said));
             Ok(post.refused(Section::Knowledge, address_title(&post), &body))
@@ -125,7 +125,7 @@ pub(super) async fn file(mut upload: Upload<Developer>) -> Answer {
     match kept(&upload, &fields, file).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
-            let said = trouble.of_form()?;
+            let said = trouble.of_form(upload.lang())?;
             let folders = folders::all(&upload).await?;
             let body = file_page(&upload, &fields, &folders, Some(&said));
             Ok(upload.refused(Section::Knowledge, file_title(&upload), &body))

@@ -51,7 +51,7 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = crate::trouble::Trouble::from(error).of_form()?;
+            let said = crate::trouble::Trouble::from(error).of_form(post.lang())?;
             let document = knowledge.document(post.account(), id).await?;
             let body = page(&post, &document, &post.fields, Some(&said)).await?;
             Ok(post.refused(Section::Knowledge, &document.name, &body))

@@ -53,7 +53,7 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = list_page(&post, &post.fields, Some(&said)).await?;
             Ok(post.refused(Section::Knowledge, list_title(&post), &body))
         }
@@ -129,7 +129,7 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let folder = knowledge.folder(post.account(), id).await?;
             let body = page(&post, &folder, post.fields.text("name"), Some(&said));
             Ok(post.refused(Section::Knowledge, &folder.name, &body))

@@ -25,7 +25,11 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let folders = folders::all(&visit).await?;
     let found = match query.get("q") {
         None => None,
-        Some(q) => Some(search(&visit, q).await.map_err(Trouble::of_form)),
+        Some(q) => Some(
+            search(&visit, q)
+                .await
+                .map_err(|trouble| trouble.of_form(t)),
+        ),
     };
     let (hits, said) = match found {
         None => (None, None),

@@ -92,7 +92,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, String>, T
     };
     match post.services().calls().place(request).await {
         Ok(reply) => Ok(Ok(reply)),
-        Err(error) => Trouble::from(error).of_form().map(Err),
+        Err(error) => Trouble::from(error).of_form(post.lang()).map(Err),
     }
 }
 

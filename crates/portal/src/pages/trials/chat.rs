@@ -9,10 +9,11 @@ use offhook_services::{Answering, ChatError, ChatEvent};
 use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::PATH;
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::layout::Section;
 use crate::pages::conversations::turns::Turns;
 use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::{Answer, Trouble, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
 /// Turns that an answer may consist of: tools and words.
@@ -55,7 +56,7 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
             let chats = post.services().chats();
             match chats.open_for_member(post.caller(), &body).await {
                 Ok(id) => Ok(id),
-                Err(error) => Err(Trouble::from(error).of_form()?),
+                Err(error) => Err(Trouble::from(error).of_form(post.lang())?),
             }
         }
         Err(said) => Err(said),
@@ -192,7 +193,7 @@ struct Refused {
 
 impl Refused {
     /// What is broken on our side is in the log as well.
-    fn of(error: ChatError, message_id: &str) -> Result<Self, Trouble> {
+    fn of(error: ChatError, message_id: &str, lang: Lang) -> Result<Self, Trouble> {
         let is_kept = matches!(
             error,
             ChatError::NoReply | ChatError::Busy | ChatError::UnknownCommit
@@ -200,15 +201,39 @@ impl Refused {
         if matches!(error, ChatError::NotFound) {
             return Err(error.into());
         }
+        let said = told(&error, lang);
         let error = ApiError::from(error);
         if error.code().status().is_server_error() {
             error.log("a test chat");
         }
         Ok(Self {
-            said: error.message().to_owned(),
+            said: said.map_or_else(|| sentence(&error, lang), str::to_owned),
             same_id: is_kept.then(|| message_id.to_owned()),
         })
     }
+}
+
+/// What a member is told of what is the chat's own.
+const fn told(error: &ChatError, lang: Lang) -> Option<&'static str> {
+    Some(match error {
+        ChatError::NoReply => lang.t(
+            "No model answered. The message is kept and nothing was charged: send it again.",
+            "Ningún modelo respondió. El mensaje se conserva y no se cobró nada: envíalo de nuevo.",
+        ),
+        ChatError::Busy => lang.t(
+            "Another message is being answered. Wait for its answer, then send this one.",
+            "Se está respondiendo otro mensaje. Espera su respuesta y luego envía este.",
+        ),
+        ChatError::Ended => lang.t(
+            "The chat has ended: begin another one.",
+            "El chat terminó: empieza otro.",
+        ),
+        ChatError::UnknownCommit => lang.t(
+            "It may have been answered: send it again, and it is answered once.",
+            "Quizá ya se respondió: envíalo de nuevo y se responderá una sola vez.",
+        ),
+        _ => return None,
+    })
 }
 
 /// Waits for the answer to the form's message.
@@ -220,7 +245,7 @@ async fn answered(post: &Post<Developer>, view: &ChatView) -> Result<Option<Refu
         ("text", Json::String(text)),
         ("message_id", Json::String(message_id.to_owned())),
     ]);
-    let refused = |error| Refused::of(error, message_id).map(Some);
+    let refused = |error| Refused::of(error, message_id, post.lang()).map(Some);
     match post.services().chats().send(view, &body).await {
         Ok(Answering::Before(_)) => Ok(None),
         Ok(Answering::Now(mut events)) => loop {

@@ -246,7 +246,7 @@ pub(super) async fn redeliver(post: Post<Developer>) -> Answer {
     let delivery = match webhooks.redeliver(post.account(), id).await {
         Ok(delivery) => delivery,
         Err(error) => {
-            let said = Trouble::from(error).of_form()?;
+            let said = Trouble::from(error).of_form(post.lang())?;
             let body = draw(&post, Some(&said)).await?;
             return Ok(post.refused(SECTION, title(&post), &body));
         }

@@ -306,7 +306,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 
 /// The page with a form that was refused, and what was typed in it.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
-    let said = Trouble::from(error).of_form()?;
+    let said = Trouble::from(error).of_form(post.lang())?;
     let looked = Looked::at(post, post.id("id")?).await?;
     let refused = Refused {
         form,

@@ -1,0 +1,93 @@
+//! What may be wrong with a field.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What is wrong with a field. The faults that any field may have are told apart, so that a page can say them in its
+/// reader's language; the text of each is the message for the client (decision 1.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// `is required`
+    Required,
+    /// `must not be empty`
+    Empty,
+    /// `must be a string`
+    NotText,
+    /// `must be true or false`
+    NotBool,
+    /// `must be an object`
+    NotObject,
+    /// `must be an array`
+    NotArray,
+    /// `must be an integer from A to B`
+    NotInteger {
+        /// The least.
+        low: i64,
+        /// The most.
+        high: i64,
+    },
+    /// `must be a number from A to B`
+    NotNumber {
+        /// The least, as it is written.
+        low: String,
+        /// The most, as it is written.
+        high: String,
+    },
+    /// `longer than N characters`
+    TooLong(usize),
+    /// `shorter than N characters`
+    TooShort(usize),
+    /// `more than N items`
+    TooMany(usize),
+    /// `fewer than N items`
+    TooFew(usize),
+    /// `unknown field`
+    Unknown,
+    /// A rule of this field alone.
+    Own(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Required => f.write_str("is required"),
+            Self::Empty => f.write_str("must not be empty"),
+            Self::NotText => f.write_str("must be a string"),
+            Self::NotBool => f.write_str("must be true or false"),
+            Self::NotObject => f.write_str("must be an object"),
+            Self::NotArray => f.write_str("must be an array"),
+            Self::NotInteger { low, high } => write!(f, "must be an integer from {low} to {high}"),
+            Self::NotNumber { low, high } => write!(f, "must be a number from {low} to {high}"),
+            Self::TooLong(most) => write!(f, "longer than {most} characters"),
+            Self::TooShort(least) => write!(f, "shorter than {least} characters"),
+            Self::TooMany(most) => write!(f, "more than {most} items"),
+            Self::TooFew(least) => write!(f, "fewer than {least} items"),
+            Self::Unknown => f.write_str("unknown field"),
+            Self::Own(message) => f.write_str(message),
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Self {
+        Self::Own(message)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(message: &str) -> Self {
+        Self::Own(message.to_owned())
+    }
+}
+
+impl From<&String> for Fault {
+    fn from(message: &String) -> Self {
+        Self::Own(message.clone())
+    }
+}
+
+impl From<Cow<'_, str>> for Fault {
+    fn from(message: Cow<'_, str>) -> Self {
+        Self::Own(message.into_owned())
+    }
+}

@@ -1,0 +1,102 @@
+//! What the use cases refuse, in Spanish: the faults that any field may have, and what a code alone says. What is a rule of
+//! one field, or depends on the state of things, has a sentence of the interface's own, which is English.
+
+use offhook_domain::json::Fault;
+use offhook_http::{ApiError, Code};
+
+/// The sentence, where it is known by the error's kind.
+pub(crate) fn sentence(error: &ApiError) -> Option<String> {
+    if let Some(field) = error.fault() {
+        let said = fault(&field.fault)?;
+        return Some(match field.path.as_str() {
+            "" => format!("El formulario: {said}"),
+            path => format!("`{path}`: {said}"),
+        });
+    }
+    of_code(error.code()).map(str::to_owned)
+}
+
+fn fault(fault: &Fault) -> Option<String> {
+    Some(match fault {
+        Fault::Required => "es obligatorio".to_owned(),
+        Fault::Empty => "no puede estar vacío".to_owned(),
+        Fault::NotText => "debe ser un texto".to_owned(),
+        Fault::NotBool => "debe ser true o false".to_owned(),
+        Fault::NotObject => "debe ser un objeto".to_owned(),
+        Fault::NotArray => "debe ser una lista".to_owned(),
+        Fault::NotInteger { low, high } => format!("debe ser un número entero de {low} a {high}"),
+        Fault::NotNumber { low, high } => format!("debe ser un número de {low} a {high}"),
+        Fault::TooLong(most) => format!("tiene más de {most} caracteres"),
+        Fault::TooShort(least) => format!("tiene menos de {least} caracteres"),
+        Fault::TooMany(most) => format!("tiene más de {most} elementos"),
+        Fault::TooFew(least) => format!("tiene menos de {least} elementos"),
+        Fault::Unknown => "no existe ese campo".to_owned(),
+        Fault::Own(_) => return None,
+    })
+}
+
+/// What a code says whatever it was that was refused.
+const fn of_code(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::NotFound => "No hay nada en esta dirección.",
+        Code::AgentNotFound => "`agent_id`: ningún agente de esta cuenta tiene este id",
+        Code::PaymentRequired => "Los créditos de la cuenta no alcanzan.",
+        Code::IdempotencyConflict => {
+            "Este formulario ya se envió con otros datos. Recarga la página y llénalo de nuevo."
+        }
+        Code::UpstreamUnreachable => {
+            "La red telefónica no está al alcance por ahora. No se marcó nada."
+        }
+        Code::UpstreamError => {
+            "Otro servicio no hizo su parte. No se cambió nada; inténtalo más tarde."
+        }
+        Code::InternalError => {
+            "Algo salió mal de nuestro lado. Quien opera este servicio lo encuentra en su registro."
+        }
+        Code::ServiceUnavailable | Code::RateLimitUnavailable => {
+            "El servicio no pudo responder por ahora. Inténtalo en un momento; si cambiabas algo, revisa antes si ya se hizo."
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::json::{FieldError, Fields, Json};
+
+    use super::*;
+
+    /// What is said of the body, read by `read`.
+    fn said<T>(body: &str, read: impl Fn(&mut Fields<'_>) -> Result<T, FieldError>) -> String {
+        let json = Json::parse(body.as_bytes()).unwrap();
+        let mut fields = Fields::of(&json, "").unwrap();
+        let error = ApiError::from(read(&mut fields).err().unwrap());
+        sentence(&error).unwrap_or_else(|| error.message().to_owned())
+    }
+
+    #[test]
+    fn the_faults_of_any_field_are_said_in_spanish_and_a_fields_own_rule_as_it_is() {
+        let name = |fields: &mut Fields<'_>| fields.required_string("name", 1..=5).map(drop);
+        assert_eq!(said("{}", name), "`name`: es obligatorio");
+        assert_eq!(said(r#"{"name":""}"#, name), "`name`: no puede estar vacío");
+        assert_eq!(
+            said(r#"{"name":"Eva Luz"}"#, name),
+            "`name`: tiene más de 5 caracteres"
+        );
+        let cap = |fields: &mut Fields<'_>| fields.optional_integer("cap", 1..=600).map(drop);
+        assert_eq!(
+            said(r#"{"cap":0}"#, cap),
+            "`cap`: debe ser un número entero de 1 a 600"
+        );
+        let own = |fields: &mut Fields<'_>| Err::<(), _>(fields.fault("url", "must be public"));
+        assert_eq!(said("{}", own), "`url`: must be public");
+    }
+
+    #[test]
+    fn what_a_code_says_is_said_in_spanish() {
+        let missing = sentence(&ApiError::not_found());
+        assert_eq!(missing.as_deref(), Some("No hay nada en esta dirección."));
+        let conflict = ApiError::new(Code::Conflict, "The agent is archived.");
+        assert_eq!(sentence(&conflict), None);
+    }
+}
