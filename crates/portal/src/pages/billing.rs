@@ -251,8 +251,8 @@ fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
                     td { (when(entry.created_at)) }
                     td { (kind_name(entry.kind, t)) }
                     td { (entry.description) }
-                    td { (count(entry.amount_credits)) }
-                    td { (count(entry.balance_after_credits)) }
+                    td.number { (count(entry.amount_credits)) }
+                    td.number { (count(entry.balance_after_credits)) }
                     td {
                         @if let Some(id) = entry.conversation_id {
                             a href={ (PATH) "/conversations/" (id) } { (t.t("Conversation", "Conversación")) }
@@ -340,7 +340,7 @@ fn invoice_line(invoice: &Invoice, t: Lang) -> Markup {
             td { (invoice.number) }
             td { (month.get(..7).unwrap_or(&month)) }
             td { (badge(tone, state)) }
-            td { "USD " (dollars(invoice.amount_cents)) }
+            td.number { "USD " (dollars(invoice.amount_cents)) }
             td { (when_if(invoice.issued_at)) }
             td { a href={ (PATH) "/billing/invoices/" (invoice.id) "/pdf" } { "PDF" span.unseen { " " (invoice.number) } } }
         }

@@ -106,7 +106,7 @@ impl Figures {
         html! {
             h2.unseen { (lang.t("The last 24 hours", "Las últimas 24 horas")) }
             div.cards {
-                (card(lang.t("Calls, last 24 hours", "Llamadas, últimas 24 horas"), &words::count(calls), &today, None))
+                (card(lang.t("Calls in 24 hours", "Llamadas en 24 h"), &words::count(calls), &today, None))
                 (card(
                     lang.t("Success", "Éxito"),
                     &success(calls, failed).unwrap_or_else(none),

@@ -30,7 +30,8 @@ pub(crate) fn bars(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
         figure.chart {
             figcaption { (title) }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
-                @for share in [0.0, 0.5, 1.0] {
+                // What is counted has no halves.
+                @for share in [0.0, 0.5, 1.0].into_iter().filter(|share| (top * share).fract() == 0.0) {
                     line.grid x1=(LEFT) x2=(WIDTH) y1=(y(top * share)) y2=(y(top * share)) {}
                     text.axis x=(LEFT - 6.0) y=(y(top * share) + 4.0) text-anchor="end" { (short(top * share)) }
                 }
