@@ -7,6 +7,7 @@ mod database;
 mod disk;
 mod egress;
 mod models;
+mod legacy;
 mod network;
 mod objects;
 mod redis;
@@ -201,6 +202,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
         Some(sip) => findings.extend(trunk::look(&settings, sip).await),
         None => findings.push(network::carrier(&settings).await),
     }
+    findings.extend(legacy::look(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);
     findings.push(call::look().await);
     findings.insert(0, configuration);

@@ -7,11 +7,12 @@ use anyhow::{Context as _, bail};
 use offhook_dispatch::sender::Sender;
 use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_documents::ChildExtractor;
-use offhook_domain::{Clock as _, NodeId};
+use offhook_domain::{Clock, NodeId};
 use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::legacy::LegacyProvider;
 use offhook_objects::Objects;
 use offhook_providers::{
-    ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
+    ElevenLabsAgents, ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
 };
 use offhook_services::{
     CallSettings, Catalog, Librarian, ModelKind, Network, Services, ServicesConfig, SharedClock,
@@ -109,16 +110,13 @@ pub(crate) async fn services(
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
     let speech = SpeechRegistry::new(settings.speech.clone()).context("section `speech`")?;
-    let provider = match &network {
-        Network::Text(carrier) => carrier.clone(),
-        Network::Spoken(_) => telephone::simulated(settings)?,
-    };
+    let legacy = legacy(settings, &network, clock.clone(), node)?;
     let config = ServicesConfig {
         store,
         clock: clock.clone(),
         plans: settings.plans.clone(),
         models: Arc::new(models),
-        legacy: Arc::new(SimulatedLegacy::new(provider, clock, node)),
+        legacy,
         network,
         speech: Arc::new(speech),
         objects: objects(settings)?,
@@ -145,6 +143,24 @@ pub(crate) async fn services(
         Some(settings) => services.with_embeddings(embeddings(settings)?),
         None => services,
     })
+}
+
+/// The provider of the legacy agents: the one that is configured, or a simulated one.
+fn legacy(
+    settings: &Settings,
+    network: &Network,
+    clock: Arc<dyn Clock>,
+    node: NodeId,
+) -> anyhow::Result<Arc<dyn LegacyProvider>> {
+    if let Some(base_url) = &settings.legacy_base_url {
+        let provider = ElevenLabsAgents::new(base_url).context("section `legacy`")?;
+        return Ok(Arc::new(provider));
+    }
+    let carrier = match network {
+        Network::Text(carrier) => carrier.clone(),
+        Network::Spoken(_) => telephone::simulated(settings)?,
+    };
+    Ok(Arc::new(SimulatedLegacy::new(carrier, clock, node)))
 }
 
 /// The use cases for a command that administers, beside a service that may be running.

@@ -88,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) simulator: SimulatorSettings,
     /// `models`: services that speak OpenAI's chat completions, by the name that agents use.
     pub(crate) models: BTreeMap<String, ProviderSettings>,
+    /// `legacy.base_url`: where the provider of the legacy agents is; `None`: in this process, simulated.
+    pub(crate) legacy_base_url: Option<String>,
     /// `voices`: the voice providers whose lists are asked for.
     pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
     /// `knowledge.embeddings`: by what documents are also found by their meaning.

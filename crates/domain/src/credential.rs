@@ -13,6 +13,8 @@ vocabulary! {
     CredentialProvider {
         /// The provider of the legacy agents.
         Legacy => "legacy",
+        /// The secret that signs what the provider of the legacy agents tells of its own accord.
+        LegacyWebhook => "legacy_webhook",
         /// The simulated phone network.
         Simulator => "simulator",
         /// The first voice provider.
@@ -29,7 +31,7 @@ impl CredentialProvider {
         match self {
             Self::VoicesA => Some(VoiceProvider::A),
             Self::VoicesB => Some(VoiceProvider::B),
-            Self::Legacy | Self::Simulator => None,
+            Self::Legacy | Self::LegacyWebhook | Self::Simulator => None,
         }
     }
 }

@@ -52,6 +52,11 @@ impl CallControl {
         *self.0.borrow()
     }
 
+    /// Waits for a request more pressing than `than`; for ever, if none comes. Safe to cancel.
+    pub async fn beyond(&self, than: Option<EndRequest>) -> EndRequest {
+        self.subscribe().beyond(than).await
+    }
+
     pub(crate) fn subscribe(&self) -> EndRequests {
         EndRequests(self.0.subscribe())
     }

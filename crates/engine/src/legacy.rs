@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, CallOutcome, E164, Timestamp};
+use offhook_domain::{CallHandle, CallOutcome, E164, FailureReason, NumberProvider, Timestamp};
+use tokio::time::Instant;
 
 use crate::Turn;
 
@@ -13,7 +14,7 @@ pub trait LegacyProvider: Send + Sync {
     /// Every agent that the credential opens.
     ///
     /// # Errors
-    /// [`LegacyError`] if the provider did not say.
+    /// [`LegacyError`] if the provider did not say, all of it.
     async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError>;
 
     /// Renames an agent.
@@ -22,28 +23,42 @@ pub trait LegacyProvider: Send + Sync {
     /// [`LegacyError`] if the provider did not confirm.
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError>;
 
-    /// Calls a number, once. `Ok` means that the provider took the call over; what becomes of it is asked for by our
-    /// reference.
+    /// Calls a number, once. `Ok` means that the provider took the call over, with the call's id there if it told one;
+    /// what becomes of it is asked for by our reference. The request that calls leaves before `place_by` or not at all.
     ///
     /// # Errors
     /// [`LegacyError`] says whether the request can have had an effect.
-    async fn place(&self, credential: &str, call: LegacyCall) -> Result<(), LegacyError>;
+    async fn place(
+        &self,
+        credential: &str,
+        call: LegacyCall,
+        place_by: Instant,
+    ) -> Result<Option<String>, LegacyError>;
 
-    /// How a call goes, looked up by our reference; `None` if the provider knows of none.
+    /// How a call goes; `None` if the provider knows of none.
     ///
     /// # Errors
     /// [`LegacyError`] if the provider did not say; it may be asked again.
     async fn progress(
         &self,
         credential: &str,
-        reference: CallHandle,
+        reference: &LegacyReference,
     ) -> Result<Option<LegacyProgress>, LegacyError>;
 
     /// Ends a call. One that the provider does not know is no error.
     ///
     /// # Errors
-    /// [`LegacyError`] if the provider did not confirm; it may be asked again.
-    async fn hang_up(&self, credential: &str, reference: CallHandle) -> Result<(), LegacyError>;
+    /// [`LegacyError`] if the provider did not confirm; it may be asked again, unless it [cannot](Self::hangs_up).
+    async fn hang_up(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<(), LegacyError>;
+
+    /// Whether it can end a call that it was given.
+    fn hangs_up(&self) -> bool {
+        true
+    }
 
     /// The recording of an ended call, a WAV file; `None` if there is none.
     ///
@@ -52,13 +67,71 @@ pub trait LegacyProvider: Send + Sync {
     async fn recording(
         &self,
         credential: &str,
-        reference: CallHandle,
+        reference: &LegacyReference,
     ) -> Result<Option<Vec<u8>>, LegacyError>;
 
-    /// How often a call under way is asked after.
-    fn asked_every(&self) -> Duration {
-        Duration::from_secs(10)
+    /// Whether it also tells of its own accord what became of a call.
+    fn reports(&self) -> bool {
+        false
     }
+
+    /// What a message says that was signed with the account's secret; `None` if that is nothing about the end of a call.
+    ///
+    /// # Errors
+    /// [`NotGenuine`] for every message that this provider did not send about now, and in every case if it sends none.
+    fn read_report(
+        &self,
+        _secret: &str,
+        _signature: &str,
+        _body: &[u8],
+        _now: Timestamp,
+    ) -> Result<Option<LegacyReport>, NotGenuine> {
+        Err(NotGenuine)
+    }
+
+    /// How soon a call under way is asked after again.
+    fn pace(&self) -> LegacyPace {
+        LegacyPace::default()
+    }
+}
+
+/// How often a provider is asked after a call under way, and how long it is believed to come to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LegacyPace {
+    /// After something has changed.
+    pub soonest: Duration,
+    /// While nothing changes, each wait is twice the one before, up to this.
+    pub latest: Duration,
+    /// How long a call that the provider was asked for, and does not know, may still appear there.
+    pub appears_within: Duration,
+    /// How long a call may be neither answered nor over.
+    pub answered_within: Duration,
+    /// How long a call that is over may wait for what the provider has still to say of it.
+    pub told_within: Duration,
+    /// How long a call may last at all, counted here.
+    pub over_within: Duration,
+}
+
+impl Default for LegacyPace {
+    fn default() -> Self {
+        Self {
+            soonest: Duration::from_secs(10),
+            latest: Duration::from_secs(60),
+            appears_within: Duration::from_secs(60),
+            answered_within: Duration::from_secs(600),
+            told_within: Duration::from_secs(300),
+            over_within: Duration::from_secs(7_800),
+        }
+    }
+}
+
+/// Which call is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyReference {
+    /// Our reference, which the provider was given with the call.
+    pub call: CallHandle,
+    /// The call's id at the provider, once it is known.
+    pub conversation: Option<String>,
 }
 
 /// An agent as its provider tells of it.
@@ -78,8 +151,19 @@ pub struct LegacyAgent {
     pub model: Option<String>,
     /// The voice's id there.
     pub voice_id: Option<String>,
-    /// The numbers that it calls from, each with its label.
-    pub phone_numbers: Vec<(E164, String)>,
+    /// The numbers that are its own.
+    pub phone_numbers: Vec<LegacyNumber>,
+}
+
+/// A number that the provider calls from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyNumber {
+    /// The number.
+    pub number: E164,
+    /// What it is called.
+    pub label: String,
+    /// By whose lines it calls.
+    pub provider: NumberProvider,
 }
 
 /// A call for the provider to place.
@@ -100,6 +184,8 @@ pub struct LegacyCall {
 /// How a call goes.
 #[derive(Clone, Default)]
 pub struct LegacyProgress {
+    /// The call's id at the provider, where it has one.
+    pub conversation: Option<String>,
     /// Whether the line gave a sign of life: it rings, was answered, or failed.
     pub reported: bool,
     /// When it was answered.
@@ -121,7 +207,24 @@ pub struct LegacyEnd {
     pub summary: String,
     /// Whether there is a recording to fetch.
     pub recorded: bool,
+    /// Whether the provider has said all that it will say of the call.
+    pub is_told: bool,
 }
+
+/// What the provider tells of a call of its own accord.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyReport {
+    /// The call's id there.
+    pub conversation: String,
+    /// Our reference, where the message holds it.
+    pub call: Option<CallHandle>,
+    /// Why the call was never begun; `None` if it has ended.
+    pub failure: Option<FailureReason>,
+}
+
+/// Not a message of the provider, or not one of now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotGenuine;
 
 /// Why the provider did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,9 +232,12 @@ pub enum LegacyError {
     /// No connection could be opened, so nothing was asked: it may be tried again.
     #[error("no connection to the legacy provider could be opened")]
     NotConnected,
-    /// The request left, the answer never came: nobody knows.
-    #[error("the legacy provider did not answer")]
+    /// The request left, and no answer that can be read came: nobody knows.
+    #[error("the legacy provider did not give an answer that can be read")]
     Unknown,
+    /// It does nothing now, and may be asked again: after this time, if it said one.
+    #[error("the legacy provider takes no more requests of this account for now: try again later")]
+    Later(Option<Duration>),
     /// It will not.
     #[error("the legacy provider refused: {0}")]
     Refused(&'static str),

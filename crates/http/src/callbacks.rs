@@ -2,9 +2,11 @@
 //! without key and envelope. Each provider's file verifies the raw body before it reads a word of it, and answers every
 //! caller that it does not believe alike: 403 without a body, whether the account exists or not.
 
+mod legacy;
+
 use crate::routes::Endpoint;
 
 /// Every provider's paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
-    Vec::new()
+    [legacy::routes()].into_iter().flatten().collect()
 }

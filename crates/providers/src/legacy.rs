@@ -11,7 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, NodeId, Timestamp};
 use offhook_engine::legacy::{
-    LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyProgress, LegacyProvider,
+    LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyReference,
 };
 use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
 use offhook_engine::{
@@ -106,30 +107,40 @@ impl LegacyProvider for SimulatedLegacy {
         Ok(())
     }
 
-    async fn place(&self, credential: &str, call: LegacyCall) -> Result<(), LegacyError> {
+    async fn place(
+        &self,
+        credential: &str,
+        call: LegacyCall,
+        _: Instant,
+    ) -> Result<Option<String>, LegacyError> {
         let agent = Workspace::of(credential)?.agent(&call.agent)?;
         let control = CallControl::new();
         self.0.lock().add(call.reference, control.clone())?;
         let provider = self.0.clone();
         tokio::spawn(async move { provider.hold(&agent, call, control).await });
-        Ok(())
+        Ok(None)
     }
 
     async fn progress(
         &self,
         credential: &str,
-        reference: CallHandle,
+        reference: &LegacyReference,
     ) -> Result<Option<LegacyProgress>, LegacyError> {
         Workspace::of(credential)?;
         let state = self.0.lock();
         Ok(state
             .calls
-            .get(&reference)
+            .get(&reference.call)
             .map(|call| call.progress.clone()))
     }
 
-    async fn hang_up(&self, credential: &str, reference: CallHandle) -> Result<(), LegacyError> {
+    async fn hang_up(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<(), LegacyError> {
         Workspace::of(credential)?;
+        let reference = reference.call;
         let control = {
             let state = self.0.lock();
             state.calls.get(&reference).map(|call| call.control.clone())
@@ -148,7 +159,7 @@ impl LegacyProvider for SimulatedLegacy {
     async fn recording(
         &self,
         credential: &str,
-        reference: CallHandle,
+        reference: &LegacyReference,
     ) -> Result<Option<Vec<u8>>, LegacyError> {
         let progress = self.progress(credential, reference).await?;
         Ok(progress
@@ -156,8 +167,14 @@ impl LegacyProvider for SimulatedLegacy {
             .map(|progress| wav::of(&progress.turns)))
     }
 
-    fn asked_every(&self) -> Duration {
-        Duration::from_millis(50)
+    /// What it knows it knows at once.
+    fn pace(&self) -> LegacyPace {
+        LegacyPace {
+            soonest: Duration::from_millis(50),
+            latest: Duration::from_millis(50),
+            appears_within: Duration::ZERO,
+            ..LegacyPace::default()
+        }
     }
 }
 
@@ -235,6 +252,7 @@ impl Provider {
                 ended_at,
                 summary: summary.unwrap_or_default(),
                 recorded: matches!(outcome, CallOutcome::Completed(_)),
+                is_told: true,
             });
         });
     }

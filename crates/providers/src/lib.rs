@@ -1,7 +1,8 @@
 //! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
 //! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
-//! embeddings. [`ModelRegistry`] finds them by the names that agents give, and [`SpeechRegistry`] ears and voices.
+//! embeddings; of the legacy agents' provider, simulated and real. [`ModelRegistry`] finds them by the names that agents give, and [`SpeechRegistry`] ears and voices.
 
+mod elevenlabs;
 mod embeddings;
 mod legacy;
 mod openai;
@@ -12,6 +13,7 @@ mod sse;
 mod voices;
 mod wav;
 
+pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};

@@ -45,6 +45,10 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
             if let Err(error) = counted("old_deliveries", ended) {
                 tracing::warn!(%error, "old deliveries could not be deleted");
             }
+            let ended = end_legacy_reports(&shared, &stop).await;
+            if let Err(error) = counted("legacy_reports", ended) {
+                tracing::warn!(%error, "old reports of the legacy provider could not be deleted");
+            }
             let ended = end_sessions(&shared, &stop).await;
             if let Err(error) = counted("sessions", ended) {
                 tracing::warn!(%error, "ended sessions could not be deleted");
@@ -61,6 +65,17 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
 async fn end_sessions(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
     for _ in 0..BATCHES {
         if !people::delete_ended(shared).await? || stop.is_cancelled() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes what the provider of the legacy agents has told whose time is over.
+async fn end_legacy_reports(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    for _ in 0..BATCHES {
+        if !shared.store.delete_old_legacy_reports(now).await? || stop.is_cancelled() {
             break;
         }
     }

@@ -1,11 +1,14 @@
 //! Legacy agents: listed, renamed and called here, configured at their provider (interface, fact 1).
 
+mod looks;
+mod reports;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Price};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
-use offhook_storage::{Agent, ListedAgent, StoreError, Synced};
+use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
 use serde::Deserialize;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -21,13 +24,16 @@ use crate::housekeeping::counted;
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
 
 /// How long one node has for it before another one may try.
-const SYNC_LEASE: Duration = Duration::from_secs(60);
+const SYNC_LEASE: Duration = Duration::from_secs(300);
 
 /// How often due synchronisations are looked for: a new credential is used this soon.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Accounts that are brought in step at once.
 const BATCH: i64 = 8;
+
+pub(crate) use looks::{Look, Looks};
+pub use reports::ReportError;
 
 /// The language of an agent whose provider names none.
 const DEFAULT_LANGUAGE: &str = "en";
@@ -170,13 +176,18 @@ fn listed_agent(agent: LegacyAgent) -> ListedAgent {
     let language = agent
         .language
         .unwrap_or_else(|| DEFAULT_LANGUAGE.to_owned());
+    let numbers = agent.phone_numbers.into_iter().map(|number| ListedNumber {
+        number: number.number,
+        label: number.label,
+        provider: number.provider,
+    });
     ListedAgent {
         provider_agent_id: agent.id,
         name_folded: fold(&agent.name),
         name: agent.name,
         language,
         config,
-        numbers: agent.phone_numbers,
+        numbers: numbers.collect(),
     }
 }
 

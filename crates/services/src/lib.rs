@@ -89,7 +89,7 @@ pub use knowledge::bench_index;
 pub use knowledge::{
     Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
 };
-pub use legacy::{Legacy, SyncError};
+pub use legacy::{Legacy, ReportError, SyncError};
 pub use network::Network;
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_documents as documents;
@@ -177,6 +177,8 @@ pub(crate) struct Shared {
     pub(crate) speech: Arc<dyn Speech>,
     pub(crate) legacy: Arc<dyn LegacyProvider>,
     pub(crate) legacy_price: Price,
+    /// The legacy calls that this process follows.
+    pub(crate) legacy_looks: legacy::Looks,
     pub(crate) recordings: recordings::Recordings,
     pub(crate) uploads: uploads::Uploads,
     pub(crate) files_are_shared: bool,
@@ -253,6 +255,7 @@ impl Services {
             speech: config.speech,
             legacy: config.legacy,
             legacy_price: legacy::price()?,
+            legacy_looks: legacy::Looks::default(),
             files_are_shared: config.objects.is_shared(),
             recordings: recordings::Recordings::new(config.objects.clone()),
             uploads: uploads::Uploads::new(config.objects),

@@ -1,8 +1,8 @@
 //! What processes on one PostgreSQL tell each other at once (platform.md W5): a word to look now, never the fact itself.
 //! Facts are rows, everybody also polls, and a word that is lost costs a moment.
 //!
-//! What is told: a hang-up that the call's owner is to obey, that a call is followed by an event stream elsewhere, that
-//! something happened in such a call, that a webhook endpoint has changed. What is not: queued calls, deliveries,
+//! What is told: a hang-up that the call's owner is to obey, that a legacy call's provider knows more, that a call is
+//! followed by an event stream elsewhere, that something happened in such a call, that a webhook endpoint has changed. What is not: queued calls, deliveries,
 //! batches and documents, as the process that commits these wakes itself, and the others look for what it has no hands
 //! for several times a second; and keys and plans, which every request reads.
 
@@ -48,6 +48,8 @@ pub(crate) enum Signal {
     HangUp(ConversationId),
     /// An event stream in another process follows the call.
     Follow(ConversationId),
+    /// The provider of a legacy call has said of its own accord that it knows more.
+    Look(ConversationId),
     /// Something happened in a call that is followed elsewhere.
     Touched(ConversationId),
     /// A webhook endpoint was changed.
@@ -61,6 +63,7 @@ impl fmt::Display for Signal {
         match self {
             Self::HangUp(id) => write!(f, "h{}", id.uuid()),
             Self::Follow(id) => write!(f, "f{}", id.uuid()),
+            Self::Look(id) => write!(f, "l{}", id.uuid()),
             Self::Touched(id) => write!(f, "t{}", id.uuid()),
             Self::Endpoints => f.write_str("e"),
             Self::Probe => f.write_str("?"),
@@ -77,6 +80,7 @@ impl FromStr for Signal {
         match kind {
             "h" => call().map(Self::HangUp),
             "f" => call().map(Self::Follow),
+            "l" => call().map(Self::Look),
             "t" => call().map(Self::Touched),
             "e" if id.is_empty() => Ok(Self::Endpoints),
             "?" if id.is_empty() => Ok(Self::Probe),
@@ -257,6 +261,9 @@ fn do_as_told(shared: &Shared, message: &str) -> bool {
                     shared.signals.say(Signal::Touched(id));
                 }
             }
+            Signal::Look(id) => {
+                shared.legacy_looks.wake(id);
+            }
             Signal::Touched(id) => shared.feed.touch(id),
             Signal::Endpoints => {
                 shared.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
@@ -282,6 +289,7 @@ mod tests {
         let signals = [
             Signal::HangUp(call),
             Signal::Follow(call),
+            Signal::Look(call),
             Signal::Touched(call),
             Signal::Endpoints,
             Signal::Probe,

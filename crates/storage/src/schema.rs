@@ -633,6 +633,20 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    legacy_reports (account_id, provider_call_id, kind) {
+        account_id -> sql::Uuid,
+        provider_call_id -> Text,
+        kind -> Text,
+        conversation_id -> Nullable<sql::Uuid>,
+        failure_reason -> Nullable<sql::Word>,
+        received_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     batch_calls (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,

@@ -2,3 +2,4 @@
 //! provider's wire format, remember what they were asked, and misbehave on demand.
 
 pub mod voices;
+pub mod elevenlabs;

@@ -18,8 +18,8 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy (the provider of the legacy agents), simulator (the simulated phone network), provider_a or
-        /// provider_b (the account's own voices).
+        /// legacy (the provider of the legacy agents), legacy_webhook (the secret that signs its webhooks), simulator (the
+        /// simulated phone network), provider_a or provider_b (the account's own voices).
         #[arg(long)]
         provider: CredentialProvider,
         /// The secret; `-` reads it from standard input.
@@ -41,7 +41,7 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy, simulator, provider_a or provider_b.
+        /// legacy, legacy_webhook, simulator, provider_a or provider_b.
         #[arg(long)]
         provider: CredentialProvider,
         #[command(flatten)]

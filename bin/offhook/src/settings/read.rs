@@ -67,6 +67,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
             url: given.read("simulator.url", Raw::text)?,
         },
         models: models(given)?,
+        legacy_base_url: given.read("legacy.base_url", base_url)?,
         voices: voices(given)?,
         embeddings: embeddings(given)?,
         telemetry: telemetry(given)?,

@@ -158,6 +158,7 @@ impl From<HangUpError> for ApiError {
         match error {
             HangUpError::NotFound => Self::not_found(),
             HangUpError::Ended => conflict("the call has ended"),
+            HangUpError::Elsewhere => conflict(error.to_string()),
             HangUpError::Store(error) => error.into(),
         }
     }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, CallHandle, Clock, Plan, Plans, Scopes, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::VoiceLibrary;
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{DialError, DialRequest};
@@ -46,7 +47,7 @@ pub(crate) struct TestApp {
     /// A key of it with every scope.
     pub(crate) token: String,
     carrier: Arc<Simulator>,
-    legacy: Arc<SimulatedLegacy>,
+    legacy: Arc<dyn LegacyProvider>,
     objects: PathBuf,
     files: Objects,
     server: ServerHandle,
@@ -71,6 +72,8 @@ pub(crate) struct Setup {
     pub(crate) speech: Vec<(String, SpeechProvider)>,
     /// Whether calls are spoken: over a trunk that is out of order.
     pub(crate) spoken: bool,
+    /// The provider of the legacy agents; without one, a simulated one.
+    pub(crate) legacy: Option<Arc<dyn LegacyProvider>>,
     /// The voices' providers.
     pub(crate) voice_libraries: Vec<Arc<dyn VoiceLibrary>>,
     /// A database of the test's own; without one, a new SQLite file.
@@ -100,6 +103,7 @@ impl Default for Setup {
             models: Vec::new(),
             speech: Vec::new(),
             spoken: false,
+            legacy: None,
             voice_libraries: Vec::new(),
             database: None,
             calls: CallSettings::default(),
@@ -124,8 +128,10 @@ impl TestApp {
         let files = setup
             .files
             .unwrap_or_else(|| must(Objects::directory(&objects, false)));
-        let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
-        let legacy = Arc::new(legacy);
+        let legacy = setup.legacy.unwrap_or_else(|| {
+            let clock = Arc::new(clock.clone());
+            Arc::new(SimulatedLegacy::new(carrier.clone(), clock, node))
+        });
         let mut models = must(ModelRegistry::new(setup.models));
         if let Some(client) = setup.custom_models {
             models = models.with_custom_client(client);

@@ -26,6 +26,7 @@ mod knowledge;
 mod knowledge_faults;
 mod knowledge_scores;
 mod legacy;
+mod legacy_provider;
 mod limits;
 mod lists;
 mod logs;

@@ -1,6 +1,7 @@
 //! What a credential opens: two agents, the same ones every time.
 
-use offhook_engine::legacy::{LegacyAgent, LegacyError};
+use offhook_domain::NumberProvider;
+use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyNumber};
 
 /// What a credential begins with.
 const CREDENTIAL: &str = "sim_";
@@ -37,7 +38,11 @@ impl Workspace {
                 model: Some("simulated-1".to_owned()),
                 voice_id: Some("simulated-voice-1".to_owned()),
                 phone_numbers: number
-                    .map(|number| (number, "Front desk".to_owned()))
+                    .map(|number| LegacyNumber {
+                        number,
+                        label: "Front desk".to_owned(),
+                        provider: NumberProvider::Simulator,
+                    })
                     .into_iter()
                     .collect(),
             },

@@ -1,5 +1,6 @@
 //! The adapters, against services that behave and misbehave on a loopback port.
 
+mod elevenlabs;
 mod embeddings;
 mod openai;
 mod server;

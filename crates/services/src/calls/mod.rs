@@ -7,7 +7,7 @@ mod placed_by;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason};
+use offhook_domain::{AccountId, CallHandle, CallOutcome, CallState, FailureReason, Runtime};
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
 use offhook_storage::{Conversation, StoreError};
@@ -82,6 +82,11 @@ pub enum HangUpError {
     /// It has ended.
     #[error("the call has ended")]
     Ended,
+    /// It is under way at a provider that has no way to end it.
+    #[error(
+        "the call is under way at the legacy provider, which has no operation to end a call: it ends when one of its two sides does"
+    )]
+    Elsewhere,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -108,7 +113,8 @@ impl Calls {
     /// whatever node, who obeys within 500 ms. Returns the call's status as a read by id says it.
     ///
     /// # Errors
-    /// [`HangUpError::NotFound`] if the account has no such call, [`HangUpError::Ended`] if it has ended.
+    /// [`HangUpError::NotFound`] if the account has no such call, [`HangUpError::Ended`] if it has ended,
+    /// [`HangUpError::Elsewhere`] if nobody here can end it.
     pub async fn hang_up(
         &self,
         caller: &Caller,
@@ -126,6 +132,11 @@ impl Calls {
                     if self.cancel(&call).await? {
                         return Ok(CallState::Failed.detail_status());
                     }
+                }
+                CallState::Dialing | CallState::Live
+                    if call.runtime == Runtime::Legacy && !self.0.legacy.hangs_up() =>
+                {
+                    return Err(HangUpError::Elsewhere);
                 }
                 CallState::Dialing | CallState::Live => {
                     if self.0.store.request_hangup(account, id).await? {

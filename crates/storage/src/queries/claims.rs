@@ -14,7 +14,7 @@ use crate::{Account, Conversation, StoreError};
 
 /// `state IN ('dialing', 'live', 'closing')`, written out: no database sees from a bound value that the partial index
 /// of claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
-fn is_claimed() -> SqlLiteral<Bool> {
+pub(crate) fn is_claimed() -> SqlLiteral<Bool> {
     sql("(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)")
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AgentStatus, NumberProvider, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 
 use super::super::Conn;
 use super::{agents as agent_rows, names, numbers};
@@ -45,13 +45,13 @@ pub(crate) async fn sync(
                 add(conn, account, &agent, at).await?
             }
         };
-        for (number, label) in agent.numbers {
+        for listed in agent.numbers {
             let number = PhoneNumber {
                 id: crate::store::mint(at),
                 account_id: account,
-                phone_number: number,
-                label,
-                provider: NumberProvider::Simulator,
+                phone_number: listed.number,
+                label: listed.label,
+                provider: listed.provider,
                 agent_id: Some(id),
                 created_at: at,
                 updated_at: at,

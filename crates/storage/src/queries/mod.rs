@@ -35,6 +35,7 @@ pub(crate) mod invoices;
 pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod legacy;
+pub(crate) mod legacy_reports;
 pub(crate) mod logs;
 pub(crate) mod member_chats;
 pub(crate) mod months;

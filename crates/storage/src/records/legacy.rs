@@ -1,6 +1,6 @@
 //! Legacy agents as their provider tells of them.
 
-use offhook_domain::E164;
+use offhook_domain::{ConversationId, E164, FailureReason, NumberProvider};
 
 /// An agent of the provider's list.
 #[derive(Debug, Clone)]
@@ -15,8 +15,39 @@ pub struct ListedAgent {
     pub language: String,
     /// The stored summary, as JSON text.
     pub config: String,
-    /// The numbers that it calls from, each with its label.
-    pub numbers: Vec<(E164, String)>,
+    /// The numbers that are its own.
+    pub numbers: Vec<ListedNumber>,
+}
+
+/// A number of an agent of the provider's list.
+#[derive(Debug, Clone)]
+pub struct ListedNumber {
+    /// The number.
+    pub number: E164,
+    /// What it is called.
+    pub label: String,
+    /// By whose lines it calls.
+    pub provider: NumberProvider,
+}
+
+/// What the provider tells of a call of its own accord.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyReport {
+    /// What the call is called there.
+    pub provider_call_id: String,
+    /// The call, if the report says whose it is.
+    pub conversation: Option<ConversationId>,
+    /// Why it was never begun; `None` if it has ended.
+    pub failure: Option<FailureReason>,
+}
+
+impl LegacyReport {
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self.failure {
+            Some(_) => "not_begun",
+            None => "ended",
+        }
+    }
 }
 
 /// What a synchronisation did.

@@ -22,6 +22,7 @@ pub(crate) mod ingestion;
 mod integrations;
 mod jobs;
 mod legacy;
+mod legacy_reports;
 mod logs;
 pub(crate) mod numbers;
 mod overview;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::{AgentStatus, CredentialProvider, Runtime};
-use offhook_storage::{Agent, AgentChange, AgentFilter, ListedAgent, Store, Synced};
+use offhook_domain::{AgentStatus, CredentialProvider, NumberProvider, Runtime};
+use offhook_storage::{Agent, AgentChange, AgentFilter, ListedAgent, ListedNumber, Store, Synced};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::numbers::calls_from;
@@ -21,7 +21,11 @@ fn listed(id: &str, name: &str) -> ListedAgent {
         name_folded: name.to_lowercase(),
         language: "en".to_owned(),
         config: format!(r#"{{"first_message": "{name} here"}}"#),
-        numbers: vec![(phone(&format!("+150055600{id}")), "Desk".to_owned())],
+        numbers: vec![ListedNumber {
+            number: phone(&format!("+150055600{id}")),
+            label: "Desk".to_owned(),
+            provider: NumberProvider::Simulator,
+        }],
     }
 }
 

@@ -206,6 +206,13 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
             );
             Ok(post.go(&path, said))
         }
+        Err(HangUpError::Elsewhere) => {
+            let said = lang.t(
+                "The call is under way at the legacy provider, which has no way to end it.",
+                "La llamada está en curso con el proveedor legacy, que no tiene forma de terminarla.",
+            );
+            Ok(post.go(&path, said))
+        }
         Err(error) => Err(error.into()),
     }
 }

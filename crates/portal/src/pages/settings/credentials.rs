@@ -36,6 +36,16 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
                 "Lista tus agentes heredados, los renombra y hace sus llamadas.",
             ),
         ),
+        CredentialProvider::LegacyWebhook => (
+            lang.t(
+                "Webhook secret of the legacy provider",
+                "Secreto de webhook del proveedor heredado",
+            ),
+            lang.t(
+                "Believes what the provider says of its own accord when one of its calls ends.",
+                "Da por cierto lo que el proveedor avisa por sí mismo cuando termina una de sus llamadas.",
+            ),
+        ),
         CredentialProvider::Simulator => (
             lang.t("Simulated phone network", "Red telefónica simulada"),
             lang.t(

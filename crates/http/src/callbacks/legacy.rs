@@ -1,0 +1,43 @@
+//! What the provider of an account's legacy agents sends: post-call webhooks, signed with the secret that the account has
+//! stored as `legacy_webhook`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use offhook_domain::AccountId;
+use offhook_services::ReportError;
+
+use crate::body::{MAX_BODY_BYTES, bytes_up_to};
+use crate::routes::Endpoint;
+use crate::{ApiError, HttpState};
+
+/// The header with the signature.
+const SIGNATURE: &str = "elevenlabs-signature";
+
+/// The path, which is written into the provider's settings.
+pub(super) fn routes() -> Vec<Endpoint> {
+    vec![Endpoint::at("/callbacks/legacy/{account_id}").post(take)]
+}
+
+/// `POST /callbacks/legacy/{account_id}`: 200 once the report is written down, again for the same one.
+async fn take(
+    request: HttpRequest,
+    account: web::Path<String>,
+    payload: web::Payload,
+    state: web::Data<HttpState>,
+) -> Result<HttpResponse, ApiError> {
+    let headers = request.headers();
+    let body = bytes_up_to(headers, payload.into_inner(), MAX_BODY_BYTES).await?;
+    let mut signatures = headers.get_all(SIGNATURE);
+    let signature = match (signatures.next(), signatures.next()) {
+        (Some(one), None) => one.to_str().unwrap_or_default(),
+        _ => "",
+    };
+    let Ok(account) = account.parse::<AccountId>() else {
+        return Ok(HttpResponse::Forbidden().finish());
+    };
+    let legacy = state.services.legacy();
+    match legacy.take_report(account, signature, &body).await {
+        Ok(()) => Ok(HttpResponse::Ok().finish()),
+        Err(ReportError::NotGenuine) => Ok(HttpResponse::Forbidden().finish()),
+        Err(ReportError::Store(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,500 @@
+//! Legacy agents at their real provider's wire format, through the door: discovered, called, followed by asking and by what
+//! the provider tells of its own accord, whatever it does meanwhile.
+
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, Clock as _, CredentialProvider};
+use offhook_engine::legacy::LegacyPace;
+use offhook_providers::ElevenLabsAgents;
+use offhook_testkit::TestDatabase;
+use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, Call, ElevenLabs, KEY, NUMBER};
+use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, Setup, TestApp, text};
+use crate::client::must;
+
+const SECRET: &str = "wsec_of_the_tests";
+
+/// Patience for what a slow machine does.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// So soon that no test waits for it.
+const BRISK: LegacyPace = LegacyPace {
+    soonest: Duration::from_millis(20),
+    latest: Duration::from_millis(80),
+    appears_within: Duration::from_millis(500),
+    answered_within: Duration::from_secs(600),
+    told_within: Duration::from_millis(300),
+    over_within: Duration::from_secs(600),
+};
+
+/// So rare that what happens happens because the provider told of it.
+const NEVER: LegacyPace = LegacyPace {
+    soonest: Duration::from_secs(3_600),
+    latest: Duration::from_secs(3_600),
+    appears_within: Duration::from_secs(3_600),
+    ..BRISK
+};
+
+struct World {
+    app: TestApp,
+    fake: ElevenLabs,
+}
+
+impl World {
+    /// An account whose legacy agents are at the fake, and a worker that dials.
+    async fn start(database: TestDatabase, pace: LegacyPace) -> Self {
+        let fake = ElevenLabs::start().await;
+        let provider = must(ElevenLabsAgents::new(&fake.base_url())).with_pace(pace);
+        let app = TestApp::with(Setup {
+            legacy: Some(Arc::new(provider)),
+            database: Some(database),
+            ..Setup::default()
+        })
+        .await;
+        let world = Self { app, fake };
+        world.credential(CredentialProvider::Legacy, KEY).await;
+        world
+            .credential(CredentialProvider::LegacyWebhook, SECRET)
+            .await;
+        must(world.app.services.legacy().sync(world.app.account).await);
+        world.app.dial();
+        world
+    }
+
+    async fn credential(&self, provider: CredentialProvider, secret: &str) {
+        let credentials = self.app.services.credentials();
+        must(credentials.set(self.app.account, provider, secret).await);
+    }
+
+    /// Places a call; returns its handle.
+    async fn place(&self) -> String {
+        let body =
+            json!({"agent_id": AGENT, "to": CUSTOMER, "metadata": {"lead": "Ana", "score": 7}});
+        let placed = self.app.post("/v1/calls", body).send().await.assert(201);
+        text(&placed["id"])
+    }
+
+    /// The call at the provider, once it was asked for it.
+    async fn taken(&self, handle: &str) -> Call {
+        until("the provider's call", || async {
+            self.fake.calls_of(handle).pop()
+        })
+        .await
+    }
+
+    /// How a call reads that has ended. The clock stands still.
+    async fn ended(&self, handle: &str) -> Value {
+        let target = format!("/v1/calls/{handle}");
+        until("the end of the call", || async {
+            let call = self.app.get(&target).send().await.assert(200);
+            (call["status"] != "initiated").then_some(call)
+        })
+        .await
+    }
+
+    async fn conversation(&self, handle: &str) -> Value {
+        let target = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));
+        self.app.get(&target).send().await.assert(200)
+    }
+
+    /// How often the provider was asked to call.
+    fn placings(&self) -> usize {
+        self.fake.upstream().asked_of("POST", "/v1/convai/").len()
+    }
+
+    /// Posts a webhook; returns the status and the body.
+    async fn tell(&self, account: AccountId, signature: &str, body: &str) -> (u16, Vec<u8>) {
+        let path = format!("/callbacks/legacy/{account}");
+        let request = self.app.bare("POST", &path).json(body);
+        let answer = request
+            .header("ElevenLabs-Signature", signature)
+            .send()
+            .await;
+        (answer.status, answer.body)
+    }
+
+    /// Posts a webhook that is genuine.
+    async fn tell_now(&self, body: &str) {
+        let signature = fake::signature(SECRET, self.app.clock.now().unix_seconds(), body);
+        let told = self.tell(self.app.account, &signature, body).await;
+        assert_eq!(told, (200, Vec::new()));
+    }
+
+    async fn close(self) {
+        let faults = self.app.services.billing().faults().await;
+        assert_eq!(must(faults), Vec::<String>::new());
+        self.app.close().await;
+    }
+}
+
+async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let found = tokio::time::timeout(LIMIT, looking).await;
+    found.unwrap_or_else(|_| panic!("{what} did not come"))
+}
+
+macro_rules! both {
+    ($(async fn $name:ident($database:ident) $body:block)*) => {
+        mod on {
+            $(pub(super) async fn $name($database: super::TestDatabase) {
+                use super::*;
+                $body
+            })*
+        }
+
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::on::$name(super::TestDatabase::sqlite()).await;
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            #[ignore = "needs PostgreSQL (just test-pg)"]
+            async fn $name() {
+                super::on::$name(super::TestDatabase::postgres().await).await;
+            })*
+        }
+    };
+}
+
+both! {
+    async fn a_call_is_followed_to_its_end_by_asking(database) {
+        let world = World::start(database, BRISK).await;
+        world.fake.state().recording = Some(("audio/wav", b"RIFF....WAVE".to_vec()));
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        assert_eq!(call.request["to_number"], CUSTOMER);
+        let data = &call.request["conversation_initiation_client_data"];
+        let variables = json!({"lead": "Ana", "score": "7", "offhook_call_id": handle});
+        assert_eq!(*data, json!({"user_id": handle, "dynamic_variables": variables}));
+        world.fake.talk(&call.id, &[("agent", "Hello Ana.", 0), ("user", "Hi.", 2), ("agent", "Bye", 5)]);
+        until("the first turns", || async {
+            let read = world.conversation(&handle).await;
+            assert_eq!(read["status"], "initiated", "{read}");
+            (read["messages_count"] == 2).then_some(())
+        })
+        .await;
+        world.fake.end(&call.id, 61, "end_call tool was called.");
+        let ended = world.ended(&handle).await;
+        for (name, value) in [
+            ("status", json!("completed")),
+            ("runtime", json!("legacy")),
+            ("termination_reason", json!("agent_hangup")),
+            ("failure_reason", Value::Null),
+            ("duration_seconds", json!(61)),
+            ("credits", json!(2)),
+            ("from", json!(NUMBER)),
+            ("summary", json!("They spoke of an appointment.")),
+            ("has_audio", json!(true)),
+            ("ended_at", json!("2026-04-30T18:33:21.000Z")),
+        ] {
+            assert_eq!(ended[name], value, "{name}: {ended}");
+        }
+        let read = world.conversation(&handle).await;
+        let turns = read["transcript"].as_array().cloned().unwrap_or_default();
+        let said: Vec<_> = turns.iter().map(|turn| (text(&turn["role"]), text(&turn["text"]))).collect();
+        let expected = [("agent", "Hello Ana."), ("user", "Hi."), ("agent", "Bye")];
+        assert_eq!(said, expected.map(|(role, words)| (role.to_owned(), words.to_owned())));
+        let audio = world.app.get(&text(&read["recording_url"])).send().await;
+        assert_eq!((audio.status, audio.body.as_slice()), (200, b"RIFF....WAVE".as_slice()));
+        assert_eq!(world.placings(), 1);
+        world.close().await;
+    }
+
+    async fn a_call_ends_when_the_provider_says_so_of_its_own_accord(database) {
+        let world = World::start(database, NEVER).await;
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        // It was asked once, and will not be asked again for long.
+        until("the first question", || async {
+            let asked = world.fake.upstream().asked_of("GET", "/v1/convai/conversations");
+            (!asked.is_empty()).then_some(())
+        })
+        .await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 30, "Call ended by remote party");
+        let body = world.fake.transcription(&call.id);
+        let now = world.app.clock.now().unix_seconds();
+        let genuine = fake::signature(SECRET, now, &body);
+        let (ours, stranger) = (world.app.account, "0192f000-0000-7000-8000-000000000000".parse().unwrap());
+        for (account, signature, body) in [
+            (ours, String::new(), body.clone()),
+            (ours, fake::signature("wsec_forged", now, &body), body.clone()),
+            (ours, genuine.clone(), body.replace("remote", "other")),
+            (ours, fake::signature(SECRET, now - 1_801, &body), body.clone()),
+            (ours, fake::signature(SECRET, now + 1_801, &body), body.clone()),
+            (stranger, genuine.clone(), body.clone()),
+        ] {
+            assert_eq!(world.tell(account, &signature, &body).await, (403, Vec::new()), "{signature}");
+        }
+        let nobodys = world.app.bare("POST", "/callbacks/legacy/nobody").json(&body);
+        let nobodys = nobodys.header("ElevenLabs-Signature", &genuine).send().await;
+        assert_eq!((nobodys.status, nobodys.body.len()), (403, 0));
+        let read = world.conversation(&handle).await;
+        assert_eq!(read["status"], "initiated", "nobody was believed: {read}");
+        // What tells nothing of an end is taken, and changes nothing.
+        world.tell_now(r#"{"type":"post_call_audio","data":{"conversation_id":"conv_0001","full_audio":""}}"#).await;
+        world.tell_now("[]").await;
+        world.tell_now(&body).await;
+        let ended = world.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["duration_seconds"]), (&json!("completed"), &json!(30)), "{ended}");
+        // The same one again, and one of a call that has been settled.
+        world.tell_now(&body).await;
+        world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
+        assert_eq!(world.ended(&handle).await, ended);
+        world.close().await;
+    }
+
+    async fn a_call_that_was_never_begun_has_the_reason_that_the_provider_tells(database) {
+        let world = World::start(database, NEVER).await;
+        for (told, reason) in [("busy", "busy"), ("no-answer", "no_answer"), ("unknown", "carrier_error")] {
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            // The provider's id alone says whose it is: it must have been written down.
+            until("the call's name", || async {
+                let asked = format!("/v1/convai/conversations/{}", call.id);
+                (!world.fake.upstream().asked_of("GET", &asked).is_empty()).then_some(())
+            })
+            .await;
+            world.tell_now(&world.fake.initiation_failure(&call.id, told)).await;
+            let ended = world.ended(&handle).await;
+            assert_eq!(ended["failure_reason"], reason, "{ended}");
+            assert_eq!((&ended["credits"], &ended["duration_seconds"]), (&json!(0), &json!(0)));
+        }
+        world.close().await;
+    }
+
+    async fn a_report_that_comes_before_the_provider_has_answered_is_not_lost(database) {
+        let world = World::start(database, NEVER).await;
+        let slow = Fault::Slow(Duration::from_millis(700));
+        world.fake.upstream().fail("POST", "/v1/convai/", slow, 1);
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
+        assert_eq!(world.ended(&handle).await["failure_reason"], "busy");
+        assert_eq!(world.placings(), 1);
+        world.close().await;
+    }
+
+    async fn a_call_whose_placing_was_not_answered_is_looked_for_and_never_placed_again(database) {
+        let world = World::start(database, LegacyPace { appears_within: LIMIT, ..BRISK }).await;
+        for fault in [Fault::LoseAnswer, Fault::CutBody, Fault::Malformed, Fault::Unknown] {
+            let before = world.placings();
+            world.fake.state().hides_calls = true;
+            world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            // The provider lists it in a while only.
+            let looks = || world.fake.upstream().asked_of("GET", "/v1/convai/conversations").len();
+            let seen = looks();
+            until("some looks", || async { (looks() > seen + 2).then_some(()) }).await;
+            assert_eq!(world.conversation(&handle).await["status"], "initiated");
+            world.fake.appear();
+            world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+            world.fake.end(&call.id, 10, "");
+            assert_eq!(world.ended(&handle).await["status"], "completed", "{fault:?}");
+            assert_eq!(world.placings(), before + 1, "{fault:?}");
+        }
+        world.close().await;
+    }
+
+    async fn a_call_that_never_appears_was_not_placed_and_is_not_placed_again(database) {
+        let world = World::start(database, BRISK).await;
+        for fault in [Fault::Close, Fault::Status(500), Fault::RetryAfter(503, 1)] {
+            let before = world.placings();
+            world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
+            let handle = world.place().await;
+            let ended = world.ended(&handle).await;
+            assert_eq!(ended["failure_reason"], "carrier_error", "{fault:?}");
+            assert_eq!(world.placings(), before + 1, "{fault:?}");
+            assert!(!ended.to_string().contains(UPSTREAM_WORDS));
+        }
+        // What refused did nothing: the call ends at once, and only what asks for patience is asked again.
+        for status in [400, 401, 403, 404, 409, 422] {
+            let before = world.placings();
+            world.fake.upstream().fail("POST", "/v1/convai/", Fault::Status(status), 1);
+            let handle = world.place().await;
+            assert_eq!(world.ended(&handle).await["failure_reason"], "agent_error", "{status}");
+            assert_eq!(world.placings(), before + 1, "{status}");
+        }
+        assert_eq!(world.fake.calls().len(), 0);
+        world.fake.upstream().fail("POST", "/v1/convai/", Fault::RetryAfter(429, 1), 1);
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.fail(&call.id, "no_answer");
+        assert_eq!(world.ended(&handle).await["failure_reason"], "no_answer");
+        assert_eq!(world.fake.calls().len(), 1);
+        world.close().await;
+    }
+
+    async fn a_provider_that_fails_while_a_call_goes_on_is_asked_on(database) {
+        let world = World::start(database, BRISK).await;
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        let faults = [
+            Fault::Status(401),
+            Fault::RetryAfter(429, 1),
+            Fault::Status(500),
+            Fault::Malformed,
+            Fault::Unknown,
+            Fault::Close,
+            Fault::CutBody,
+            // For a moment it knows nothing of it.
+            Fault::Status(404),
+        ];
+        for fault in faults {
+            world.fake.upstream().fail("GET", "/v1/convai/conversations", fault, 1);
+        }
+        until("every fault", || async {
+            let asked = world.fake.upstream().asked_of("GET", "/v1/convai/conversations");
+            (asked.len() > faults.len() + 1).then_some(())
+        })
+        .await;
+        assert_eq!(world.conversation(&handle).await["status"], "initiated");
+        world.fake.end(&call.id, 20, "");
+        let ended = world.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["credits"]), (&json!("completed"), &json!(1)), "{ended}");
+        world.close().await;
+    }
+
+    async fn a_provider_that_forgets_a_call_is_believed_what_it_said_before(database) {
+        let world = World::start(database, BRISK).await;
+        // It took the call, and there never was one.
+        world.fake.state().hides_calls = true;
+        let handle = world.place().await;
+        assert_eq!(world.ended(&handle).await["failure_reason"], "carrier_error");
+        world.fake.state().hides_calls = false;
+        // It told of a conversation, and forgot it.
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 70), ("agent", "So", 80)]);
+        until("the first turns", || async {
+            (world.conversation(&handle).await["messages_count"] == 2).then_some(())
+        })
+        .await;
+        world.fake.forget();
+        let ended = world.ended(&handle).await;
+        for (name, value) in [
+            ("status", json!("failed")),
+            ("failure_reason", json!("agent_error")),
+            ("duration_seconds", json!(70)),
+            ("credits", json!(2)),
+        ] {
+            assert_eq!(ended[name], value, "{name}: {ended}");
+        }
+        // It says that a call is over, and never what it was about.
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 12, "");
+        world.fake.set_status(&call.id, "processing");
+        world.fake.change(&call.id, |conversation| conversation["analysis"] = Value::Null);
+        let ended = world.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["summary"]), (&json!("completed"), &json!("")), "{ended}");
+        assert_eq!(ended["duration_seconds"], 12);
+        world.close().await;
+    }
+
+    async fn a_call_under_way_cannot_be_hung_up_there_and_nobody_is_told_otherwise(database) {
+        let world = World::start(database, BRISK).await;
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        let path = format!("/v1/calls/{handle}/hangup");
+        let message = world.app.request("POST", &path).send().await.assert_error(409, "conflict");
+        assert!(message.contains("has no operation to end a call"), "{message}");
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 5, "");
+        let ended = world.ended(&handle).await;
+        assert_eq!(ended["termination_reason"], "customer_hangup", "{ended}");
+        let message = world.app.request("POST", &path).send().await.assert_error(409, "conflict");
+        assert!(message.contains("has ended"), "{message}");
+        world.close().await;
+    }
+
+    async fn a_call_goes_on_in_another_process_and_is_not_placed_again(database) {
+        let world = World::start(database, BRISK).await;
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 1), ("agent", "So", 3)]);
+        until("the first turns", || async {
+            (world.conversation(&handle).await["messages_count"] == 2).then_some(())
+        })
+        .await;
+        world.app.dial_elsewhere();
+        world.fake.end(&call.id, 9, "");
+        let ended = world.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["duration_seconds"]), (&json!("completed"), &json!(9)), "{ended}");
+        let read = world.conversation(&handle).await;
+        assert_eq!(read["transcript"].as_array().map(Vec::len), Some(3), "no turn twice: {read}");
+        assert_eq!(world.placings(), 1);
+        world.close().await;
+    }
+
+    async fn a_list_that_breaks_off_changes_nothing_and_the_next_whole_one_does(database) {
+        let world = World::start(database, BRISK).await;
+        let names = async || {
+            let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+            let data = list["data"].as_array().cloned().unwrap_or_default();
+            let mut names: Vec<_> = data.iter().map(|agent| (text(&agent["name"]), text(&agent["status"]))).collect();
+            names.sort();
+            names
+        };
+        let one = vec![("Reception".to_owned(), "active".to_owned())];
+        assert_eq!(names().await, one);
+        {
+            let mut state = world.fake.state();
+            let agents = &mut state.workspaces.get_mut(KEY).unwrap().agents;
+            agents.clear();
+            agents.insert("agent_0002".to_owned(), fake::agent("agent_0002", "Reminders"));
+        }
+        for (path, fault) in [
+            ("/v1/convai/agents", Fault::Status(401)),
+            ("/v1/convai/agents/", Fault::CutBody),
+            ("/v1/convai/phone-numbers", Fault::RetryAfter(429, 1)),
+        ] {
+            world.fake.upstream().fail("GET", path, fault, 1);
+            let error = world.app.services.legacy().sync(world.app.account).await.unwrap_err();
+            assert!(!error.to_string().contains(UPSTREAM_WORDS), "{error}");
+            assert_eq!(names().await, one, "{path}");
+        }
+        let synced = must(world.app.services.legacy().sync(world.app.account).await);
+        assert_eq!((synced.listed, synced.added, synced.archived), (1, 1, 1));
+        let both = [("Reception", "archived"), ("Reminders", "active")];
+        assert_eq!(names().await, both.map(|(name, status)| (name.to_owned(), status.to_owned())));
+        let numbers = world.app.get("/v1/phone-numbers").send().await.assert(200);
+        assert_eq!(numbers["data"][0]["provider"], "twilio");
+        world.close().await;
+    }
+
+    async fn an_agent_is_renamed_at_its_provider_or_not_at_all(database) {
+        let world = World::start(database, BRISK).await;
+        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let one = format!("/v1/agents/{}", text(&list["data"][0]["id"]));
+        for fault in [Fault::Status(401), Fault::Status(500), Fault::Close] {
+            world.fake.upstream().fail("PATCH", "/", fault, 1);
+            let refused = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await;
+            let message = refused.assert_error(502, "upstream_error");
+            assert!(!message.contains(UPSTREAM_WORDS), "{message}");
+            assert_eq!(world.app.get(&one).send().await.assert(200)["name"], "Reception");
+        }
+        let renamed = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await.assert(200);
+        assert_eq!(renamed["name"], "Front");
+        assert_eq!(world.fake.state().workspaces[KEY].agents[AGENT]["name"], "Front");
+        world.close().await;
+    }
+}

@@ -1,0 +1,128 @@
+//! Agents of ElevenLabs (voice design 2.2): the legacy runtime over its provider's HTTP interface. Every request carries
+//! the key that the account has stored, and none of the deployment's.
+//!
+//! The provider has no key by which a repeated request is known as one, so a call is asked for once, whatever becomes of
+//! the answer; it carries our handle as the user's id and among its variables, and is found by that.
+
+mod agents;
+mod calls;
+mod client;
+mod conversations;
+mod numbers;
+mod outcome;
+mod reports;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use offhook_domain::Timestamp;
+use offhook_engine::legacy::{
+    LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyReference, LegacyReport, NotGenuine,
+};
+use tokio::time::Instant;
+
+use crate::SettingsError;
+use client::Client;
+use numbers::Numbers;
+
+/// Where the provider is if the settings name no region of it.
+pub const ELEVENLABS_BASE_URL: &str = "https://api.elevenlabs.io";
+
+/// The legacy runtime at ElevenLabs. Clones are the same.
+#[derive(Clone)]
+pub struct ElevenLabsAgents {
+    client: Client,
+    numbers: Numbers,
+    pace: LegacyPace,
+}
+
+impl fmt::Debug for ElevenLabsAgents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElevenLabsAgents").finish_non_exhaustive()
+    }
+}
+
+impl ElevenLabsAgents {
+    /// The provider at `base_url`.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if that is no address, or there is no TLS.
+    pub fn new(base_url: &str) -> Result<Self, SettingsError> {
+        Ok(Self {
+            client: Client::new(base_url)?,
+            numbers: Numbers::default(),
+            pace: LegacyPace::default(),
+        })
+    }
+
+    /// The same, whose calls are asked after at another pace.
+    #[must_use]
+    pub const fn with_pace(mut self, pace: LegacyPace) -> Self {
+        self.pace = pace;
+        self
+    }
+}
+
+#[async_trait]
+impl LegacyProvider for ElevenLabsAgents {
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+        agents::list(&self.client, &self.numbers, credential).await
+    }
+
+    async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {
+        agents::rename(&self.client, credential, agent, name).await
+    }
+
+    async fn place(
+        &self,
+        credential: &str,
+        call: LegacyCall,
+        place_by: Instant,
+    ) -> Result<Option<String>, LegacyError> {
+        calls::place(&self.client, &self.numbers, credential, call, place_by).await
+    }
+
+    async fn progress(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<Option<LegacyProgress>, LegacyError> {
+        conversations::progress(&self.client, credential, reference).await
+    }
+
+    /// There is no such operation: a call ends when one of its two sides does, or at the agent's longest duration.
+    async fn hang_up(&self, _: &str, _: &LegacyReference) -> Result<(), LegacyError> {
+        Err(LegacyError::Refused("it has no operation to end a call"))
+    }
+
+    fn hangs_up(&self) -> bool {
+        false
+    }
+
+    fn pace(&self) -> LegacyPace {
+        self.pace
+    }
+
+    fn reports(&self) -> bool {
+        true
+    }
+
+    fn read_report(
+        &self,
+        secret: &str,
+        signature: &str,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<LegacyReport>, NotGenuine> {
+        reports::read(secret, signature, body, now)
+    }
+
+    async fn recording(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<Option<Vec<u8>>, LegacyError> {
+        conversations::recording(&self.client, credential, reference).await
+    }
+}

@@ -1,0 +1,126 @@
+//! A call, asked for once.
+
+use std::collections::BTreeMap;
+
+use offhook_engine::legacy::{LegacyCall, LegacyError};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout_at};
+
+use super::client::{Client, Failed};
+use super::numbers::{Line, Numbers};
+
+/// The variable that carries our handle, beside the user's id.
+pub(crate) const HANDLE_VARIABLE: &str = "offhook_call_id";
+
+#[derive(Serialize)]
+struct Request<'a> {
+    agent_id: &'a str,
+    agent_phone_number_id: &'a str,
+    to_number: &'a str,
+    conversation_initiation_client_data: ClientData<'a>,
+}
+
+/// What a call begins with.
+#[derive(Serialize)]
+pub(crate) struct ClientData<'a> {
+    dynamic_variables: BTreeMap<&'a str, &'a str>,
+    user_id: &'a str,
+}
+
+impl<'a> ClientData<'a> {
+    /// The call's own variables and our handle, which wins over a variable of the same name: the call is found by it.
+    pub(crate) fn new(handle: &'a str, variables: &'a [(String, String)]) -> Self {
+        let variables = variables.iter();
+        let mut dynamic_variables: BTreeMap<_, _> = variables
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        dynamic_variables.insert(HANDLE_VARIABLE, handle);
+        Self {
+            dynamic_variables,
+            user_id: handle,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Placed {
+    success: bool,
+    #[serde(default)]
+    conversation_id: Option<String>,
+}
+
+/// Places a call by the operation for the number's lines. The request leaves before `place_by` or not at all.
+pub(super) async fn place(
+    client: &Client,
+    numbers: &Numbers,
+    key: &str,
+    call: LegacyCall,
+    place_by: Instant,
+) -> Result<Option<String>, LegacyError> {
+    let looked = timeout_at(place_by, numbers.find(client, key, &call.from)).await;
+    let number = match looked {
+        Ok(Ok(Some(number))) => number,
+        Ok(Ok(None)) => {
+            return Err(LegacyError::Refused(
+                "it has no number of the account to call from: import the number there, and assign it to the agent",
+            ));
+        }
+        // Nothing has been asked of it that has an effect.
+        Ok(Err(failed)) => {
+            return Err(match failed.of_reading() {
+                LegacyError::Unknown => LegacyError::NotConnected,
+                error => error,
+            });
+        }
+        Err(_) => return Err(LegacyError::NotConnected),
+    };
+    if Instant::now() >= place_by {
+        return Err(LegacyError::NotConnected);
+    }
+    let kind = match number.line {
+        Line::Twilio => "twilio",
+        Line::SipTrunk => "sip-trunk",
+    };
+    let handle = call.reference.to_string();
+    let request = Request {
+        agent_id: &call.agent,
+        agent_phone_number_id: &number.id,
+        to_number: call.to.as_str(),
+        conversation_initiation_client_data: ClientData::new(&handle, &call.variables),
+    };
+    let path = ["v1", "convai", kind, "outbound-call"];
+    match client.post::<Placed>(key, &path, &request).await {
+        Ok(placed) if placed.success => Ok(placed.conversation_id.filter(|id| !id.is_empty())),
+        Ok(_) => Err(LegacyError::Refused("it did not place the call")),
+        Err(failed) => {
+            if matches!(failed, Failed::NotFound | Failed::Refused(_)) {
+                // Perhaps the number is not there any more.
+                numbers.forget(key);
+            }
+            Err(failed.of_writing())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn our_handle_goes_along_twice_and_no_variable_takes_its_place() {
+        let variables = [
+            ("lead".to_owned(), "Ana".to_owned()),
+            (HANDLE_VARIABLE.to_owned(), "theirs".to_owned()),
+        ];
+        let data = ClientData::new("call_1", &variables);
+        assert_eq!(
+            serde_json::to_value(&data).unwrap(),
+            json!({
+                "dynamic_variables": {"lead": "Ana", "offhook_call_id": "call_1"},
+                "user_id": "call_1",
+            })
+        );
+    }
+}

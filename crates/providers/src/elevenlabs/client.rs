@@ -1,0 +1,293 @@
+//! How ElevenLabs is asked: one client for every account, each with its own key; every answer has a limit in time and
+//! size, and every failure says whether the request can have had an effect.
+
+use std::time::Duration;
+
+use offhook_egress::{SetupError, client_config};
+use offhook_engine::legacy::LegacyError;
+use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::SettingsError;
+
+/// The provider's name in settings.
+const NAME: &str = "legacy";
+
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a request may take to the last byte of its answer. A call's lease lasts 45 s and is not renewed before the
+/// provider has answered, of which 10 s may be gone when the request leaves (decisions 8.4, 8.7).
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// How long a recording may take.
+const RECORDING_LIMIT: Duration = Duration::from_secs(120);
+
+/// The largest answer that is JSON.
+const JSON_BYTES: usize = 16 * 1024 * 1024;
+
+/// The longest wait that the provider can ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+const KEY: HeaderName = HeaderName::from_static("xi-api-key");
+
+/// The provider's HTTP interface.
+#[derive(Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+}
+
+/// Why there is no answer that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// No connection: nothing was asked.
+    NotConnected,
+    /// The key cannot be sent, or opens nothing: nothing was done.
+    Key,
+    /// There is no such thing: nothing was done.
+    NotFound,
+    /// Too many requests: nothing was done, and after this time it may be asked again.
+    Busy(Option<Duration>),
+    /// Another refusal, with its status: nothing was done.
+    Refused(u16),
+    /// The provider is out of order; whether something was done nobody knows.
+    Broken(Option<Duration>),
+    /// The answer did not come, or not to its end; whether something was done nobody knows.
+    Lost,
+    /// The answer is not of the documented form, or too long; whether something was done nobody knows.
+    Malformed,
+}
+
+impl Failed {
+    /// What a request without an effect comes to: it may be asked again.
+    pub(crate) const fn of_reading(self) -> LegacyError {
+        match self {
+            Self::NotConnected => LegacyError::NotConnected,
+            Self::Busy(after) | Self::Broken(after @ Some(_)) => LegacyError::Later(after),
+            Self::Broken(None) | Self::Lost | Self::Malformed => LegacyError::Unknown,
+            Self::Key | Self::NotFound | Self::Refused(_) => self.refusal(),
+        }
+    }
+
+    /// What a request with an effect comes to: where nobody knows, it is never asked again.
+    pub(crate) const fn of_writing(self) -> LegacyError {
+        match self {
+            Self::NotConnected => LegacyError::NotConnected,
+            Self::Busy(after) => LegacyError::Later(after),
+            Self::Broken(_) | Self::Lost | Self::Malformed => LegacyError::Unknown,
+            Self::Key | Self::NotFound | Self::Refused(_) => self.refusal(),
+        }
+    }
+
+    const fn refusal(self) -> LegacyError {
+        LegacyError::Refused(match self {
+            Self::Key => "it does not accept the account's credential, or not for this",
+            Self::NotFound => "it does not know what was asked for",
+            Self::Refused(402) => "the account there has no credits left",
+            Self::Refused(409) => "the state of what was asked for does not allow it",
+            Self::Refused(300..=399) => "its address redirects elsewhere, which is not followed",
+            _ => "it does not accept the request",
+        })
+    }
+}
+
+impl Client {
+    /// A client of the service at `base_url`. That address is the operator's, so it may be private.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if the address is none, or there is no TLS.
+    pub(crate) fn new(base_url: &str) -> Result<Self, SettingsError> {
+        let base = Url::parse(base_url.trim_end_matches('/'))
+            .ok()
+            .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+            .filter(|url| url.query().is_none() && url.fragment().is_none())
+            .filter(|url| url.username().is_empty() && url.password().is_none())
+            .ok_or_else(|| SettingsError::BaseUrl(NAME.to_owned()))?;
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_LIMIT)
+            .timeout(LIMIT)
+            .build()
+            .map_err(SetupError::from)?;
+        Ok(Self { http, base })
+    }
+
+    /// Reads something.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, Failed> {
+        let answer = send(self.request(Method::GET, key, path, query)?).await?;
+        json(answer).await
+    }
+
+    /// Asks for something to be done, once.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, Failed> {
+        let request = self.request(Method::POST, key, path, &[])?.json(body);
+        json(send(request).await?).await
+    }
+
+    /// Changes something; what the answer says is of no interest.
+    pub(crate) async fn patch(
+        &self,
+        key: &str,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<(), Failed> {
+        let request = self.request(Method::PATCH, key, path, &[])?.json(body);
+        let answer = send(request).await?;
+        whole(answer, JSON_BYTES).await.map(drop)
+    }
+
+    /// Reads a file of `most` bytes at most.
+    pub(crate) async fn file(
+        &self,
+        key: &str,
+        path: &[&str],
+        most: usize,
+    ) -> Result<Vec<u8>, Failed> {
+        let request = self.request(Method::GET, key, path, &[])?;
+        whole(send(request.timeout(RECORDING_LIMIT)).await?, most).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        key: &str,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<RequestBuilder, Failed> {
+        let mut key = HeaderValue::from_str(key).map_err(|_| Failed::Key)?;
+        key.set_sensitive(true);
+        let mut url = self.base.clone();
+        url.path_segments_mut()
+            .map_err(|()| Failed::Malformed)?
+            .pop_if_empty()
+            .extend(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(self.http.request(method, url).header(KEY, key))
+    }
+}
+
+/// Sends a request; the head of an answer that says yes.
+async fn send(request: RequestBuilder) -> Result<Response, Failed> {
+    let answer = request.send().await.map_err(|error| {
+        if error.is_connect() {
+            Failed::NotConnected
+        } else {
+            Failed::Lost
+        }
+    })?;
+    let status = answer.status();
+    match status {
+        _ if status.is_success() => Ok(answer),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Failed::Key),
+        StatusCode::NOT_FOUND => Err(Failed::NotFound),
+        StatusCode::TOO_MANY_REQUESTS => Err(Failed::Busy(wait(&answer))),
+        StatusCode::REQUEST_TIMEOUT => Err(Failed::Lost),
+        _ if status.is_client_error() || status.is_redirection() => {
+            Err(Failed::Refused(status.as_u16()))
+        }
+        _ => Err(Failed::Broken(wait(&answer))),
+    }
+}
+
+/// What `Retry-After` asks for, in seconds; a date says nothing here, as the two clocks need not agree.
+fn wait(answer: &Response) -> Option<Duration> {
+    let value = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    let seconds = value.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+async fn json<T: DeserializeOwned>(answer: Response) -> Result<T, Failed> {
+    let body = whole(answer, JSON_BYTES).await?;
+    serde_json::from_slice(&body).map_err(|_| Failed::Malformed)
+}
+
+/// The whole of a body, up to `most` bytes.
+async fn whole(mut answer: Response, most: usize) -> Result<Vec<u8>, Failed> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|_| Failed::Lost)? {
+        if body.len() + chunk.len() > most {
+            return Err(Failed::Malformed);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(base: &str, path: &[&str], query: &[(&str, &str)]) -> String {
+        let client = Client::new(base).unwrap();
+        let request = client.request(Method::GET, "key", path, query).unwrap();
+        request.build().unwrap().url().to_string()
+    }
+
+    #[test]
+    fn a_path_follows_the_base_url_and_an_id_is_one_segment_whatever_it_holds() {
+        assert_eq!(
+            url("https://api.example.com", &["v1", "convai", "agents"], &[]),
+            "https://api.example.com/v1/convai/agents"
+        );
+        assert_eq!(
+            url(
+                "http://127.0.0.1:9/mine/",
+                &["v1", "a/../b?c"],
+                &[("user_id", "a b&c")]
+            ),
+            "http://127.0.0.1:9/mine/v1/a%2F..%2Fb%3Fc?user_id=a+b%26c"
+        );
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_refused_and_so_is_a_key_that_no_header_can_carry() {
+        for base in [
+            "",
+            "api.example.com",
+            "ftp://example.com",
+            "https://example.com/?a=b",
+            "https://me:secret@example.com",
+        ] {
+            assert!(Client::new(base).is_err(), "{base}");
+        }
+        let client = Client::new("https://example.com").unwrap();
+        let request = client.request(Method::GET, "a\nb", &["v1"], &[]);
+        assert_eq!(request.err(), Some(Failed::Key));
+    }
+
+    #[test]
+    fn what_may_have_had_an_effect_is_never_said_to_be_asked_again() {
+        let unknown = [
+            Failed::Broken(Some(LIMIT)),
+            Failed::Broken(None),
+            Failed::Lost,
+            Failed::Malformed,
+        ];
+        for failed in unknown {
+            assert_eq!(failed.of_writing(), LegacyError::Unknown, "{failed:?}");
+        }
+        assert_eq!(Failed::Busy(None).of_writing(), LegacyError::Later(None));
+        assert_eq!(
+            Failed::Broken(Some(LIMIT)).of_reading(),
+            LegacyError::Later(Some(LIMIT))
+        );
+    }
+}

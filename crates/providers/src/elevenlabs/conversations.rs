@@ -1,0 +1,437 @@
+//! A call as the provider remembers it: a conversation, found by its id or by our handle.
+
+use std::time::Duration;
+
+use offhook_domain::{CallHandle, Timestamp};
+use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyProgress, LegacyReference};
+use offhook_engine::{Turn, TurnRole};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::calls::HANDLE_VARIABLE;
+use super::client::{Client, Failed};
+use super::outcome::{Ending, Line, outcome};
+
+/// The largest recording, in bytes.
+const RECORDING_BYTES: usize = 64 * 1024 * 1024;
+
+/// Conversations that are looked at for one with our handle: the provider is asked for that one alone.
+const LOOKED_AT: &str = "10";
+
+/// No call lasts longer.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
+#[derive(Deserialize)]
+struct Page {
+    conversations: Vec<Summary>,
+}
+
+#[derive(Deserialize)]
+struct Summary {
+    conversation_id: String,
+}
+
+/// What is read of a conversation; unknown members are passed over.
+#[derive(Deserialize)]
+struct Conversation {
+    conversation_id: String,
+    status: String,
+    #[serde(default)]
+    user_id: Option<String>,
+    #[serde(default)]
+    transcript: Option<Vec<Said>>,
+    #[serde(default)]
+    metadata: Option<Metadata>,
+    #[serde(default)]
+    analysis: Option<Analysis>,
+    #[serde(default)]
+    conversation_initiation_client_data: Option<Initiation>,
+    #[serde(default)]
+    has_audio: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    role: String,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<ToolCall>>,
+    #[serde(default)]
+    time_in_call_secs: Option<f64>,
+    #[serde(default)]
+    interrupted: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    #[serde(default)]
+    tool_name: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    start_time_unix_secs: Option<f64>,
+    #[serde(default)]
+    accepted_time_unix_secs: Option<f64>,
+    #[serde(default)]
+    call_duration_secs: Option<f64>,
+    #[serde(default)]
+    termination_reason: Option<String>,
+    #[serde(default)]
+    error: Option<Fault>,
+    #[serde(default)]
+    phone_call: Option<PhoneCall>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    #[serde(default)]
+    code: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct PhoneCall {
+    #[serde(default)]
+    call_result: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Analysis {
+    #[serde(default)]
+    transcript_summary: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Initiation {
+    #[serde(default)]
+    user_id: Option<String>,
+    #[serde(default)]
+    dynamic_variables: Option<Map<String, Value>>,
+}
+
+/// How a call goes; `None` while the provider lists none with our handle.
+pub(super) async fn progress(
+    client: &Client,
+    key: &str,
+    reference: &LegacyReference,
+) -> Result<Option<LegacyProgress>, LegacyError> {
+    let found = find(client, key, reference).await;
+    match found.map_err(Failed::of_reading)? {
+        Some(conversation) => told(conversation).map(Some).ok_or(LegacyError::Unknown),
+        None => Ok(None),
+    }
+}
+
+/// The recording of a call; `None` if there is none.
+pub(super) async fn recording(
+    client: &Client,
+    key: &str,
+    reference: &LegacyReference,
+) -> Result<Option<Vec<u8>>, LegacyError> {
+    let id = match &reference.conversation {
+        Some(id) => id.clone(),
+        None => match find(client, key, reference).await {
+            Ok(Some(conversation)) => conversation.conversation_id,
+            Ok(None) => return Ok(None),
+            Err(failed) => return Err(failed.of_reading()),
+        },
+    };
+    let path = ["v1", "convai", "conversations", &id, "audio"];
+    match client.file(key, &path, RECORDING_BYTES).await {
+        Ok(bytes) if bytes.starts_with(b"RIFF") => Ok(Some(bytes)),
+        Ok(_) => Err(LegacyError::Refused("its recording is no WAV file")),
+        Err(Failed::NotFound) => Ok(None),
+        Err(failed) => Err(failed.of_reading()),
+    }
+}
+
+async fn find(
+    client: &Client,
+    key: &str,
+    reference: &LegacyReference,
+) -> Result<Option<Conversation>, Failed> {
+    if let Some(id) = &reference.conversation {
+        return one(client, key, id).await;
+    }
+    let handle = reference.call.to_string();
+    let query = [("user_id", handle.as_str()), ("page_size", LOOKED_AT)];
+    let path = ["v1", "convai", "conversations"];
+    let page: Page = client.get(key, &path, &query).await?;
+    for listed in page.conversations {
+        let conversation = one(client, key, &listed.conversation_id).await?;
+        // A service that does not know the parameter lists everybody's.
+        if let Some(conversation) = conversation
+            && is_of(&conversation, reference.call)
+        {
+            return Ok(Some(conversation));
+        }
+    }
+    Ok(None)
+}
+
+async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation>, Failed> {
+    match client
+        .get(key, &["v1", "convai", "conversations", id], &[])
+        .await
+    {
+        Ok(conversation) => Ok(Some(conversation)),
+        Err(Failed::NotFound) => Ok(None),
+        Err(failed) => Err(failed),
+    }
+}
+
+fn is_of(conversation: &Conversation, call: CallHandle) -> bool {
+    let initiation = conversation.conversation_initiation_client_data.as_ref();
+    let variable = initiation
+        .and_then(|data| data.dynamic_variables.as_ref()?.get(HANDLE_VARIABLE))
+        .and_then(Value::as_str);
+    let user = conversation.user_id.as_deref();
+    let users = [user, initiation.and_then(|data| data.user_id.as_deref())];
+    let mut handles = users.into_iter().chain([variable]).flatten();
+    handles.any(|handle| handle.parse() == Ok(call))
+}
+
+/// How a call goes by its conversation; `None` if it is over and does not say when.
+fn told(conversation: Conversation) -> Option<LegacyProgress> {
+    let Conversation {
+        conversation_id,
+        status,
+        transcript,
+        metadata,
+        analysis,
+        has_audio,
+        ..
+    } = conversation;
+    let transcript = transcript.unwrap_or_default();
+    let metadata = metadata.unwrap_or_default();
+    let line = match status.as_str() {
+        "initiated" => Line::Rings,
+        "processing" | "done" => Line::Over,
+        "failed" => Line::Failed,
+        // `in-progress`, and what the provider may think of later.
+        _ => Line::Talks,
+    };
+    let lasted = seconds(metadata.call_duration_secs.unwrap_or(0.0)).min(LONGEST);
+    let result = metadata.phone_call.and_then(|phone| phone.call_result);
+    let ending = Ending {
+        line,
+        result: result.as_deref(),
+        reason: metadata.termination_reason.as_deref().unwrap_or_default(),
+        error: metadata.error.and_then(|error| error.code),
+        was_spoken: !lasted.is_zero() || !transcript.is_empty(),
+    };
+    let began = metadata.accepted_time_unix_secs.filter(|at| *at > 0.0);
+    let began = began
+        .or(metadata.start_time_unix_secs)
+        .filter(|at| *at > 0.0);
+    let began = began.map(|at| Timestamp::from_micros(0).plus(seconds(at)));
+    let answered_at = began.filter(|_| ending.is_answered());
+    let outcome = outcome(&ending);
+    let mut turns = match answered_at {
+        Some(answered_at) => turns(transcript, answered_at),
+        None => Vec::new(),
+    };
+    if outcome.is_none() {
+        // The last one may still be spoken.
+        turns.pop();
+    }
+    let end = match outcome {
+        Some(outcome) => {
+            let summary = analysis.and_then(|analysis| analysis.transcript_summary);
+            Some(LegacyEnd {
+                outcome,
+                ended_at: began?.plus(lasted),
+                summary: summary.map_or_else(String::new, |text| text.trim().to_owned()),
+                recorded: has_audio == Some(true) && answered_at.is_some(),
+                is_told: status != "processing",
+            })
+        }
+        None => None,
+    };
+    Some(LegacyProgress {
+        conversation: Some(conversation_id),
+        reported: true,
+        answered_at,
+        turns,
+        end,
+    })
+}
+
+/// What was said. The provider tells when each began, and not how long it took.
+fn turns(transcript: Vec<Said>, answered_at: Timestamp) -> Vec<Turn> {
+    let turns = transcript.into_iter().filter_map(|said| {
+        let role = match said.role.as_str() {
+            "agent" => TurnRole::Agent,
+            "user" => TurnRole::User,
+            _ => TurnRole::Tool,
+        };
+        let text = said.message.map(|text| text.trim().to_owned());
+        let (role, text) = match text.filter(|text| !text.is_empty()) {
+            Some(text) => (role, text),
+            None => (TurnRole::Tool, tools(said.tool_calls.unwrap_or_default())?),
+        };
+        Some(Turn {
+            role,
+            text,
+            started_at: answered_at.plus(seconds(said.time_in_call_secs.unwrap_or(0.0))),
+            duration_ms: 0,
+            interrupted: said.interrupted.unwrap_or(false),
+        })
+    });
+    turns.collect()
+}
+
+/// The names of the tools that a turn without words used.
+fn tools(calls: Vec<ToolCall>) -> Option<String> {
+    let names = calls.into_iter().filter_map(|call| call.tool_name);
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Seconds as the provider writes them; what is no time is none.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::{CallOutcome, FailureReason, TerminationReason};
+    use serde_json::json;
+
+    use super::*;
+
+    const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
+
+    fn read(value: Value) -> Conversation {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_micros(0).plus(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_call_under_way_tells_what_was_said_but_for_what_is_being_said() {
+        let progress = told(read(json!({
+            "conversation_id": "conv_1", "agent_id": "agent_1", "status": "in-progress",
+            "transcript": [
+                {"role": "agent", "message": " Hello. ", "time_in_call_secs": 0},
+                {"role": "user", "message": "Hi.", "time_in_call_secs": 2, "interrupted": null},
+                {"role": "agent", "message": "I would", "time_in_call_secs": 3},
+            ],
+            "metadata": {"start_time_unix_secs": 1_777_000_000, "call_duration_secs": 3},
+            "a_member_of_next_year": {"x": 1},
+        })));
+        let progress = progress.unwrap();
+        assert_eq!(progress.conversation.as_deref(), Some("conv_1"));
+        assert_eq!(progress.answered_at, Some(at(1_777_000_000)));
+        assert!(progress.reported && progress.end.is_none());
+        let said: Vec<_> = progress
+            .turns
+            .iter()
+            .map(|turn| (turn.role, turn.text.as_str(), turn.started_at))
+            .collect();
+        let expected = [
+            (TurnRole::Agent, "Hello.", at(1_777_000_000)),
+            (TurnRole::User, "Hi.", at(1_777_000_002)),
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_call_that_is_over_tells_all_of_it() {
+        let progress = told(read(json!({
+            "conversation_id": "conv_1", "agent_id": "agent_1", "status": "done", "has_audio": true,
+            "transcript": [
+                {"role": "agent", "message": "Hello.", "time_in_call_secs": 0, "interrupted": true},
+                {"role": "agent", "message": null, "time_in_call_secs": 4, "tool_calls": [{"tool_name": "end_call"}]},
+                {"role": "agent", "message": null, "time_in_call_secs": 4, "tool_results": [{"tool_name": "end_call"}]},
+            ],
+            "metadata": {
+                "start_time_unix_secs": 1_777_000_000, "accepted_time_unix_secs": 1_777_000_005,
+                "call_duration_secs": 42, "cost": 390, "termination_reason": "end_call tool was called.",
+                "phone_call": {"type": "twilio", "call_result": "answered", "call_sid": "CA1"},
+            },
+            "analysis": {"call_successful": "success", "transcript_summary": " They spoke. "},
+        })));
+        let progress = progress.unwrap();
+        assert_eq!(progress.answered_at, Some(at(1_777_000_005)));
+        let turns: Vec<_> = progress
+            .turns
+            .iter()
+            .map(|turn| (turn.role, turn.text.as_str(), turn.interrupted))
+            .collect();
+        assert_eq!(
+            turns,
+            [
+                (TurnRole::Agent, "Hello.", true),
+                (TurnRole::Tool, "end_call", false)
+            ]
+        );
+        let end = progress.end.unwrap();
+        assert_eq!(
+            end.outcome,
+            CallOutcome::Completed(TerminationReason::AgentHangup)
+        );
+        assert_eq!(
+            (end.ended_at, end.summary.as_str()),
+            (at(1_777_000_047), "They spoke.")
+        );
+        assert!(end.recorded && end.is_told);
+    }
+
+    #[test]
+    fn what_is_processed_is_over_and_not_told_and_what_nobody_answered_costs_nothing() {
+        let with = |status: &str, metadata: Value| {
+            told(read(
+                json!({"conversation_id": "conv_1", "status": status, "metadata": metadata}),
+            ))
+        };
+        let processed = with(
+            "processing",
+            json!({"start_time_unix_secs": 10, "call_duration_secs": 5}),
+        );
+        assert!(!processed.unwrap().end.unwrap().is_told);
+        let busy = with(
+            "failed",
+            json!({"start_time_unix_secs": 10, "call_duration_secs": 5, "phone_call": {"call_result": "busy"}}),
+        );
+        let busy = busy.unwrap();
+        assert_eq!(busy.answered_at, None);
+        assert_eq!(
+            busy.end.unwrap().outcome,
+            CallOutcome::Failed(FailureReason::Busy)
+        );
+        let rings = with("initiated", json!({"start_time_unix_secs": 10})).unwrap();
+        assert!(rings.reported && rings.answered_at.is_none() && rings.end.is_none());
+        // It is over, and nobody knows when: that is no answer.
+        assert!(with("done", json!({})).is_none());
+    }
+
+    #[test]
+    fn a_conversation_is_ours_by_its_user_or_by_its_variable_and_not_by_chance() {
+        let call: CallHandle = HANDLE.parse().unwrap();
+        let with = |more: Value| {
+            let mut conversation = json!({"conversation_id": "conv_1", "status": "initiated"});
+            conversation
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            is_of(&read(conversation), call)
+        };
+        assert!(with(json!({"user_id": HANDLE})));
+        assert!(with(
+            json!({"conversation_initiation_client_data": {"user_id": HANDLE}})
+        ));
+        assert!(with(json!({
+            "user_id": "somebody",
+            "conversation_initiation_client_data": {"dynamic_variables": {"offhook_call_id": HANDLE, "n": 1}},
+        })));
+        assert!(!with(json!({})));
+        assert!(!with(
+            json!({"user_id": "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e50"})
+        ));
+    }
+}

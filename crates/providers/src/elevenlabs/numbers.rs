@@ -1,0 +1,194 @@
+//! The numbers that an account calls from at the provider, by which of its two operations a call of each is placed, and
+//! whose they are.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use offhook_domain::{E164, NumberProvider};
+use offhook_engine::legacy::LegacyNumber;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::client::{Client, Failed};
+
+/// How long a list is good for; a number that it lacks is looked for anew.
+const GOOD_FOR: Duration = Duration::from_secs(300);
+
+/// Lists that are remembered.
+const REMEMBERED: usize = 4_096;
+
+/// A number as the provider lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Number {
+    /// Its id there.
+    pub(crate) id: String,
+    /// The number itself.
+    pub(crate) number: E164,
+    /// What it is called.
+    pub(crate) label: String,
+    /// By whose lines it calls.
+    pub(crate) line: Line,
+    /// The agent there that has it.
+    pub(crate) agent: Option<String>,
+}
+
+/// By whose lines a number calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Twilio's.
+    Twilio,
+    /// A SIP trunk's.
+    SipTrunk,
+}
+
+impl Number {
+    pub(super) fn told(&self) -> LegacyNumber {
+        LegacyNumber {
+            number: self.number.clone(),
+            label: self.label.clone(),
+            provider: match self.line {
+                Line::Twilio => NumberProvider::Twilio,
+                Line::SipTrunk => NumberProvider::Sip,
+            },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    phone_number_id: String,
+    phone_number: String,
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    provider: Option<String>,
+    #[serde(default)]
+    assigned_agent: Option<Assigned>,
+}
+
+#[derive(Deserialize)]
+struct Assigned {
+    agent_id: String,
+}
+
+/// Every number of the account. Those of other lines than the two that calls can be placed by are left out.
+///
+/// # Errors
+/// [`Failed`], for the list as a whole.
+pub(crate) async fn list(client: &Client, key: &str) -> Result<Vec<Number>, Failed> {
+    let listed: Vec<Listed> = client
+        .get(key, &["v1", "convai", "phone-numbers"], &[])
+        .await?;
+    Ok(listed.into_iter().filter_map(number).collect())
+}
+
+fn number(listed: Listed) -> Option<Number> {
+    let line = match listed.provider.as_deref() {
+        Some("twilio") => Line::Twilio,
+        Some("sip_trunk" | "sip-trunk") => Line::SipTrunk,
+        _ => return None,
+    };
+    Some(Number {
+        id: listed.phone_number_id,
+        number: listed.phone_number.trim().parse().ok()?,
+        label: listed.label.unwrap_or_default(),
+        line,
+        agent: listed.assigned_agent.map(|agent| agent.agent_id),
+    })
+}
+
+/// The lists that were asked for a moment ago, by the accounts' keys.
+#[derive(Clone, Default)]
+pub(crate) struct Numbers(Arc<Mutex<HashMap<String, Remembered>>>);
+
+struct Remembered {
+    since: Instant,
+    numbers: Arc<Vec<Number>>,
+}
+
+impl Numbers {
+    /// The account's numbers as they are now.
+    pub(super) async fn of(&self, client: &Client, key: &str) -> Result<Arc<Vec<Number>>, Failed> {
+        let numbers = Arc::new(list(client, key).await?);
+        let since = Instant::now();
+        let mut remembered = self.lock();
+        if remembered.len() >= REMEMBERED {
+            remembered.retain(|_, one| one.since.elapsed() < GOOD_FOR);
+        }
+        if remembered.len() < REMEMBERED {
+            let numbers = numbers.clone();
+            remembered.insert(key.to_owned(), Remembered { since, numbers });
+        }
+        Ok(numbers)
+    }
+
+    /// One of the account's numbers, perhaps as it was a moment ago.
+    pub(super) async fn find(
+        &self,
+        client: &Client,
+        key: &str,
+        number: &E164,
+    ) -> Result<Option<Number>, Failed> {
+        let in_list = |numbers: &[Number]| {
+            let mut numbers = numbers.iter();
+            numbers.find(|known| known.number == *number).cloned()
+        };
+        let known = self.fresh(key).and_then(|numbers| in_list(&numbers));
+        if known.is_some() {
+            return Ok(known);
+        }
+        Ok(in_list(&*self.of(client, key).await?))
+    }
+
+    /// Forgets the account's list: something in it is not so any more.
+    pub(super) fn forget(&self, key: &str) {
+        self.lock().remove(key);
+    }
+
+    fn fresh(&self, key: &str) -> Option<Arc<Vec<Number>>> {
+        let remembered = self.lock();
+        let one = remembered.get(key)?;
+        (one.since.elapsed() < GOOD_FOR).then(|| one.numbers.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(text: &str) -> Option<Number> {
+        number(serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn numbers_of_both_kinds_are_read_and_what_cannot_place_calls_is_left_out() {
+        let twilio = listed(
+            r#"{"phone_number_id":"pn_1","phone_number":"+15005550123","label":"Desk","provider":"twilio",
+                "supports_outbound":true,"assigned_agent":{"agent_id":"agent_1","agent_name":"A"}}"#,
+        );
+        let twilio = twilio.unwrap();
+        assert_eq!(
+            (twilio.line, twilio.agent.as_deref()),
+            (Line::Twilio, Some("agent_1"))
+        );
+        let sip = listed(
+            r#"{"phone_number_id":"pn_2","phone_number":"+15005550124","provider":"sip_trunk","assigned_agent":null}"#,
+        );
+        let sip = sip.unwrap();
+        assert_eq!(
+            (sip.line, sip.agent, sip.label),
+            (Line::SipTrunk, None, String::new())
+        );
+        for other in [
+            r#"{"phone_number_id":"pn_3","phone_number":"+15005550125","provider":"exotel"}"#,
+            r#"{"phone_number_id":"pn_4","phone_number":"no number","provider":"twilio"}"#,
+        ] {
+            assert_eq!(listed(other), None);
+        }
+    }
+}

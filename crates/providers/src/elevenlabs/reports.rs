@@ -1,0 +1,211 @@
+//! Post-call webhooks: `ElevenLabs-Signature: t=<unix>,v0=<hex>` over `<t>.<raw body>`, keyed by the webhook's secret.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use offhook_domain::{CallHandle, FailureReason, Timestamp};
+use offhook_engine::legacy::{LegacyReport, NotGenuine};
+use ring::hmac;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::calls::HANDLE_VARIABLE;
+
+/// How far a message's time may be from ours, either way: the provider's own libraries allow as much.
+const TOLERANCE: Duration = Duration::from_secs(30 * 60);
+
+/// Signatures in one header that are looked at.
+const SIGNATURES: usize = 8;
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    #[serde(default)]
+    conversation_id: Option<String>,
+    #[serde(default)]
+    user_id: Option<String>,
+    #[serde(default)]
+    conversation_initiation_client_data: Option<Initiation>,
+    #[serde(default)]
+    failure_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Initiation {
+    #[serde(default)]
+    user_id: Option<String>,
+    #[serde(default)]
+    dynamic_variables: Option<HashMap<String, Value>>,
+}
+
+/// Verifies a message before a word of it is read.
+pub(super) fn read(
+    secret: &str,
+    signature: &str,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Option<LegacyReport>, NotGenuine> {
+    verify(secret, signature, body, now)?;
+    // It is genuine: what cannot be read is of a kind that is of no interest here.
+    let event: Option<Event> = serde_json::from_slice(body).ok();
+    Ok(event.and_then(report))
+}
+
+fn verify(secret: &str, signature: &str, body: &[u8], now: Timestamp) -> Result<(), NotGenuine> {
+    let (mut sent_at, mut signatures) = (None, Vec::new());
+    for element in signature.split(',') {
+        match element.trim().split_once('=') {
+            Some(("t", value)) if sent_at.is_none() => sent_at = Some(value),
+            Some(("v0", value)) if signatures.len() < SIGNATURES => {
+                signatures.extend(hex::decode(value).ok());
+            }
+            _ => {}
+        }
+    }
+    let sent_at = sent_at.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    let text = sent_at.ok_or(NotGenuine)?;
+    let seconds: i64 = text.parse().map_err(|_| NotGenuine)?;
+    if now.unix_seconds().abs_diff(seconds) > TOLERANCE.as_secs() {
+        return Err(NotGenuine);
+    }
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let signed = [text.as_bytes(), b".", body].concat();
+    // Compared in constant time.
+    let is_one = |tag: &Vec<u8>| hmac::verify(&key, &signed, tag).is_ok();
+    signatures
+        .iter()
+        .any(is_one)
+        .then_some(())
+        .ok_or(NotGenuine)
+}
+
+fn report(event: Event) -> Option<LegacyReport> {
+    let data = event.data?;
+    let failure = match event.kind.as_str() {
+        "post_call_transcription" => None,
+        "call_initiation_failure" => Some(match data.failure_reason.as_deref() {
+            Some("busy") => FailureReason::Busy,
+            Some("no-answer" | "no_answer") => FailureReason::NoAnswer,
+            _ => FailureReason::CarrierError,
+        }),
+        _ => return None,
+    };
+    let conversation = data.conversation_id.filter(|id| !id.is_empty())?;
+    let initiation = data.conversation_initiation_client_data;
+    let (user, variables) = match initiation {
+        Some(initiation) => (initiation.user_id, initiation.dynamic_variables),
+        None => (None, None),
+    };
+    let variable = variables.and_then(|all| Some(all.get(HANDLE_VARIABLE)?.as_str()?.to_owned()));
+    let mut handles = [data.user_id, user, variable].into_iter().flatten();
+    let call: Option<CallHandle> = handles.find_map(|handle| handle.parse().ok());
+    Some(LegacyReport {
+        conversation,
+        call,
+        failure,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "wsec_0123";
+    const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
+    const AT: i64 = 1_777_000_000;
+
+    fn signed(secret: &str, at: i64, body: &str) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let tag = hmac::sign(&key, format!("{at}.{body}").as_bytes());
+        format!("t={at},v0={}", hex::encode(tag))
+    }
+
+    fn read_at(now: i64, signature: &str, body: &str) -> Result<Option<LegacyReport>, NotGenuine> {
+        let now = Timestamp::from_micros(now * 1_000_000);
+        read(SECRET, signature, body.as_bytes(), now)
+    }
+
+    #[test]
+    fn a_signature_of_another_secret_body_or_time_is_none() {
+        let body = r#"{"type":"post_call_transcription","data":{"conversation_id":"conv_1"}}"#;
+        let genuine = signed(SECRET, AT, body);
+        assert!(read_at(AT, &genuine, body).is_ok());
+        for (now, is_genuine) in [
+            (AT + 1_800, true),
+            (AT - 1_800, true),
+            (AT + 1_801, false),
+            (AT - 1_801, false),
+        ] {
+            assert_eq!(read_at(now, &genuine, body).is_ok(), is_genuine, "{now}");
+        }
+        let moved = genuine.replace(&AT.to_string(), &(AT + 1).to_string());
+        let tag = genuine.split_once("v0=").unwrap().1;
+        for forged in [
+            String::new(),
+            moved,
+            signed("wsec_0124", AT, body),
+            format!("t={AT}"),
+            format!("v0={tag}"),
+            format!("t={AT},v1={tag}"),
+            format!("t=+{AT},v0={tag}"),
+            format!("t={AT},v0={}", &tag[..62]),
+        ] {
+            assert_eq!(read_at(AT, &forged, body), Err(NotGenuine), "{forged}");
+        }
+        assert_eq!(read_at(AT, &genuine, &format!("{body} ")), Err(NotGenuine));
+        // While a secret is changed there may be two.
+        let both = format!("t={AT},v0={},v0={tag}", "00".repeat(32));
+        assert!(read_at(AT, &both, body).is_ok());
+    }
+
+    #[test]
+    fn the_end_of_a_call_is_read_and_why_one_was_never_begun() {
+        let told = |body: &str| read_at(AT, &signed(SECRET, AT, body), body).unwrap();
+        let call = HANDLE.parse().ok();
+        let ended = format!(
+            r#"{{"type":"post_call_transcription","event_timestamp":1,"data":{{"conversation_id":"conv_1",
+               "transcript":[{{"role":"agent"}}],"conversation_initiation_client_data":
+               {{"dynamic_variables":{{"offhook_call_id":"{HANDLE}","system__n":3}}}}}}}}"#
+        );
+        let conversation = "conv_1".to_owned();
+        let expected = LegacyReport {
+            conversation: conversation.clone(),
+            call,
+            failure: None,
+        };
+        assert_eq!(told(&ended), Some(expected));
+        for (reason, failure) in [
+            ("busy", FailureReason::Busy),
+            ("no-answer", FailureReason::NoAnswer),
+            ("unknown", FailureReason::CarrierError),
+            ("of next year", FailureReason::CarrierError),
+        ] {
+            let body = format!(
+                r#"{{"type":"call_initiation_failure","data":{{"agent_id":"agent_1","conversation_id":"conv_1",
+                   "failure_reason":"{reason}","metadata":{{"type":"twilio","body":{{}}}}}}}}"#
+            );
+            let expected = LegacyReport {
+                conversation: conversation.clone(),
+                call: None,
+                failure: Some(failure),
+            };
+            assert_eq!(told(&body), Some(expected), "{reason}");
+        }
+        for of_no_interest in [
+            r#"{"type":"post_call_audio","data":{"conversation_id":"conv_1","full_audio":"AAAA"}}"#,
+            r#"{"type":"post_call_transcription","data":{}}"#,
+            r#"{"type":"post_call_transcription"}"#,
+            "[]",
+            "no JSON",
+        ] {
+            assert_eq!(told(of_no_interest), None, "{of_no_interest}");
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! ElevenLabs' agents (voice design 2.2), against a fake that speaks its shapes and misbehaves: every operation, and every
+//! operation under every fault.
+#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+
+use std::time::Duration;
+
+use offhook_domain::{
+    CallHandle, CallOutcome, E164, FailureReason, NumberProvider, TerminationReason, Timestamp,
+};
+use offhook_engine::TurnRole;
+use offhook_engine::legacy::{
+    LegacyAgent, LegacyCall, LegacyError, LegacyNumber, LegacyProgress, LegacyProvider,
+    LegacyReference,
+};
+use offhook_providers::ElevenLabsAgents;
+use offhook_testkit::fakes::elevenlabs::{
+    self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, TRUNK_NUMBER,
+};
+use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
+use serde_json::json;
+use tokio::time::Instant;
+
+const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
+const CUSTOMER: &str = "+5215512345678";
+
+fn handle() -> CallHandle {
+    HANDLE.parse().unwrap()
+}
+
+fn number(text: &str) -> E164 {
+    text.parse().unwrap()
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_micros((BEGAN_AT + second) * 1_000_000)
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(10)
+}
+
+fn call(from: &str) -> LegacyCall {
+    LegacyCall {
+        reference: handle(),
+        agent: AGENT.to_owned(),
+        from: number(from),
+        to: number(CUSTOMER),
+        variables: vec![("lead".to_owned(), "Ana".to_owned())],
+    }
+}
+
+fn by_handle() -> LegacyReference {
+    LegacyReference {
+        call: handle(),
+        conversation: None,
+    }
+}
+
+fn by_id(id: &str) -> LegacyReference {
+    LegacyReference {
+        conversation: Some(id.to_owned()),
+        ..by_handle()
+    }
+}
+
+async fn start() -> (ElevenLabs, ElevenLabsAgents) {
+    let fake = ElevenLabs::start().await;
+    let provider = ElevenLabsAgents::new(&fake.base_url()).unwrap();
+    (fake, provider)
+}
+
+async fn placed(provider: &ElevenLabsAgents) -> String {
+    let placed = provider.place(KEY, call(NUMBER), soon()).await;
+    placed.unwrap().unwrap()
+}
+
+async fn progress(provider: &ElevenLabsAgents, reference: &LegacyReference) -> LegacyProgress {
+    let progress = provider.progress(KEY, reference).await;
+    progress.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn every_agent_is_listed_page_by_page_with_its_definition_and_its_numbers() {
+    let (fake, provider) = start().await;
+    {
+        let mut state = fake.state();
+        state.page_size = 2;
+        let agents = &mut state.workspaces.get_mut(KEY).unwrap().agents;
+        for n in 2..=5 {
+            let id = format!("agent_{n:04}");
+            agents.insert(id.clone(), fake::agent(&id, &format!("Agent {n}")));
+        }
+        // Some say nothing but who they are.
+        agents.insert(
+            "agent_0006".to_owned(),
+            json!({"agent_id": "agent_0006", "name": ""}),
+        );
+    }
+    let agents = provider.agents(KEY).await.unwrap();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let expected = [
+        "Reception",
+        "Agent 2",
+        "Agent 3",
+        "Agent 4",
+        "Agent 5",
+        "agent_0006",
+    ];
+    assert_eq!(names, expected);
+    let first = LegacyAgent {
+        id: AGENT.to_owned(),
+        name: "Reception".to_owned(),
+        system_prompt: Some("You answer for the front desk.".to_owned()),
+        first_message: Some("Hello {{lead}}.".to_owned()),
+        language: Some("en".to_owned()),
+        model: Some("gemini-2.0-flash".to_owned()),
+        voice_id: Some("voice_1".to_owned()),
+        phone_numbers: vec![LegacyNumber {
+            number: number(NUMBER),
+            label: "Desk".to_owned(),
+            provider: NumberProvider::Twilio,
+        }],
+    };
+    assert_eq!(agents[0], first);
+    assert_eq!(
+        (&agents[5].language, agents[5].phone_numbers.len()),
+        (&None, 0)
+    );
+    assert_eq!(
+        fake.upstream().asked_of("GET", "/v1/convai/agents?").len(),
+        0
+    );
+    let pages = fake.upstream().asked_of("GET", "/v1/convai/agents");
+    let pages = pages
+        .iter()
+        .filter(|asked| asked.path == "/v1/convai/agents");
+    assert_eq!(pages.count(), 3);
+}
+
+#[tokio::test]
+async fn an_agent_that_goes_while_the_list_is_read_is_left_out() {
+    let (fake, provider) = start().await;
+    fake.upstream()
+        .fail("GET", "/v1/convai/agents/agent_0001", Fault::Status(404), 1);
+    assert_eq!(provider.agents(KEY).await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn an_agent_is_renamed_by_its_name_alone() {
+    let (fake, provider) = start().await;
+    provider.rename(KEY, AGENT, "Front").await.unwrap();
+    assert_eq!(fake.state().workspaces[KEY].agents[AGENT]["name"], "Front");
+    let asked = fake.upstream().asked_of("PATCH", "/");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].path, format!("/v1/convai/agents/{AGENT}"));
+    assert_eq!(asked[0].json(), json!({"name": "Front"}));
+    let unknown = provider.rename(KEY, "agent_9999", "Front").await;
+    assert!(matches!(unknown, Err(LegacyError::Refused(_))));
+}
+
+#[tokio::test]
+async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle_twice() {
+    let (fake, provider) = start().await;
+    for (from, kind, id) in [
+        (NUMBER, "twilio", "phnum_1"),
+        (TRUNK_NUMBER, "sip-trunk", "phnum_2"),
+    ] {
+        let placed = provider.place(KEY, call(from), soon()).await.unwrap();
+        let known = fake.calls().pop().unwrap();
+        assert_eq!((placed, known.kind.as_str()), (Some(known.id), kind));
+        assert_eq!(
+            known.request,
+            json!({
+                "agent_id": AGENT,
+                "agent_phone_number_id": id,
+                "to_number": CUSTOMER,
+                "conversation_initiation_client_data": {
+                    "dynamic_variables": {"lead": "Ana", "offhook_call_id": HANDLE},
+                    "user_id": HANDLE,
+                },
+            })
+        );
+    }
+    // The numbers are remembered for a while.
+    assert_eq!(
+        fake.upstream()
+            .asked_of("GET", "/v1/convai/phone-numbers")
+            .len(),
+        1
+    );
+    let from_elsewhere = provider.place(KEY, call("+15005559999"), soon()).await;
+    assert!(
+        matches!(from_elsewhere, Err(LegacyError::Refused(sentence)) if sentence.contains("no number"))
+    );
+    let other_key = provider.place("xi_other", call(NUMBER), soon()).await;
+    assert!(
+        matches!(other_key, Err(LegacyError::Refused(sentence)) if sentence.contains("credential"))
+    );
+    fake.state().refuses = true;
+    let refused = provider.place(KEY, call(NUMBER), soon()).await;
+    assert!(matches!(refused, Err(LegacyError::Refused(_))));
+    assert_eq!(fake.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_late_is_not_asked_for() {
+    let (fake, provider) = start().await;
+    let late = provider.place(KEY, call(NUMBER), Instant::now()).await;
+    assert_eq!(late, Err(LegacyError::NotConnected));
+    // Nor one whose number could not be looked up in time.
+    let slow = Fault::Slow(Duration::from_secs(3));
+    fake.upstream()
+        .fail("GET", "/v1/convai/phone-numbers", slow, 1);
+    let by = Instant::now() + Duration::from_millis(50);
+    let late = provider.place(KEY, call(NUMBER), by).await;
+    assert_eq!(late, Err(LegacyError::NotConnected));
+    assert_eq!(fake.upstream().asked_of("POST", "/").len(), 0);
+}
+
+#[tokio::test]
+async fn a_call_is_followed_by_its_id_and_by_our_handle_alike() {
+    let (fake, provider) = start().await;
+    let id = placed(&provider).await;
+    for reference in [by_id(&id), by_handle()] {
+        fake.set_status(&id, "initiated");
+        let rings = progress(&provider, &reference).await;
+        assert!(rings.reported && rings.answered_at.is_none() && rings.end.is_none());
+        assert_eq!(rings.conversation.as_deref(), Some(id.as_str()));
+        fake.talk(
+            &id,
+            &[
+                ("agent", "Hello Ana.", 0),
+                ("user", "Hi.", 2),
+                ("agent", "Are", 4),
+            ],
+        );
+        let talks = progress(&provider, &reference).await;
+        assert_eq!(
+            (talks.answered_at, talks.end.is_none()),
+            (Some(at(0)), true)
+        );
+        let said: Vec<_> = talks
+            .turns
+            .iter()
+            .map(|turn| (turn.role, turn.text.as_str()))
+            .collect();
+        assert_eq!(
+            said,
+            [(TurnRole::Agent, "Hello Ana."), (TurnRole::User, "Hi.")]
+        );
+    }
+    fake.end(&id, 42, "Call ended by remote party");
+    fake.set_status(&id, "processing");
+    let over = progress(&provider, &by_id(&id)).await.end.unwrap();
+    assert!(!over.is_told);
+    fake.end(&id, 42, "Call ended by remote party");
+    let over = progress(&provider, &by_id(&id)).await;
+    assert_eq!(over.turns.len(), 3);
+    let end = over.end.unwrap();
+    let expected = CallOutcome::Completed(TerminationReason::CustomerHangup);
+    assert_eq!(
+        (end.outcome, end.ended_at, end.is_told),
+        (expected, at(42), true)
+    );
+    assert_eq!(end.summary, "They spoke of an appointment.");
+}
+
+#[tokio::test]
+async fn a_call_of_somebody_elses_is_never_taken_for_ours() {
+    let (fake, provider) = start().await;
+    let id = placed(&provider).await;
+    // As from a service that does not know the parameter, and lists everybody's.
+    fake.change(&id, |conversation| {
+        conversation["conversation_initiation_client_data"] = json!({"user_id": "theirs"});
+    });
+    assert!(
+        provider
+            .progress(KEY, &by_handle())
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn what_nobody_answered_has_the_reason_that_the_provider_tells() {
+    let (fake, provider) = start().await;
+    for (result, reason) in [
+        ("busy", FailureReason::Busy),
+        ("no_answer", FailureReason::NoAnswer),
+        ("failed", FailureReason::CarrierError),
+    ] {
+        let id = placed(&provider).await;
+        fake.fail(&id, result);
+        let progress = progress(&provider, &by_id(&id)).await;
+        assert_eq!(progress.answered_at, None);
+        assert_eq!(
+            progress.end.unwrap().outcome,
+            CallOutcome::Failed(reason),
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_recording_is_kept_as_it_is_if_it_is_a_wav_file() {
+    let (fake, provider) = start().await;
+    let id = placed(&provider).await;
+    assert_eq!(provider.recording(KEY, &by_id(&id)).await, Ok(None));
+    let wav = b"RIFF....WAVE".to_vec();
+    fake.state().recording = Some(("audio/wav", wav.clone()));
+    for reference in [by_id(&id), by_handle()] {
+        assert_eq!(
+            provider.recording(KEY, &reference).await,
+            Ok(Some(wav.clone()))
+        );
+    }
+    fake.state().recording = Some(("text/html", b"<html>".to_vec()));
+    assert!(matches!(
+        provider.recording(KEY, &by_id(&id)).await,
+        Err(LegacyError::Refused(_))
+    ));
+}
+
+#[tokio::test]
+async fn no_call_can_be_ended_there() {
+    let (fake, provider) = start().await;
+    let id = placed(&provider).await;
+    assert!(!provider.hangs_up());
+    assert!(provider.hang_up(KEY, &by_id(&id)).await.is_err());
+}
+
+/// What an operation comes to.
+async fn done(
+    provider: &ElevenLabsAgents,
+    operation: Operation,
+    id: &str,
+) -> Result<(), LegacyError> {
+    match operation {
+        Operation::Agents => provider.agents(KEY).await.map(drop),
+        Operation::Rename => provider.rename(KEY, AGENT, "Front").await,
+        Operation::Place => provider.place(KEY, call(NUMBER), soon()).await.map(drop),
+        Operation::Progress => provider.progress(KEY, &by_id(id)).await.map(drop),
+        Operation::Look => provider.progress(KEY, &by_handle()).await.map(drop),
+        Operation::Recording => provider.recording(KEY, &by_id(id)).await.map(drop),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Agents,
+    Rename,
+    Place,
+    Progress,
+    Look,
+    Recording,
+}
+
+const OPERATIONS: [(Operation, &str, &str); 6] = [
+    (Operation::Agents, "GET", "/v1/convai/agents"),
+    (Operation::Rename, "PATCH", "/v1/convai/agents"),
+    (Operation::Place, "POST", "/v1/convai/twilio"),
+    (Operation::Progress, "GET", "/v1/convai/conversations/"),
+    (Operation::Look, "GET", "/v1/convai/conversations"),
+    (Operation::Recording, "GET", "/v1/convai/conversations/"),
+];
+
+/// What a fault comes to: for what has an effect, and for what has none. `None`: it is no fault there.
+fn expected(operation: Operation, fault: Fault) -> Option<LegacyError> {
+    use LegacyError::{Later, Refused, Unknown};
+    let writes = operation == Operation::Place || operation == Operation::Rename;
+    let after = |seconds| Some(Duration::from_secs(seconds));
+    Some(match fault {
+        Fault::Close | Fault::LoseAnswer | Fault::CutBody => Unknown,
+        Fault::Slow(_) => return None,
+        // What the answer to a change says is of no interest.
+        Fault::Malformed | Fault::Unknown if operation == Operation::Rename => return None,
+        // It is no recording; a document of another form is none either.
+        Fault::Malformed | Fault::Unknown if operation == Operation::Recording => Refused(""),
+        Fault::Malformed | Fault::Unknown => Unknown,
+        Fault::RetryAfter(429, seconds) => Later(after(seconds)),
+        Fault::RetryAfter(_, seconds) if !writes => Later(after(seconds)),
+        Fault::Status(429) => Later(None),
+        Fault::Status(404) if matches!(operation, Operation::Progress | Operation::Recording) => {
+            return None;
+        }
+        Fault::Status(status) if status < 500 => Refused(""),
+        Fault::Status(_) | Fault::RetryAfter(..) => Unknown,
+    })
+}
+
+#[tokio::test]
+async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect() {
+    let mut faults = vec![
+        Fault::Close,
+        Fault::LoseAnswer,
+        Fault::Slow(Duration::from_millis(200)),
+        Fault::CutBody,
+        Fault::Malformed,
+        Fault::Unknown,
+        Fault::RetryAfter(429, 7),
+        Fault::RetryAfter(503, 7),
+    ];
+    faults.extend([301, 400, 401, 403, 404, 409, 422, 429, 500, 502, 503].map(Fault::Status));
+    for (operation, method, path) in OPERATIONS {
+        let (fake, provider) = start().await;
+        let id = placed(&provider).await;
+        fake.state().recording = Some(("audio/wav", b"RIFF".to_vec()));
+        for fault in &faults {
+            fake.upstream().behave();
+            // What is listed first is what goes wrong.
+            done(&provider, operation, &id).await.unwrap();
+            let before = fake.upstream().asked_of(method, path).len();
+            fake.upstream().fail(method, path, *fault, 1);
+            let said = done(&provider, operation, &id).await;
+            let asked = fake.upstream().asked_of(method, path).len() - before;
+            let case = format!("{operation:?} {fault:?}: {said:?}");
+            match (&said, expected(operation, *fault)) {
+                (Ok(()), None) => {}
+                (Err(LegacyError::Refused(sentence)), Some(LegacyError::Refused(_))) => {
+                    assert!(!sentence.is_empty(), "{case}");
+                }
+                (Err(error), Some(expected)) => assert_eq!(*error, expected, "{case}"),
+                _ => panic!("{case}"),
+            }
+            if said.is_err() {
+                assert_eq!(asked, 1, "{case}: nothing is asked twice");
+                assert!(!format!("{said:?}").contains(UPSTREAM_WORDS), "{case}");
+            }
+        }
+        // The service is gone.
+        fake.upstream().stop();
+        let gone = done(&provider, operation, &id).await;
+        let closed = [LegacyError::NotConnected, LegacyError::Unknown];
+        assert!(closed.contains(&gone.unwrap_err()), "{operation:?}");
+        let gone = done(&provider, operation, &id).await;
+        assert_eq!(gone, Err(LegacyError::NotConnected), "{operation:?}");
+        // It speaks no TLS.
+        let (fake, _) = start().await;
+        let by_tls = fake.base_url().replace("http:", "https:");
+        let by_tls = ElevenLabsAgents::new(&by_tls).unwrap();
+        let said = done(&by_tls, operation, "conv_0001").await;
+        assert_eq!(said, Err(LegacyError::NotConnected), "{operation:?}");
+        assert_eq!(fake.upstream().asked().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_place_whose_numbers_cannot_be_read_has_asked_for_nothing() {
+    for fault in [
+        Fault::Close,
+        Fault::Malformed,
+        Fault::Unknown,
+        Fault::Status(500),
+    ] {
+        let (fake, provider) = start().await;
+        fake.upstream()
+            .fail("GET", "/v1/convai/phone-numbers", fault, 1);
+        let said = provider.place(KEY, call(NUMBER), soon()).await;
+        assert_eq!(said, Err(LegacyError::NotConnected), "{fault:?}");
+        assert_eq!(fake.calls().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_which_a_part_is_missing_is_no_list() {
+    let (fake, provider) = start().await;
+    for (path, fault) in [
+        ("/v1/convai/phone-numbers", Fault::Status(500)),
+        ("/v1/convai/agents/", Fault::Malformed),
+    ] {
+        fake.upstream().fail("GET", path, fault, 1);
+        assert_eq!(
+            provider.agents(KEY).await,
+            Err(LegacyError::Unknown),
+            "{path}"
+        );
+    }
+    assert!(provider.agents(KEY).await.is_ok());
+}

@@ -1,0 +1,323 @@
+//! A call at its provider, asked after until it has ended: soon after something has changed, ever more rarely while
+//! nothing does, and at once when the provider says of its own accord that it knows more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{ClaimId, FailureReason, Timestamp};
+use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
+use offhook_engine::{CallControl, CallSink as _, EndRequest};
+use offhook_storage::{Conversation, Fenced, StoreError};
+use tokio::time::{Instant, sleep_until};
+
+use super::super::call::top_up;
+use super::super::closing::{MediaEnd, close, settle};
+use super::super::record::{Record, insist};
+use super::end::{failed, keep_recording, outcome};
+use crate::Shared;
+use crate::legacy::Look;
+
+/// The longest call that credits are held for; the provider has limits of its own.
+const LONGEST_S: i64 = 7_200;
+
+/// What a call is followed with.
+pub(super) struct Following {
+    pub(super) credential: String,
+    pub(super) reference: LegacyReference,
+    /// Turns that are written already.
+    pub(super) written: usize,
+    /// What becomes of a call that the provider does not know.
+    pub(super) if_unknown: FailureReason,
+}
+
+/// Follows a call to its end and settles it. `Ok` without that is a call that is another owner's now, or will be.
+pub(super) async fn follow(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    claim: ClaimId,
+    control: &CallControl,
+    following: Following,
+) -> Result<(), StoreError> {
+    let record = Record::new(shared.clone(), call.id, claim);
+    let pace = shared.legacy.pace();
+    if !pace.appears_within.is_zero() {
+        // It is for this process to find out what becomes of it, however late the provider says so.
+        shared.registry.mark_alive(call.id);
+    }
+    let mut followed = Followed {
+        shared,
+        call,
+        claim,
+        control,
+        pace,
+        look: shared.legacy_looks.of(call.id),
+        began: Instant::now(),
+        alive: false,
+        answered_at: call.answered_at,
+        last_sign: None,
+        unknown_since: None,
+        mark: None,
+        following,
+    };
+    let end = {
+        let top_up = top_up(shared, call, LONGEST_S, control);
+        tokio::pin!(top_up);
+        let end = followed.until_end(&record);
+        tokio::pin!(end);
+        tokio::select! {
+            end = &mut end => end,
+            // It never ends by itself before the call does.
+            () = &mut top_up => end.await,
+        }
+    };
+    let Some(end) = end else { return Ok(()) };
+    if record.finish().await.is_err() {
+        return Ok(());
+    }
+    let media = MediaEnd {
+        outcome: end.outcome,
+        answered_at: followed.answered_at,
+        ended_at: end.ended_at,
+        latencies_ms: Vec::new(),
+    };
+    let Some(duration) = close(shared, call, claim, &media).await? else {
+        return Ok(());
+    };
+    if end.recorded {
+        let Following {
+            credential,
+            reference,
+            ..
+        } = &followed.following;
+        keep_recording(shared, call, claim, (credential, reference)).await;
+    }
+    let times = (end.ended_at, duration);
+    settle(shared, call, claim, end.outcome, times, end.summary).await
+}
+
+/// A call that is being followed, and what is known of it.
+struct Followed<'a> {
+    shared: &'a Arc<Shared>,
+    call: &'a Conversation,
+    claim: ClaimId,
+    control: &'a CallControl,
+    pace: LegacyPace,
+    look: Look,
+    began: Instant,
+    alive: bool,
+    answered_at: Option<Timestamp>,
+    /// The last moment at which something was heard of the call.
+    last_sign: Option<Timestamp>,
+    /// Since when the provider has not known it.
+    unknown_since: Option<Instant>,
+    /// By which one sees that something has changed.
+    mark: Option<(usize, bool, bool)>,
+    following: Following,
+}
+
+impl Followed<'_> {
+    /// Asks after the call until it has ended; `None` if it is another owner's now, or is left to one.
+    async fn until_end(&mut self, record: &Record) -> Option<LegacyEnd> {
+        let mut ask_at = Instant::now();
+        let mut wait = self.pace.soonest;
+        // What was asked for here, and whether the provider has confirmed it.
+        let (mut heard, mut ending, mut confirmed) = (None, None, true);
+        let mut over: Option<(Instant, LegacyEnd)> = None;
+        loop {
+            tokio::select! {
+                biased;
+                request = self.control.beyond(heard) => {
+                    if request == EndRequest::ClaimLost {
+                        return None;
+                    }
+                    heard = Some(request);
+                    if self.shared.legacy.hangs_up() {
+                        (ending, confirmed) = (heard, false);
+                    } else if request == EndRequest::Drain {
+                        // It goes on where its media lives; whoever takes it over asks after it.
+                        return None;
+                    } else {
+                        continue;
+                    }
+                }
+                () = self.look.woken() => wait = self.pace.soonest,
+                () = sleep_until(ask_at) => {}
+            }
+            if !confirmed {
+                let Following {
+                    credential,
+                    reference,
+                    ..
+                } = &self.following;
+                confirmed = self
+                    .shared
+                    .legacy
+                    .hang_up(credential, reference)
+                    .await
+                    .is_ok();
+            }
+            match self.ask().await {
+                Ok(Some(progress)) => {
+                    wait = self.next_wait(&progress, wait);
+                    self.note(record, &progress).await?;
+                    if let Some(end) = progress.end {
+                        let end = LegacyEnd {
+                            outcome: outcome(end.outcome, ending),
+                            ..end
+                        };
+                        let since = over.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+                        if end.is_told || since.elapsed() >= self.pace.told_within {
+                            return Some(self.reported(end).await);
+                        }
+                        over = Some((since, end));
+                    } else if let Some(end) = self.never_answered().await {
+                        return Some(end);
+                    }
+                }
+                Ok(None) => {
+                    wait = self.pace.soonest;
+                    if let Some(end) = self.unknown().await {
+                        return Some(end);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, call = %self.call.id, "the legacy provider does not say how a call goes");
+                    let after = match error {
+                        LegacyError::Later(after) => after.unwrap_or_default(),
+                        _ => Duration::ZERO,
+                    };
+                    wait = (wait * 2).min(self.pace.latest).max(after);
+                }
+            }
+            if self.began.elapsed() >= self.pace.over_within {
+                return Some(over.map_or_else(|| self.forgotten(), |(_, end)| end));
+            }
+            ask_at = Instant::now() + wait;
+        }
+    }
+
+    async fn ask(&self) -> Result<Option<LegacyProgress>, LegacyError> {
+        let Following {
+            credential,
+            reference,
+            ..
+        } = &self.following;
+        self.shared.legacy.progress(credential, reference).await
+    }
+
+    /// Soon after something has changed, twice as late as before if nothing has.
+    fn next_wait(&mut self, progress: &LegacyProgress, wait: Duration) -> Duration {
+        let answered = progress.answered_at.is_some();
+        let mark = (progress.turns.len(), answered, progress.end.is_some());
+        let is_other = self.mark.replace(mark) != Some(mark);
+        if is_other || progress.end.is_some() {
+            self.pace.soonest
+        } else {
+            (wait * 2).min(self.pace.latest)
+        }
+    }
+
+    /// Writes down what is new; `None` if the call is another owner's now.
+    async fn note(&mut self, record: &Record, progress: &LegacyProgress) -> Option<()> {
+        if let (Some(name), None) = (
+            &progress.conversation,
+            &self.following.reference.conversation,
+        ) {
+            let name = name.clone();
+            let (store, id) = (&self.shared.store, self.call.id);
+            let named = insist(|| store.name_legacy_call(id, self.claim, &name)).await;
+            if matches!(named, Ok(Fenced::Lost)) {
+                return None;
+            }
+            self.following.reference.conversation = Some(name);
+        }
+        self.unknown_since = None;
+        if progress.reported && !self.alive {
+            self.alive = true;
+            record.carrier_reported().await.ok()?;
+        }
+        if let (Some(at), None) = (progress.answered_at, self.answered_at) {
+            record.answered(at).await.ok()?;
+            self.answered_at = Some(at);
+        }
+        for turn in progress.turns.iter().skip(self.following.written) {
+            record.turn(turn.clone()).await.ok()?;
+            self.following.written += 1;
+        }
+        let last = progress.turns.last().map(|turn| turn.started_at);
+        self.last_sign = last.or(self.last_sign).or(self.answered_at);
+        if progress.end.is_some() {
+            // Its last word: what it charges for is counted from here.
+            self.answered_at = progress.answered_at;
+        }
+        Some(())
+    }
+
+    /// Why the provider has reported that the call was never begun, if it has.
+    async fn report(&self) -> Option<FailureReason> {
+        if !self.shared.legacy.reports() {
+            return None;
+        }
+        let name = self.following.reference.conversation.as_deref();
+        let (account, id) = (self.call.account_id, self.call.id);
+        // An outage passes; the report stays.
+        let report = self.shared.store.legacy_failure(account, id, name).await;
+        report.unwrap_or_default()
+    }
+
+    /// An end as the provider says it, or as it has reported it, which may say more of a call that nobody answered.
+    async fn reported(&self, end: LegacyEnd) -> LegacyEnd {
+        let says_little = end.outcome == failed(FailureReason::CarrierError);
+        if !says_little || self.answered_at.is_some() {
+            return end;
+        }
+        let outcome = self.report().await.map_or(end.outcome, failed);
+        LegacyEnd { outcome, ..end }
+    }
+
+    async fn never_answered(&self) -> Option<LegacyEnd> {
+        if self.answered_at.is_some() {
+            return None;
+        }
+        if let Some(reason) = self.report().await {
+            return Some(self.ended_now(reason));
+        }
+        let is_late = self.began.elapsed() >= self.pace.answered_within;
+        is_late.then(|| self.ended_now(FailureReason::CarrierError))
+    }
+
+    /// What becomes of a call that the provider does not know now: it may list it in a moment.
+    async fn unknown(&mut self) -> Option<LegacyEnd> {
+        let since = *self.unknown_since.get_or_insert_with(Instant::now);
+        let is_late = since.elapsed() >= self.pace.appears_within;
+        if self.answered_at.is_some() {
+            // It was there, and is no more: what was said is known, and how it ended is not.
+            return is_late.then(|| self.forgotten());
+        }
+        if let Some(reason) = self.report().await {
+            return Some(self.ended_now(reason));
+        }
+        is_late.then(|| self.ended_now(self.following.if_unknown))
+    }
+
+    /// The provider took the call, and never said how it ended: it is charged for what is known of it.
+    fn forgotten(&self) -> LegacyEnd {
+        match self.answered_at {
+            Some(answered_at) => LegacyEnd {
+                ended_at: self.last_sign.unwrap_or(answered_at),
+                ..self.ended_now(FailureReason::AgentError)
+            },
+            None => self.ended_now(FailureReason::CarrierError),
+        }
+    }
+
+    fn ended_now(&self, reason: FailureReason) -> LegacyEnd {
+        LegacyEnd {
+            outcome: failed(reason),
+            ended_at: self.shared.clock.now(),
+            summary: String::new(),
+            recorded: false,
+            is_told: true,
+        }
+    }
+}

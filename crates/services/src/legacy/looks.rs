@@ -1,0 +1,83 @@
+//! The legacy calls that this process follows: each can be told to ask its provider now.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use offhook_domain::ConversationId;
+use tokio::sync::Notify;
+
+/// Those that are followed here. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Looks(Arc<Mutex<HashMap<ConversationId, Arc<Notify>>>>);
+
+/// One that is followed, until it is dropped.
+pub(crate) struct Look {
+    looks: Looks,
+    id: ConversationId,
+    notify: Arc<Notify>,
+}
+
+impl Looks {
+    /// Begins to follow a call.
+    pub(crate) fn of(&self, id: ConversationId) -> Look {
+        let notify = Arc::<Notify>::default();
+        self.lock().insert(id, notify.clone());
+        Look {
+            looks: self.clone(),
+            id,
+            notify,
+        }
+    }
+
+    /// Has the provider asked about a call now; `false` if it is not followed here.
+    pub(crate) fn wake(&self, id: ConversationId) -> bool {
+        let look = self.lock().get(&id).cloned();
+        if let Some(notify) = &look {
+            notify.notify_one();
+        }
+        look.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Look {
+    /// Waits until it is to be asked now; a word that came before counts. Safe to cancel.
+    pub(crate) async fn woken(&self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        let mut looks = self.looks.lock();
+        // Another claim of the call may have begun to follow it since.
+        let is_ours = |known: &Arc<Notify>| Arc::ptr_eq(known, &self.notify);
+        if looks.get(&self.id).is_some_and(is_ours) {
+            looks.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::Timestamp;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_word_reaches_the_one_that_follows_now_and_is_not_lost_if_it_comes_first() {
+        let looks = Looks::default();
+        let id = ConversationId::mint(Timestamp::from_micros(0), [1; 10]);
+        assert!(!looks.wake(id));
+        let first = looks.of(id);
+        let second = looks.of(id);
+        drop(first);
+        assert!(looks.wake(id));
+        second.woken().await;
+        drop(second);
+        assert!(!looks.wake(id));
+    }
+}

@@ -1,0 +1,138 @@
+//! What the provider of the legacy agents has told of its own accord.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
+};
+
+use super::super::Conn;
+use super::claims::is_claimed;
+use crate::schema::{conversations as calls, legacy_reports as reports};
+use crate::sql::V;
+use crate::{Fenced, LegacyReport, StoreError};
+
+/// Writes a report; `false` if it was there already.
+pub(crate) async fn insert(
+    conn: &mut Conn,
+    account: AccountId,
+    report: &LegacyReport,
+    conversation: Option<ConversationId>,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let inserted = diesel::insert_into(reports::table)
+        .values((
+            reports::account_id.eq(V(account)),
+            reports::provider_call_id.eq(&report.provider_call_id),
+            reports::kind.eq(report.kind()),
+            reports::conversation_id.eq(conversation),
+            reports::failure_reason.eq(report.failure),
+            reports::received_at.eq(V(at)),
+        ))
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(inserted > 0)
+}
+
+/// The account's legacy call of this id, or else the one under way that the provider calls so.
+pub(crate) async fn call_of(
+    conn: &mut Conn,
+    account: AccountId,
+    report: &LegacyReport,
+) -> Result<Option<ConversationId>, StoreError> {
+    if let Some(id) = report.conversation {
+        return Ok(calls::table
+            .find(V(id))
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::runtime.eq(V(Runtime::Legacy)))
+            .select(calls::id)
+            .first(conn)
+            .await
+            .optional()?);
+    }
+    Ok(calls::table
+        .filter(calls::account_id.eq(V(account)))
+        .filter(is_claimed())
+        .filter(calls::dialog.eq(&report.provider_call_id))
+        .filter(calls::runtime.eq(V(Runtime::Legacy)))
+        .select(calls::id)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Why the provider says that a call was never begun, if it does.
+pub(crate) async fn failure(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+    provider_call_id: Option<&str>,
+) -> Result<Option<FailureReason>, StoreError> {
+    let by_call: Option<Option<FailureReason>> = reports::table
+        .filter(reports::conversation_id.eq(V(id)))
+        .filter(reports::account_id.eq(V(account)))
+        .filter(reports::failure_reason.is_not_null())
+        .select(reports::failure_reason)
+        .first(conn)
+        .await
+        .optional()?;
+    if let Some(Some(reason)) = by_call {
+        return Ok(Some(reason));
+    }
+    let Some(provider_call_id) = provider_call_id else {
+        return Ok(None);
+    };
+    let by_name: Option<Option<FailureReason>> = reports::table
+        .filter(reports::account_id.eq(V(account)))
+        .filter(reports::provider_call_id.eq(provider_call_id))
+        .filter(reports::failure_reason.is_not_null())
+        .select(reports::failure_reason)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(by_name.flatten())
+}
+
+/// Deletes up to `most` reports from before `before`.
+pub(crate) async fn delete(
+    conn: &mut Conn,
+    before: Timestamp,
+    most: i64,
+) -> Result<usize, StoreError> {
+    let old: Vec<Timestamp> = reports::table
+        .filter(reports::received_at.lt(V(before)))
+        .order(reports::received_at)
+        .limit(most)
+        .select(reports::received_at)
+        .load(conn)
+        .await?;
+    let Some(last) = old.last() else {
+        return Ok(0);
+    };
+    let deleted = diesel::delete(reports::table)
+        .filter(reports::received_at.le(V(*last)))
+        .execute(conn)
+        .await?;
+    Ok(deleted)
+}
+
+/// Remembers what the provider calls a call, for whoever goes on with it.
+pub(crate) async fn name_call(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    provider_call_id: &str,
+) -> Result<Fenced, StoreError> {
+    let written = diesel::update(calls::table.find(V(id)))
+        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .set(calls::dialog.eq(provider_call_id))
+        .execute(conn)
+        .await?;
+    Ok(if written > 0 {
+        Fenced::Done
+    } else {
+        Fenced::Lost
+    })
+}
