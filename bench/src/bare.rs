@@ -1,6 +1,7 @@
 //! The denominators: what the same work costs with nothing around it. Each is at most 60 lines in a file of its own.
 
 pub(crate) mod batch;
+pub(crate) mod callback;
 pub(crate) mod deliver;
 pub(crate) mod fixed;
 pub(crate) mod keep_alive;
@@ -29,6 +30,7 @@ pub(crate) fn serve(
                 "/calls/{account}/{agent}/{key}",
                 web::post().to(post::place),
             )
+            .route("/callbacks/{account}", web::post().to(callback::take))
             .route(
                 "/batches/{account}/{agent}/{key}/{recipients}",
                 web::post().to(batch::insert),

@@ -74,6 +74,15 @@ impl<'a> Offhook<'a> {
         self.key(&account).await
     }
 
+    /// The same, with a key at the provider of legacy agents.
+    pub(crate) async fn token_with_legacy(&self, secret: &str) -> anyhow::Result<String> {
+        let account = self.account().await?;
+        let set = "account credential set --provider legacy";
+        let set = format!("{set} --account {account} --secret {secret}");
+        self.administer(&set).await?;
+        self.key(&account).await
+    }
+
     async fn account(&self) -> anyhow::Result<String> {
         let account = "account create --name Bench --plan enterprise --credits 1000000000";
         text(&self.administer(account).await?, "id")

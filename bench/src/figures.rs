@@ -1,12 +1,14 @@
 //! The figures (issue "Speed and memory").
 
 mod batch;
+mod callbacks;
 mod crowd;
 mod dead;
 mod drain;
 mod fifty;
 mod invite;
 mod knowledge;
+mod legacy;
 mod limits;
 mod lists;
 mod metrics;
@@ -70,7 +72,7 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 22] = [
+const ALL: [&str; 24] = [
     "limits",
     "redis",
     "lists",
@@ -92,6 +94,8 @@ const ALL: [&str; 22] = [
     "fifty",
     "invite",
     "metrics",
+    "callbacks",
+    "legacy",
     "process",
 ];
 
@@ -146,6 +150,8 @@ async fn measure(
             "fifty" => fifty::run(bench, report).await?,
             "invite" => invite::run(bench, report).await?,
             "metrics" => metrics::run(bench, report).await?,
+            "callbacks" => callbacks::run(bench, report).await?,
+            "legacy" => legacy::run(bench, report).await?,
             _ => process::run(bench, report).await?,
         }
     }

@@ -11,7 +11,7 @@ use offhook_domain::{Clock as _, Plan, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
-use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
+use offhook_providers::{ElevenLabsAgents, ModelRegistry, SpeechRegistry};
 use offhook_ratelimit::{MAX_PER_MINUTE, RedisStore};
 use offhook_services::objects::Objects;
 use offhook_services::{CallSettings, Network, Services, ServicesConfig, SystemClock};
@@ -121,11 +121,8 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
         clock: Arc::new(SystemClock),
         plans,
         models: Arc::new(models),
-        legacy: Arc::new(SimulatedLegacy::new(
-            carrier.clone(),
-            Arc::new(SystemClock),
-            node,
-        )),
+        // Nobody calls by it: what it tells is verified.
+        legacy: Arc::new(ElevenLabsAgents::new("http://127.0.0.1:9")?),
         network: Network::Text(carrier),
         speech: Arc::new(SpeechRegistry::new([])?),
         objects: Objects::directory(&std::env::temp_dir(), false)?,

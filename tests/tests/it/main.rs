@@ -29,6 +29,7 @@ mod idempotency;
 mod inbound;
 mod knowledge;
 mod legacy;
+mod legacy_provider;
 mod limits;
 mod lists;
 mod logs;

@@ -445,6 +445,21 @@ both! {
         world.close().await;
     }
 
+    async fn a_call_whose_owner_is_gone_before_the_provider_answers_is_found_and_not_placed_again(database) {
+        let world = World::start(database, LegacyPace { appears_within: LIMIT, ..BRISK }).await;
+        let slow = Fault::Slow(Duration::from_secs(3));
+        world.fake.upstream().fail("POST", "/v1/convai/", slow, 1);
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.app.dial_elsewhere();
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 9, "");
+        let ended = world.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["credits"]), (&json!("completed"), &json!(1)), "{ended}");
+        assert_eq!(world.placings(), 1);
+        world.close().await;
+    }
+
     async fn a_list_that_breaks_off_changes_nothing_and_the_next_whole_one_does(database) {
         let world = World::start(database, BRISK).await;
         let names = async || {

@@ -138,7 +138,7 @@ impl Numbers {
         if known.is_some() {
             return Ok(known);
         }
-        Ok(in_list(&*self.of(client, key).await?))
+        Ok(in_list(&self.of(client, key).await?))
     }
 
     /// Forgets the account's list: something in it is not so any more.

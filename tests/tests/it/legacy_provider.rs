@@ -1,0 +1,68 @@
+//! Legacy agents at the provider's wire format, through a process that is killed: no call is placed twice, whatever the
+//! moment.
+
+use std::time::Duration;
+
+use offhook_testkit::fakes::elevenlabs::{AGENT, ElevenLabs, KEY};
+use offhook_testkit::upstream::Fault;
+use offhook_tests::{Account, Database, Options, Server, both, eventually};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Until the leases of a dead process have run out, and a call that nobody knows has not appeared.
+const SETTLED_WITHIN: Duration = Duration::from_secs(240);
+
+const CUSTOMER: &str = "+5215512345678";
+
+async fn start(database: Database, fake: &ElevenLabs) -> (Server, Account) {
+    let options = Options::on(database).set("legacy.base_url", fake.base_url());
+    let server = Server::start(options).await;
+    let account = server.account("scale").await;
+    let set = ["account", "credential", "set", "--account", &account.id];
+    let secret = ["--provider", "legacy", "--secret", KEY];
+    server.cli(&[&set[..], &secret].concat()).await;
+    eventually("the legacy agent", LIMIT, || async {
+        let list = account.read("/v1/agents?runtime=legacy").await;
+        (list["data"][0]["provider_agent_id"] == AGENT).then_some(())
+    })
+    .await;
+    (server, account)
+}
+
+fn placings(fake: &ElevenLabs) -> usize {
+    fake.upstream().asked_of("POST", "/v1/convai/").len()
+}
+
+both! {
+    async fn a_process_that_dies_before_the_provider_answers_places_no_second_call(database: Database) {
+        let fake = ElevenLabs::start().await;
+        let (mut server, account) = start(database, &fake).await;
+        // The provider takes the call; the process is gone before it says so.
+        fake.upstream().fail("POST", "/v1/convai/", Fault::Slow(Duration::from_secs(120)), 1);
+        let handle = account.call(AGENT, CUSTOMER).await;
+        let call = eventually("the provider's call", LIMIT, || async { fake.calls_of(&handle).pop() }).await;
+        server.crash_and_restart().await;
+        fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
+        fake.end(&call.id, 33, "Call ended by remote party");
+        let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
+        assert_eq!(ended["status"], "completed", "{ended}");
+        assert_eq!((&ended["duration_seconds"], &ended["credits"]), (&33.into(), &1.into()), "{ended}");
+        assert_eq!(placings(&fake), 1);
+        let faults = server.cli(&["doctor", "--books"]).await;
+        assert_eq!(faults, serde_json::json!({"faults": []}), "the books add up");
+    }
+
+    async fn a_call_that_the_provider_never_had_is_interrupted_after_a_crash(database: Database) {
+        let fake = ElevenLabs::start().await;
+        let (mut server, account) = start(database, &fake).await;
+        // The request is on its way when the process dies, and never becomes a call.
+        fake.state().hides_calls = true;
+        fake.upstream().fail("POST", "/v1/convai/", Fault::Slow(Duration::from_secs(120)), 1);
+        let handle = account.call(AGENT, CUSTOMER).await;
+        eventually("the request", LIMIT, || async { (placings(&fake) > 0).then_some(()) }).await;
+        server.crash_and_restart().await;
+        let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
+        assert_eq!(ended["failure_reason"], "interrupted", "{ended}");
+        assert_eq!((placings(&fake), &ended["credits"]), (1, &0.into()));
+    }
+}
