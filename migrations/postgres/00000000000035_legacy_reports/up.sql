@@ -2,10 +2,10 @@
 -- comes, and perhaps before that id is known here. Kept for a day: what is older is not believed when it comes again.
 CREATE TABLE legacy_reports (
     account_id uuid NOT NULL REFERENCES accounts (id),
-    provider_call_id text NOT NULL,
-    kind text NOT NULL,
+    provider_call_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
     conversation_id uuid,
-    failure_reason text,
+    failure_reason TEXT,
     received_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, provider_call_id, kind)
 );

@@ -47,6 +47,7 @@ mod jobs;
 mod keys;
 #[cfg(test)]
 mod legacy;
+mod legacy_reports;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
