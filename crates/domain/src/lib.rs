@@ -36,6 +36,7 @@ pub use document::{DocumentSource, DocumentStatus};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
+pub use ids::SliceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,

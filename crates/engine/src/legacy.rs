@@ -7,6 +7,7 @@ use offhook_domain::{CallHandle, CallOutcome, E164, FailureReason, NumberProvide
 use tokio::time::Instant;
 
 use crate::Turn;
+use crate::legacy_batches::LegacyBatches;
 
 /// The provider of the legacy agents, asked with an account's own credential.
 #[async_trait]
@@ -69,6 +70,11 @@ pub trait LegacyProvider: Send + Sync {
         credential: &str,
         reference: &LegacyReference,
     ) -> Result<Option<Vec<u8>>, LegacyError>;
+
+    /// The provider's batch operations; `None` if it has none, and calls are placed one by one.
+    fn batches(&self) -> Option<&dyn LegacyBatches> {
+        None
+    }
 
     /// Whether it also tells of its own accord what became of a call.
     fn reports(&self) -> bool {

@@ -20,6 +20,7 @@ mod template;
 mod tool_use;
 
 pub mod legacy;
+pub mod legacy_batches;
 pub mod ports;
 pub mod voice;
 

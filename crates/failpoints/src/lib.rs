@@ -61,6 +61,16 @@ pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
 /// The points that only batches come to, which have a crash test of their own.
 pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 
+/// A slice of a batch is committed; the provider has not been asked.
+pub const SLICE_AFTER_OPEN: &str = "slice.after_open";
+/// The provider has taken a slice, or has not answered; nothing of that is written.
+pub const SLICE_AFTER_SUBMIT: &str = "slice.after_submit";
+/// What the provider calls a slice is committed.
+pub const SLICE_AFTER_WRITE: &str = "slice.after_write";
+
+/// The points that only slices come to, which have a crash test of their own.
+pub const OF_SLICES: &[&str] = &[SLICE_AFTER_OPEN, SLICE_AFTER_SUBMIT, SLICE_AFTER_WRITE];
+
 /// A call that came in is written and claimed; its caller has heard nothing yet.
 pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
 

@@ -5,6 +5,7 @@
 //! the answer; it carries our handle as the user's id and among its variables, and is found by that.
 
 mod agents;
+mod batches;
 mod calls;
 mod client;
 mod conversations;
@@ -20,6 +21,7 @@ use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, LegacyReport, NotGenuine,
 };
+use offhook_engine::legacy_batches::LegacyBatches;
 use tokio::time::Instant;
 
 use crate::SettingsError;
@@ -102,6 +104,10 @@ impl LegacyProvider for ElevenLabsAgents {
 
     fn pace(&self) -> LegacyPace {
         self.pace
+    }
+
+    fn batches(&self) -> Option<&dyn LegacyBatches> {
+        Some(self)
     }
 
     fn reports(&self) -> bool {

@@ -3,6 +3,7 @@
 mod about;
 mod accounts;
 mod agents;
+mod batch_slices;
 mod batches;
 mod billing;
 mod calls;
@@ -32,6 +33,7 @@ use offhook_domain::Timestamp;
 pub use about::*;
 pub use accounts::*;
 pub use agents::*;
+pub use batch_slices::*;
 pub use batches::*;
 pub use billing::*;
 pub use calls::*;

@@ -726,6 +726,28 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    batch_slices (id) {
+        id -> sql::Uuid,
+        batch_id -> sql::Uuid,
+        provider_batch_id -> Nullable<Text>,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    batch_slice_calls (conversation_id) {
+        conversation_id -> sql::Uuid,
+        slice_id -> sql::Uuid,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     account_seats (account_id) {
         account_id -> sql::Uuid,
         members -> BigInt,

@@ -17,6 +17,7 @@ use diesel::query_builder::QueryId;
 use diesel::serialize::{self, IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
+use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
     ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,
@@ -209,6 +210,8 @@ column! {
 id_columns! { BatchId CredentialId InvoiceId PhoneNumberId RecipientId }
 
 id_columns! { InvitationId }
+
+id_columns! { SliceId }
 
 id_columns! { DocumentId FolderId }
 

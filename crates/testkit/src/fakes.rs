@@ -3,3 +3,4 @@
 
 pub mod voices;
 pub mod elevenlabs;
+pub mod elevenlabs_batches;

@@ -51,6 +51,7 @@ mod retries;
 #[cfg(test)]
 mod samples;
 mod sign_in;
+mod slices;
 mod spoken;
 mod statuses;
 mod stopping;

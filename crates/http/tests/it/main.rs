@@ -3,6 +3,7 @@
 mod addresses;
 mod agents;
 mod app;
+mod batch_slices;
 mod batches;
 mod billing;
 mod bodies;

@@ -1,6 +1,7 @@
 //! The adapters, against services that behave and misbehave on a loopback port.
 
 mod elevenlabs;
+mod elevenlabs_batches;
 mod embeddings;
 mod openai;
 mod server;

@@ -31,7 +31,7 @@ use crate::tools::Toolbox;
 use crate::{Network, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
-const DIAL_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use super::call::{numbers, refuse};
 use super::record::insist;
+use super::slices::{self, Handed, Ready};
 use crate::Shared;
 use follow::{Following, follow};
 
@@ -36,11 +37,39 @@ pub(super) async fn hold(
     place_by: Instant,
     control: &CallControl,
 ) -> Result<(), StoreError> {
+    // Without this call the others of its slice go on.
+    let place = shared.registry.slices.take(call.id);
     let (credential, request) = match prepare(shared, call).await? {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(shared, call, claim, reason).await,
     };
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
+    if let Some(place) = place {
+        let ready = Ready {
+            id: call.id,
+            claim,
+            call: request.clone(),
+            credential: credential.clone(),
+            control: control.clone(),
+        };
+        match place.hand_over(ready).await {
+            Handed::Alone => {}
+            Handed::Together(watch) => {
+                let following = Following {
+                    credential,
+                    reference: LegacyReference {
+                        call: CallHandle(call.id),
+                        conversation: None,
+                    },
+                    watch: Some(watch),
+                    written: 0,
+                    if_unknown: FailureReason::CarrierError,
+                };
+                return follow(shared, call, claim, control, following).await;
+            }
+            Handed::Lost => return Ok(()),
+        }
+    }
     let mut retries = PLACE_RETRIES.into_iter();
     let conversation = loop {
         match control.requested() {
@@ -89,6 +118,7 @@ pub(super) async fn hold(
     let following = Following {
         credential,
         reference,
+        watch: None,
         written: 0,
         // Nobody is on a line of which the provider knows nothing.
         if_unknown: FailureReason::CarrierError,
@@ -110,8 +140,10 @@ pub(super) async fn adopt(
         call: CallHandle(call.id),
         conversation: call.dialog.clone(),
     };
-    // One that cannot hang up is followed in any case: it may list the call in a moment only.
-    if shared.legacy.hangs_up() {
+    let watch = slices::watch_of(shared, call).await?;
+    // One that cannot hang up is followed in any case: it may list the call in a moment only. So is one of a slice, whose
+    // call may not have begun.
+    if shared.legacy.hangs_up() && watch.is_none() {
         let known = match shared.legacy.progress(&credential, &reference).await {
             Ok(progress) => progress.is_some_and(|progress| progress.reported),
             // The lease runs out again, and the provider is asked again.
@@ -137,6 +169,7 @@ pub(super) async fn adopt(
     let following = Following {
         credential,
         reference,
+        watch,
         written,
         if_unknown: FailureReason::Interrupted,
     };

@@ -8,6 +8,7 @@ mod orphans;
 mod record;
 mod registry;
 mod renewals;
+mod slices;
 mod watched;
 
 use std::sync::Arc;
@@ -190,6 +191,7 @@ impl Dialer {
                 (shared.clock.now(), shared.clock.steady()),
             )
             .await?;
+        slices::gather(shared, &claimed, claimed_at + call::DIAL_WITHIN).await;
         for call in claimed {
             let Some(claim) = call.claim_id else { continue };
             let waited = shared.clock.now().since(call.started_at);

@@ -8,6 +8,7 @@ use offhook_domain::{ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
 
 use super::renewals::Renewals;
+use super::slices::Slices;
 
 /// What is known of a call here.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(crate) struct Registry {
     calls: Mutex<HashMap<ConversationId, Held>>,
     /// How steadily this process renews its own leases; by this it may judge others'.
     pub(crate) renewals: Renewals,
+    /// Calls that are handed over together.
+    pub(crate) slices: Slices,
     /// Whether too many calls wait; judged by the dialer, read by every placing.
     pub(crate) queue_is_full: AtomicBool,
 }

@@ -8,9 +8,9 @@ use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, 
 
 use super::super::Conn;
 use crate::schema::{
-    accounts, attempts, batch_tries as tries, chat_messages, chat_sessions,
-    conversation_moments as moments, conversations as calls, deliveries, events, resends,
-    retention_windows as windows,
+    accounts, attempts, batch_slice_calls as sliced, batch_tries as tries, chat_messages,
+    chat_sessions, conversation_moments as moments, conversations as calls, deliveries, events,
+    resends, retention_windows as windows,
 };
 use crate::sql::V;
 use crate::{Account, RetentionWindow, StoreError};
@@ -141,6 +141,9 @@ pub(crate) async fn delete(
         .load(conn)
         .await?;
     diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    diesel::delete(sliced::table.filter(sliced::conversation_id.eq_any(of())))
         .execute(conn)
         .await?;
     // In steps, as a busy account has more endpoints than a statement has room for.

@@ -4,6 +4,7 @@ mod about;
 mod account_voices;
 mod accounts;
 mod agents;
+mod batch_slices;
 mod batches;
 mod billing;
 mod calls;
@@ -44,6 +45,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use offhook_domain::LogEntryId;
+use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
@@ -428,6 +430,7 @@ minted! { BatchId CredentialId PhoneNumberId RecipientId }
 
 minted! { InvitationId }
 minted! { InvoiceId }
+minted! { SliceId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

@@ -6,6 +6,7 @@ mod account_voices;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod batch_slices;
 mod batches;
 #[cfg(test)]
 mod billing;

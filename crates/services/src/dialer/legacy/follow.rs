@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::super::call::top_up;
 use super::super::closing::{MediaEnd, close, settle};
 use super::super::record::{Record, insist};
+use super::super::slices::{Asked, Watch, ask_alone};
 use super::end::{failed, keep_recording, outcome};
 use crate::Shared;
 use crate::legacy::Look;
@@ -24,6 +25,8 @@ const LONGEST_S: i64 = 7_200;
 pub(super) struct Following {
     pub(super) credential: String,
     pub(super) reference: LegacyReference,
+    /// The slice that it was handed over in, if it was not placed alone.
+    pub(super) watch: Option<Arc<Watch>>,
     /// Turns that are written already.
     pub(super) written: usize,
     /// What becomes of a call that the provider does not know.
@@ -143,7 +146,7 @@ impl Followed<'_> {
                 () = self.look.woken() => wait = self.pace.soonest,
                 () = sleep_until(ask_at) => {}
             }
-            if !confirmed {
+            if !confirmed && self.is_called().await {
                 let Following {
                     credential,
                     reference,
@@ -157,7 +160,7 @@ impl Followed<'_> {
                     .is_ok();
             }
             match self.ask().await {
-                Ok(Some(progress)) => {
+                Ok(Asked::Goes(progress)) => {
                     wait = self.next_wait(&progress, wait);
                     self.note(record, &progress).await?;
                     if let Some(end) = progress.end {
@@ -174,7 +177,14 @@ impl Followed<'_> {
                         return Some(end);
                     }
                 }
-                Ok(None) => {
+                Ok(Asked::Waits) => {
+                    wait = self.pace.soonest;
+                    self.waits(record).await?;
+                }
+                Ok(Asked::Nobody(reason)) => {
+                    return Some(self.reported(self.ended_now(reason)).await);
+                }
+                Ok(Asked::Unknown) => {
                     wait = self.pace.soonest;
                     if let Some(end) = self.unknown().await {
                         return Some(end);
@@ -196,13 +206,39 @@ impl Followed<'_> {
         }
     }
 
-    async fn ask(&self) -> Result<Option<LegacyProgress>, LegacyError> {
+    async fn ask(&self) -> Result<Asked, LegacyError> {
         let Following {
             credential,
             reference,
+            watch,
             ..
         } = &self.following;
-        self.shared.legacy.progress(credential, reference).await
+        if let Some(watch) = watch {
+            return watch.ask(self.shared, credential, reference).await;
+        }
+        ask_alone(self.shared, credential, reference).await
+    }
+
+    /// Its time counts from when the provider begins; `None` if the call is another owner's now.
+    async fn waits(&mut self, record: &Record) -> Option<()> {
+        self.began = Instant::now();
+        self.unknown_since = None;
+        if !self.alive {
+            self.alive = true;
+            record.carrier_reported().await.ok()?;
+        }
+        Some(())
+    }
+
+    /// Who is not called yet cannot be hung up.
+    async fn is_called(&self) -> bool {
+        let Following {
+            reference, watch, ..
+        } = &self.following;
+        match watch {
+            Some(watch) => watch.is_called(reference.call).await,
+            None => true,
+        }
     }
 
     /// Soon after something has changed, twice as late as before if nothing has.

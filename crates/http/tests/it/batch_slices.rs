@@ -1,0 +1,518 @@
+//! Batches at a provider of legacy agents that has batch operations: what is handed over together, and that nobody is
+//! called twice or forgotten, whatever the provider answers.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_carriers::Simulator;
+use offhook_domain::{CallHandle, Clock as _, CredentialProvider};
+use offhook_engine::legacy::{
+    LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyReference,
+};
+use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches, LegacyRecipient, RecipientStage};
+use offhook_providers::SimulatedLegacy;
+use offhook_services::CallSettings;
+use offhook_services::store::mint;
+use offhook_testkit::ManualClock;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::app::{Setup, TestApp, text};
+use crate::client::must;
+
+const ALL: &str = "/v1/batch-calls";
+
+const DIAL_WITHIN: Duration = Duration::from_secs(10);
+
+/// How many times faster than people the simulated ones are.
+const SPEED: f64 = 2_000.0;
+
+/// What the provider does with a request to call many.
+#[derive(Clone, Copy)]
+enum Deed {
+    /// Takes it, and the answer is lost.
+    LosesItsAnswer,
+    /// Nobody hears of it again.
+    Forgets,
+    /// Will not.
+    Refuses,
+    /// Cannot be reached.
+    IsAway,
+}
+
+#[derive(Default)]
+struct State {
+    deeds: VecDeque<Deed>,
+    /// Whether it keeps everybody waiting.
+    holds: bool,
+    batches: HashMap<String, Batch>,
+    /// Every request to call many: its name, and whom.
+    asked: Vec<(String, Vec<CallHandle>)>,
+    /// Who was called by a request of its own.
+    alone: Vec<CallHandle>,
+    cancelled: Vec<String>,
+}
+
+struct Batch {
+    calls: Vec<LegacyCall>,
+    stage: RecipientStage,
+    credential: String,
+}
+
+/// The simulated provider, with batch operations in front of it.
+struct Batching {
+    simulated: SimulatedLegacy,
+    state: Mutex<State>,
+}
+
+impl Batching {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls everybody who was kept waiting.
+    async fn dispatch(&self) {
+        let waiting: Vec<(String, LegacyCall)> = {
+            let mut state = self.state();
+            state.holds = false;
+            let batches = state.batches.values_mut();
+            let waiting = batches.filter(|batch| batch.stage == RecipientStage::Pending);
+            waiting
+                .flat_map(|batch| {
+                    batch.stage = RecipientStage::UnderWay;
+                    let credential = &batch.credential;
+                    batch
+                        .calls
+                        .iter()
+                        .map(|call| (credential.clone(), call.clone()))
+                })
+                .collect()
+        };
+        for (credential, call) in waiting {
+            must(
+                self.simulated
+                    .place(&credential, call, Instant::now() + DIAL_WITHIN)
+                    .await,
+            );
+        }
+    }
+}
+
+#[async_trait]
+impl LegacyProvider for Batching {
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+        self.simulated.agents(credential).await
+    }
+
+    async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {
+        self.simulated.rename(credential, agent, name).await
+    }
+
+    async fn place(
+        &self,
+        credential: &str,
+        call: LegacyCall,
+        place_by: Instant,
+    ) -> Result<Option<String>, LegacyError> {
+        self.state().alone.push(call.reference);
+        self.simulated.place(credential, call, place_by).await
+    }
+
+    async fn progress(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<Option<LegacyProgress>, LegacyError> {
+        self.simulated.progress(credential, reference).await
+    }
+
+    async fn hang_up(&self, _: &str, _: &LegacyReference) -> Result<(), LegacyError> {
+        Err(LegacyError::Refused("it has no such operation"))
+    }
+
+    fn hangs_up(&self) -> bool {
+        false
+    }
+
+    async fn recording(
+        &self,
+        credential: &str,
+        reference: &LegacyReference,
+    ) -> Result<Option<Vec<u8>>, LegacyError> {
+        self.simulated.recording(credential, reference).await
+    }
+
+    fn batches(&self) -> Option<&dyn LegacyBatches> {
+        Some(self)
+    }
+
+    fn pace(&self) -> LegacyPace {
+        LegacyPace {
+            appears_within: Duration::from_millis(500),
+            ..self.simulated.pace()
+        }
+    }
+}
+
+#[async_trait]
+impl LegacyBatches for Batching {
+    async fn submit_batch(
+        &self,
+        credential: &str,
+        batch: LegacyBatch,
+        _: Instant,
+    ) -> Result<String, LegacyError> {
+        let (deed, holds) = {
+            let mut state = self.state();
+            let whom = batch.calls.iter().map(|call| call.reference);
+            let whom = whom.collect();
+            state.asked.push((batch.name.clone(), whom));
+            (state.deeds.pop_front(), state.holds)
+        };
+        match deed {
+            None | Some(Deed::LosesItsAnswer) => {}
+            Some(Deed::Forgets) => return Err(LegacyError::Unknown),
+            Some(Deed::Refuses) => return Err(LegacyError::Refused("not today")),
+            Some(Deed::IsAway) => return Err(LegacyError::NotConnected),
+        }
+        let name = batch.name.clone();
+        self.state().batches.insert(
+            name.clone(),
+            Batch {
+                calls: batch.calls,
+                stage: RecipientStage::Pending,
+                credential: credential.to_owned(),
+            },
+        );
+        if !holds {
+            self.dispatch().await;
+        }
+        match deed {
+            None => Ok(format!("btc_{name}")),
+            Some(_) => Err(LegacyError::Unknown),
+        }
+    }
+
+    async fn find_batch(
+        &self,
+        _: &str,
+        agent: &str,
+        name: &str,
+    ) -> Result<Option<String>, LegacyError> {
+        let state = self.state();
+        let found = state.batches.get(name);
+        let found = found.filter(|batch| batch.calls.iter().all(|call| call.agent == agent));
+        Ok(found.map(|_| format!("btc_{name}")))
+    }
+
+    async fn batch_status(
+        &self,
+        _: &str,
+        id: &str,
+    ) -> Result<Option<Vec<LegacyRecipient>>, LegacyError> {
+        let state = self.state();
+        let name = id.strip_prefix("btc_").unwrap_or(id);
+        Ok(state.batches.get(name).map(|batch| {
+            let calls = batch.calls.iter();
+            calls
+                .map(|call| LegacyRecipient {
+                    reference: call.reference,
+                    stage: batch.stage,
+                    conversation: (batch.stage == RecipientStage::UnderWay)
+                        .then(|| call.reference.to_string()),
+                })
+                .collect()
+        }))
+    }
+
+    async fn cancel_batch(&self, _: &str, id: &str) -> Result<(), LegacyError> {
+        let mut state = self.state();
+        let name = id.strip_prefix("btc_").unwrap_or(id).to_owned();
+        if let Some(batch) = state.batches.get_mut(&name) {
+            batch.stage = RecipientStage::Cancelled;
+        }
+        state.cancelled.push(name);
+        Ok(())
+    }
+}
+
+/// The service at such a provider, which begins with these deeds.
+async fn at(deeds: &[Deed], holds: bool, calls: CallSettings) -> (TestApp, Arc<Batching>) {
+    let state = State {
+        deeds: deeds.iter().copied().collect(),
+        holds,
+        ..State::default()
+    };
+    let clock = ManualClock::default();
+    let node = mint(clock.now());
+    let carrier = Arc::new(Simulator::new(SPEED));
+    let batching = Arc::new(Batching {
+        simulated: SimulatedLegacy::new(carrier, Arc::new(clock), node),
+        state: Mutex::new(state),
+    });
+    let app = TestApp::with(Setup {
+        calls,
+        legacy: Some(batching.clone()),
+        ..Setup::default()
+    })
+    .await;
+    (app, batching)
+}
+
+/// Makes a batch of so many recipients; its id.
+async fn made(app: &TestApp, recipients: usize) -> String {
+    let credentials = app.services.credentials();
+    let provider = CredentialProvider::Legacy;
+    must(credentials.set(app.account, provider, "sim_acme").await);
+    must(app.services.legacy().sync(app.account).await);
+    let list = app.get("/v1/agents?runtime=legacy&q=reception");
+    let list = list.send().await.assert(200);
+    let recipients: Vec<Value> = (0..recipients)
+        .map(|n| json!({"to": format!("+521551234{n:04}")}))
+        .collect();
+    let body =
+        json!({"name": "Spring", "agent_id": list["data"][0]["id"], "recipients": recipients});
+    text(&app.post(ALL, body).send().await.assert(202)["id"])
+}
+
+/// Waits until the batch reads as `enough` says; returns how it reads then.
+async fn reads(app: &TestApp, id: &str, enough: impl Fn(&Value) -> bool) -> Value {
+    let target = format!("{ALL}/{id}");
+    let read = async {
+        loop {
+            let batch = app.get(&target).send().await.assert(200);
+            if enough(&batch) {
+                return batch;
+            }
+            app.clock.advance(Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(60), read).await)
+}
+
+async fn counts(app: &TestApp, id: &str) -> Value {
+    let batch = reads(app, id, |batch| batch["status"] == "completed").await;
+    batch["counts"].clone()
+}
+
+fn all(completed: usize, failed: usize) -> Value {
+    json!({
+        "total": completed + failed, "pending": 0, "dialing": 0, "completed": completed, "failed": failed,
+        "cancelled": 0,
+    })
+}
+
+/// `[status, failure_reason, call_id]` of each recipient.
+async fn recipients(app: &TestApp, id: &str) -> Vec<[Value; 3]> {
+    let list = app.get(&format!("{ALL}/{id}/recipients?limit=100"));
+    let list = list.send().await.assert(200);
+    let rows = list["data"].as_array().cloned().unwrap_or_default();
+    let rows = rows.into_iter();
+    rows.map(|row| ["status", "failure_reason", "call_id"].map(|name| row[name].clone()))
+        .collect()
+}
+
+/// Waits until the provider has so many in its batches.
+async fn handed_over(provider: &Batching, whom: usize) {
+    let handed = async {
+        loop {
+            let calls = provider
+                .state()
+                .batches
+                .values()
+                .map(|batch| batch.calls.len())
+                .sum::<usize>();
+            if calls == whom {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(30), handed).await);
+}
+
+/// Nobody was asked for twice, neither with others nor alone, and every name was good for one request.
+fn nobody_was_asked_for_twice(state: &State) {
+    let together = state.asked.iter().flat_map(|(_, whom)| whom);
+    let together: Vec<_> = together.collect();
+    let once: HashSet<_> = together.iter().collect();
+    assert_eq!(once.len(), together.len(), "{:?}", state.asked);
+    let names: HashSet<_> = state.asked.iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), state.asked.len(), "{:?}", state.asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_is_handed_over_in_slices_and_everybody_is_called_once() {
+    let (app, provider) = at(&[], false, CallSettings::default()).await;
+    let id = made(&app, 12).await;
+    app.dial();
+    assert_eq!(counts(&app, &id).await, all(12, 0));
+    let rows = recipients(&app, &id).await;
+    let state = provider.state();
+    nobody_was_asked_for_twice(&state);
+    let mut called: Vec<String> = state
+        .asked
+        .iter()
+        .flat_map(|(_, whom)| whom)
+        .chain(&state.alone)
+        .map(ToString::to_string)
+        .collect();
+    called.sort_unstable();
+    let mut expected: Vec<String> = rows.iter().map(|[_, _, call]| text(call)).collect();
+    expected.sort_unstable();
+    assert_eq!(called, expected);
+    assert!(!state.asked.is_empty());
+    for (name, whom) in &state.asked {
+        assert!(name.starts_with(&format!("{id}/")), "{name}");
+        assert!(whom.len() >= 2, "{name}");
+    }
+    assert_eq!(state.cancelled, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_whose_answer_was_lost_is_found_by_its_name() {
+    let (app, provider) = at(&[Deed::LosesItsAnswer], false, CallSettings::default()).await;
+    let id = made(&app, 8).await;
+    app.dial();
+    assert_eq!(counts(&app, &id).await, all(8, 0));
+    let state = provider.state();
+    nobody_was_asked_for_twice(&state);
+    assert_eq!(
+        state.alone.len()
+            + state
+                .asked
+                .iter()
+                .map(|(_, whom)| whom.len())
+                .sum::<usize>(),
+        8
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_that_the_provider_forgets_is_never_sent_again() {
+    let (app, provider) = at(&[Deed::Forgets], false, CallSettings::default()).await;
+    let id = made(&app, 8).await;
+    app.dial();
+    let batch = counts(&app, &id).await;
+    let rows = recipients(&app, &id).await;
+    let state = provider.state();
+    nobody_was_asked_for_twice(&state);
+    let forgotten: Vec<String> = state.asked[0].1.iter().map(ToString::to_string).collect();
+    assert_eq!(batch, all(8 - forgotten.len(), forgotten.len()));
+    for [status, reason, call] in &rows {
+        let expected = match forgotten.contains(&text(call)) {
+            true => (json!("failed"), json!("carrier_error")),
+            false => (json!("completed"), Value::Null),
+        };
+        assert_eq!((status.clone(), reason.clone()), expected);
+    }
+    for call in state.asked[0].1.iter() {
+        assert!(!state.alone.contains(call));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_provider_will_not_take_together_is_placed_one_by_one() {
+    let deeds = [Deed::Refuses, Deed::IsAway];
+    let (app, provider) = at(&deeds, false, CallSettings::default()).await;
+    let id = made(&app, 8).await;
+    app.dial();
+    assert_eq!(counts(&app, &id).await, all(8, 0));
+    let state = provider.state();
+    nobody_was_asked_for_twice(&state);
+    for call in &state.asked[0].1 {
+        let times = state.alone.iter().filter(|alone| *alone == call).count();
+        assert_eq!(times, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_calls_to_one_number_are_not_in_one_slice() {
+    let (app, provider) = at(&[], true, CallSettings::default()).await;
+    let one = made(&app, 1).await;
+    let list = app.get(&format!("{ALL}/{one}")).send().await.assert(200);
+    let body = json!({
+        "name": "Twice",
+        "agent_id": list["agent_id"],
+        "recipients": [{"to": "+5215512345601"}, {"to": "+5215512345602"}, {"to": "+5215512345601"}],
+    });
+    let id = text(&app.post(ALL, body).send().await.assert(202)["id"]);
+    app.dial();
+    reads(&app, &id, |batch| batch["counts"]["completed"] == 1).await;
+    {
+        let state = provider.state();
+        assert_eq!(
+            state
+                .asked
+                .iter()
+                .map(|(_, whom)| whom.len())
+                .collect::<Vec<_>>(),
+            [2]
+        );
+    }
+    provider.dispatch().await;
+    assert_eq!(counts(&app, &id).await, all(3, 0));
+    nobody_was_asked_for_twice(&provider.state());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_goes_on_with_a_slice_that_waits_at_the_provider() {
+    let cases: [&[Deed]; 2] = [&[], &[Deed::LosesItsAnswer]];
+    for deeds in cases {
+        let (app, provider) = at(deeds, true, CallSettings::default()).await;
+        let id = made(&app, 6).await;
+        app.dial();
+        reads(&app, &id, |batch| batch["counts"]["dialing"] == 6).await;
+        handed_over(&provider, 6).await;
+        app.dial_elsewhere();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        provider.dispatch().await;
+        assert_eq!(counts(&app, &id).await, all(6, 0));
+        nobody_was_asked_for_twice(&provider.state());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_batch_calls_nobody_of_a_slice_that_waits() {
+    let (app, provider) = at(&[], true, CallSettings::default()).await;
+    let id = made(&app, 6).await;
+    app.dial();
+    reads(&app, &id, |batch| batch["counts"]["dialing"] == 6).await;
+    let cancel = app.post(&format!("{ALL}/{id}/cancel"), "{}");
+    cancel.send().await.assert(200);
+    let batch = reads(&app, &id, |batch| batch["counts"]["dialing"] == 0).await;
+    assert_eq!(
+        (&batch["status"], &batch["counts"]["failed"]),
+        (&json!("cancelled"), &json!(6))
+    );
+    for [status, reason, _] in recipients(&app, &id).await {
+        assert_eq!((status, reason), (json!("failed"), json!("cancelled")));
+    }
+    let state = provider.state();
+    assert_eq!(state.cancelled.len(), state.asked.len());
+    assert_eq!(state.alone, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_that_the_provider_does_not_begin_in_time_is_called_off() {
+    let calls = CallSettings {
+        max_queue: Duration::from_secs(1),
+        ..CallSettings::default()
+    };
+    let (app, provider) = at(&[], true, calls).await;
+    let id = made(&app, 4).await;
+    app.dial();
+    // Until then the clock stands still.
+    handed_over(&provider, 4).await;
+    let batch = reads(&app, &id, |batch| batch["status"] == "completed").await;
+    assert_eq!(batch["counts"]["failed"], 4);
+    for [status, reason, _] in recipients(&app, &id).await {
+        assert_eq!((status, reason), (json!("failed"), json!("expired")));
+    }
+    let state = provider.state();
+    assert_eq!(state.cancelled.len(), state.asked.len());
+}

@@ -1,0 +1,2 @@
+DROP TABLE batch_slice_calls;
+DROP TABLE batch_slices;
