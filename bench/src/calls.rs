@@ -272,6 +272,8 @@ impl Stage {
                 from: "+15005550100".parse()?,
                 to: format!("+1415{number:07}").parse()?,
                 node: mint(now),
+                screens: false,
+                longest: None,
             },
             dial_by: Instant::now() + Duration::from_secs(10),
             persona: Arc::clone(&self.persona),

@@ -16,6 +16,7 @@ mod speech;
 mod trunk;
 mod upstream;
 mod voices;
+mod twilio;
 
 use std::time::Duration;
 
@@ -198,9 +199,10 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     findings.push(objects);
     findings.push(disk::look(&settings));
     findings.extend(upstreams(&settings).await);
-    match &settings.sip {
-        Some(sip) => findings.extend(trunk::look(&settings, sip).await),
-        None => findings.push(network::carrier(&settings).await),
+    match (&settings.sip, &settings.twilio) {
+        (Some(sip), _) => findings.extend(trunk::look(&settings, sip).await),
+        (_, Some(twilio)) => findings.push(twilio::look(twilio).await),
+        (None, None) => findings.push(network::carrier(&settings).await),
     }
     findings.extend(legacy::look(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);

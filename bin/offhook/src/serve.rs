@@ -147,6 +147,10 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         parts::services(&settings, store.clone(), node, network).await
     });
     let services = services.await?;
+    let services = match telephone.door {
+        Some(door) => services.with_carrier_door(door),
+        None => services,
+    };
     if let Some(address) = telephone.address {
         data_dir::write_sip_listen(&settings.data_dir, address)?;
         tracing::info!(%address, "carriers are listened to");

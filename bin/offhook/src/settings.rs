@@ -8,6 +8,7 @@ mod objects;
 mod read;
 mod sip;
 mod speech;
+mod twilio;
 
 #[cfg(test)]
 mod deployed;
@@ -28,6 +29,7 @@ use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{
     EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings,
 };
+use offhook_twilio::TwilioSettings;
 
 pub(crate) use objects::ObjectsSettings;
 pub(crate) use sip::{RtpSettings, SipListener, SipSettings};
@@ -82,6 +84,8 @@ pub(crate) struct Settings {
     pub(crate) calls: CallSettings,
     /// `sip`, if calls go by a trunk: `calls.carrier` is `sip`.
     pub(crate) sip: Option<SipSettings>,
+    /// `twilio`, if calls go over it: `calls.carrier` is `twilio`.
+    pub(crate) twilio: Option<TwilioSettings>,
     /// `speech`: recognisers and voices, by the name that agents use.
     pub(crate) speech: BTreeMap<String, SpeechProvider>,
     /// `simulator`.
@@ -225,13 +229,19 @@ impl Settings {
                 self.listen
             )));
         }
-        if self.sip.is_some() && self.calls.allowed_prefixes.is_empty() {
-            return Err(SettingsError(
-                "setting `calls.allowed_prefixes` is missing: with `calls.carrier` at `sip` calls cost money, and whoever \
-                 gets hold of a key could call anywhere; list the beginnings of the numbers that may be called, such as \
-                 [\"+52\", \"+1\"]"
-                    .to_owned(),
-            ));
+        let carrier = match (&self.sip, &self.twilio) {
+            (Some(_), _) => Some("sip"),
+            (_, Some(_)) => Some("twilio"),
+            (None, None) => None,
+        };
+        if let Some(carrier) = carrier
+            && self.calls.allowed_prefixes.is_empty()
+        {
+            return Err(SettingsError(format!(
+                "setting `calls.allowed_prefixes` is missing: with `calls.carrier` at `{carrier}` calls cost money, and \
+                 whoever gets hold of a key could call anywhere; list the beginnings of the numbers that may be called, \
+                 such as [\"+52\", \"+1\"]"
+            )));
         }
         Ok(())
     }

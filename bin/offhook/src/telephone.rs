@@ -1,4 +1,4 @@
-//! The phone network of this process (`calls.carrier`): the simulated one, or the trunks of `sip`.
+//! The phone network of this process (`calls.carrier`): the simulated one, the trunks of `sip`, or Twilio.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,15 +7,16 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use async_trait::async_trait;
 use offhook_carriers::{RemoteSimulator, Simulator};
-use offhook_domain::CallHandle;
+use offhook_domain::{CallHandle, NumberProvider};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{Carrier, DialError, DialRequest};
 use offhook_media::ports::Ports;
 use offhook_media::pump::Latch;
-use offhook_services::Network;
+use offhook_services::{CarrierDoor, Network};
 use offhook_sip::{
     Incoming, Listen, SipCarrier, SipSettings as Endpoint, SipTrunks, SoundSettings, Transport,
 };
+use offhook_twilio::TwilioCarrier;
 use tokio::sync::mpsc;
 
 use crate::settings::{Settings, SettingsError, SipSettings, TlsSettings};
@@ -29,6 +30,8 @@ pub(crate) struct Telephone {
     pub(crate) address: Option<SocketAddr>,
     /// What comes in, where there is a trunk.
     pub(crate) switchboard: Option<Switchboard>,
+    /// Where the carrier comes in, if it speaks HTTP.
+    pub(crate) door: Option<Arc<dyn CarrierDoor>>,
 }
 
 /// Calls that come in by the trunks.
@@ -44,11 +47,21 @@ pub(crate) struct Switchboard {
 /// # Errors
 /// An address cannot be listened to, or a setting cannot be used.
 pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
+    if let Some(twilio) = &settings.twilio {
+        let carrier = Arc::new(TwilioCarrier::new(twilio).context("section `twilio`")?);
+        return Ok(Telephone {
+            network: Network::Spoken(carrier.clone()),
+            address: None,
+            switchboard: None,
+            door: Some(carrier),
+        });
+    }
     let Some(sip) = &settings.sip else {
         return Ok(Telephone {
             network: Network::Text(simulated(settings)?),
             address: None,
             switchboard: None,
+            door: None,
         });
     };
     let (trunks, calls) = start(sip).await.context("section `sip`")?;
@@ -59,6 +72,7 @@ pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
         network: Network::Spoken(carrier.clone()),
         address,
         switchboard: Some(Switchboard { carrier, calls }),
+        door: None,
     })
 }
 
@@ -67,9 +81,10 @@ pub(crate) async fn connect(settings: &Settings) -> anyhow::Result<Telephone> {
 /// # Errors
 /// `simulator.url` cannot be used.
 pub(crate) fn unplugged(settings: &Settings) -> anyhow::Result<Network> {
-    Ok(match &settings.sip {
-        Some(_) => Network::Spoken(Arc::new(Unplugged)),
-        None => Network::Text(simulated(settings)?),
+    Ok(match (&settings.sip, &settings.twilio) {
+        (Some(_), _) => Network::Spoken(Arc::new(Unplugged(NumberProvider::Sip))),
+        (_, Some(_)) => Network::Spoken(Arc::new(Unplugged(NumberProvider::Twilio))),
+        (None, None) => Network::Text(simulated(settings)?),
     })
 }
 
@@ -143,8 +158,8 @@ fn certificate(settings: &TlsSettings) -> Result<(Vec<u8>, Vec<u8>), SettingsErr
     ))
 }
 
-/// A network that this process has no part in.
-struct Unplugged;
+/// A network that this process has no part in, and whose numbers its calls have.
+struct Unplugged(NumberProvider);
 
 #[async_trait]
 impl AudioCarrier for Unplugged {
@@ -158,5 +173,9 @@ impl AudioCarrier for Unplugged {
 
     fn is_down(&self) -> bool {
         true
+    }
+
+    fn number_provider(&self) -> NumberProvider {
+        self.0
     }
 }

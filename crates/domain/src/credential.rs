@@ -17,6 +17,8 @@ vocabulary! {
         LegacyWebhook => "legacy_webhook",
         /// The simulated phone network.
         Simulator => "simulator",
+        /// Twilio: an account there, whose numbers are imported.
+        Twilio => "twilio",
         /// The first voice provider.
         VoicesA => "provider_a",
         /// The second voice provider; the third lists no voices of anybody's own.
@@ -31,7 +33,7 @@ impl CredentialProvider {
         match self {
             Self::VoicesA => Some(VoiceProvider::A),
             Self::VoicesB => Some(VoiceProvider::B),
-            Self::Legacy | Self::LegacyWebhook | Self::Simulator => None,
+            Self::Legacy | Self::LegacyWebhook | Self::Simulator | Self::Twilio => None,
         }
     }
 }

@@ -306,7 +306,7 @@ impl<'a> Live<'a> {
                 self.held(on);
                 Ok(())
             }
-            Some(LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
+            Some(LegEvent::Accepted | LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
         }
     }
 

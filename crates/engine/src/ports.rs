@@ -2,6 +2,7 @@
 //! `providers` and `carriers`; who starts a session brings the tools.
 
 pub mod audio;
+pub mod door;
 pub mod speech;
 
 mod embeddings;
@@ -12,6 +13,7 @@ mod voices;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -219,6 +221,10 @@ pub struct DialRequest {
     pub to: E164,
     /// The node that owns the call.
     pub node: NodeId,
+    /// Whether it matters that a machine answers: a carrier that can tell is to say so.
+    pub screens: bool,
+    /// How long the call may last once it is answered, as far as the carrier is concerned; `None`: as long as it likes.
+    pub longest: Option<Duration>,
 }
 
 /// Why a carrier did not take a call over.

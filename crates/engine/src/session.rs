@@ -304,7 +304,8 @@ async fn ring(
             Some(LegEvent::Failed(reason)) => return Err(reason.into()),
             Some(LegEvent::Hangup) => return Err(FailureReason::Rejected.into()),
             Some(
-                LegEvent::Ringing
+                LegEvent::Accepted
+                | LegEvent::Ringing
                 | LegEvent::CustomerStarted
                 | LegEvent::Heard { .. }
                 | LegEvent::TurnOver { .. }

@@ -3,10 +3,15 @@
 //! caller that it does not believe alike: 403 without a body, whether the account exists or not.
 
 mod legacy;
+mod media_socket;
+mod twilio;
 
 use crate::routes::Endpoint;
 
 /// Every provider's paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
-    [legacy::routes()].into_iter().flatten().collect()
+    [legacy::routes(), twilio::routes()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -215,6 +215,8 @@ impl Provider {
                 from: call.from,
                 to: call.to,
                 node: self.node,
+                screens: false,
+                longest: None,
             },
             dial_by: Instant::now() + DIAL_WITHIN,
             persona: persona.clone(),

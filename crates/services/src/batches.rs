@@ -195,7 +195,7 @@ impl Batches {
         let account = caller.account.id;
         let store = &self.0.store;
         let found = store
-            .agent_to_call(account, request.agent.clone(), false)
+            .agent_to_call(account, request.agent.clone(), None)
             .await?;
         let (agent, _, usual_number) = found
             .ok_or_else(|| FieldError::new("agent_id", "no agent of this account has this id"))?;

@@ -93,6 +93,7 @@ pub use legacy::{Legacy, ReportError, SyncError};
 pub use network::Network;
 pub use numbers::{Imported, NumberError, Numbers};
 pub use offhook_documents as documents;
+pub use offhook_engine::ports::door::{Callback as CarrierCallback, CarrierDoor, MediaConnection};
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
 pub use overview::{LastDay, Overview};
@@ -196,6 +197,8 @@ pub(crate) struct Shared {
     pub(crate) held: TaskTracker,
     /// Search by meaning, where an embeddings endpoint is configured.
     pub(crate) meaning: OnceLock<knowledge::Meaning>,
+    /// Where a carrier that speaks HTTP comes in.
+    pub(crate) carrier_door: OnceLock<Arc<dyn CarrierDoor>>,
     /// The requests that placed the calls that wait here.
     pub(crate) placed_by: calls::PlacedBy,
     /// Answers and endings of text conversations that are under way here.
@@ -271,6 +274,7 @@ impl Services {
             registry: dialer::Registry::default(),
             held: TaskTracker::new(),
             meaning: OnceLock::new(),
+            carrier_door: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             chats: chats::Work::here(),
             listeners: talks::Listeners::default(),
@@ -457,6 +461,19 @@ impl Services {
     pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
         let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
         self
+    }
+
+    /// The same, with the door of a carrier that speaks HTTP. The first one given stays.
+    #[must_use]
+    pub fn with_carrier_door(self, door: Arc<dyn CarrierDoor>) -> Self {
+        let _ = self.shared.carrier_door.set(door);
+        self
+    }
+
+    /// The door of the carrier, if it speaks HTTP.
+    #[must_use]
+    pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
+        self.shared.carrier_door.get()
     }
 
     /// The same, with a directory of this machine, for this process alone, where the recordings of spoken calls are until

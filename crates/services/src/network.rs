@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offhook_domain::{CallHandle, E164, FailureReason};
+use offhook_domain::{CallHandle, CredentialProvider, E164, NumberProvider};
 use offhook_engine::ports::audio::AudioCarrier;
 use offhook_engine::ports::{Carrier, DialError};
 
@@ -37,10 +37,27 @@ impl Network {
         }
     }
 
-    /// Whether it can say which numbers an account's own credential opens. A trunk is the deployment's, and its numbers
-    /// are the operator's to give.
-    pub(crate) const fn lists_numbers(&self) -> bool {
-        matches!(self, Self::Text(_))
+    /// Whose numbers calls go out from; `None`: anybody's.
+    pub(crate) fn number_provider(&self) -> Option<NumberProvider> {
+        match self {
+            Self::Text(_) => None,
+            Self::Spoken(carrier) => Some(carrier.number_provider()),
+        }
+    }
+
+    /// Whose credential of an account opens its numbers, and whose they are then. `None`: a trunk is the deployment's, and
+    /// its numbers are the operator's to give.
+    pub(crate) fn lists_numbers(&self) -> Option<(CredentialProvider, NumberProvider)> {
+        match self {
+            Self::Text(_) => Some((CredentialProvider::Simulator, NumberProvider::Simulator)),
+            Self::Spoken(carrier) if carrier.lists_numbers() => match carrier.number_provider() {
+                NumberProvider::Twilio => {
+                    Some((CredentialProvider::Twilio, NumberProvider::Twilio))
+                }
+                NumberProvider::Sip | NumberProvider::Simulator => None,
+            },
+            Self::Spoken(_) => None,
+        }
     }
 
     /// The numbers that an account's own credential opens.
@@ -50,7 +67,7 @@ impl Network {
     pub(crate) async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
         match self {
             Self::Text(carrier) => carrier.numbers(credential).await,
-            Self::Spoken(_) => Err(DialError::Refused(FailureReason::CarrierError)),
+            Self::Spoken(carrier) => carrier.numbers(credential).await,
         }
     }
 
@@ -67,6 +84,14 @@ impl Network {
         match self {
             Self::Text(_) => None,
             Self::Spoken(carrier) => carrier.dialog(handle),
+        }
+    }
+
+    /// The same of a call that nobody has answered yet.
+    pub(crate) fn early_dialog(&self, handle: CallHandle) -> Option<String> {
+        match self {
+            Self::Text(_) => None,
+            Self::Spoken(carrier) => carrier.early_dialog(handle),
         }
     }
 

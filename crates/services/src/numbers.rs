@@ -6,6 +6,7 @@ use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentId, CredentialProvider, E164, E164Error, NumberProvider, PhoneNumberId,
 };
+use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
 use crate::{Page, PageRequest, Shared};
@@ -16,6 +17,10 @@ const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
 /// Said where calls go by a trunk of the deployment.
 const BY_OPERATOR: &str =
     "numbers of this service's trunk are given by its operator: ask for one (`offhook number add`)";
+
+/// Said where an account's own credential shows which numbers are its own.
+const BY_IMPORT: &str = "numbers are taken from the account's own carrier, and cannot be chosen: store its credential and \
+    import them (`POST /v1/phone-numbers/import`)";
 
 /// Said alike of a number that the carrier does not list and of one that another account has (decision 6.6).
 const NOT_LISTED: &str = "`phone_number`: the simulated network does not list this number for the account; choose \
@@ -116,6 +121,9 @@ impl Numbers {
             .transpose()?;
         fields.finish()?;
         self.check_network()?;
+        if !self.are_given_freely() {
+            return Err(NumberError::Conflict(BY_IMPORT.to_owned()));
+        }
         if !self.0.network.gives(&number) {
             return Err(NumberError::Conflict(NOT_LISTED.to_owned()));
         }
@@ -175,15 +183,19 @@ impl Numbers {
     /// Whether accounts can take numbers by themselves here; else they are the operator's to give.
     #[must_use]
     pub fn are_taken_by_accounts(&self) -> bool {
-        self.0.network.lists_numbers()
+        self.0.network.lists_numbers().is_some()
+    }
+
+    /// Whether an account may take a number of the network without a credential of its own.
+    #[must_use]
+    pub fn are_given_freely(&self) -> bool {
+        !self.0.network.is_spoken()
     }
 
     /// Whether an account can take numbers by itself here.
-    fn check_network(&self) -> Result<(), NumberError> {
-        if self.0.network.lists_numbers() {
-            return Ok(());
-        }
-        Err(NumberError::Conflict(BY_OPERATOR.to_owned()))
+    fn check_network(&self) -> Result<(CredentialProvider, NumberProvider), NumberError> {
+        let lists = self.0.network.lists_numbers();
+        lists.ok_or_else(|| NumberError::Conflict(BY_OPERATOR.to_owned()))
     }
 
     /// Takes over the numbers that the account's own carrier credential opens.
@@ -191,9 +203,8 @@ impl Numbers {
     /// # Errors
     /// [`NumberError::Conflict`] without such a credential, [`NumberError::Upstream`] if the carrier did not list them.
     pub async fn import(&self, account: AccountId) -> Result<Imported, NumberError> {
-        self.check_network()?;
+        let (provider, of) = self.check_network()?;
         let store = &self.0.store;
-        let provider = CredentialProvider::Simulator;
         let Some(secret) = store.credential_secret(account, provider).await? else {
             return Err(NumberError::Conflict(format!(
                 "the account has no carrier credential: the operator stores one with `offhook account credential set \
@@ -201,7 +212,7 @@ impl Numbers {
             )));
         };
         let listed = self.0.network.numbers(&secret).await;
-        let listed = listed.map_err(|error| NumberError::Upstream(error.to_string()))?;
+        let listed = listed.map_err(|error| not_listed(provider, error))?;
         let at = self.0.clock.now();
         let mut imported = Imported::default();
         for phone_number in listed {
@@ -210,7 +221,7 @@ impl Numbers {
                 account_id: account,
                 phone_number,
                 label: String::new(),
-                provider: NumberProvider::Simulator,
+                provider: of,
                 agent_id: None,
                 created_at: at,
                 updated_at: at,
@@ -269,6 +280,21 @@ impl Numbers {
         } else {
             Err(NumberError::NotFound)
         }
+    }
+}
+
+/// Why a carrier did not list an account's numbers, with nothing of what it said.
+fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
+    match (provider, error) {
+        (CredentialProvider::Twilio, DialError::Refused(_)) => NumberError::Upstream(
+            "Twilio does not accept the account's credential: store it again as `AccountSid:AuthToken`, or as \
+             `AccountSid:SK…:secret`"
+                .to_owned(),
+        ),
+        (CredentialProvider::Twilio, _) => NumberError::Upstream(
+            "Twilio did not list the account's numbers: try again in a moment".to_owned(),
+        ),
+        (_, error) => NumberError::Upstream(error.to_string()),
     }
 }
 

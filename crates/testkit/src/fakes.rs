@@ -4,3 +4,4 @@
 pub mod voices;
 pub mod elevenlabs;
 pub mod elevenlabs_batches;
+pub mod twilio;

@@ -60,6 +60,7 @@ mod tls;
 mod tools;
 mod traces;
 mod trunk;
+mod twilio;
 #[cfg(test)]
 mod verifiers;
 mod voices;

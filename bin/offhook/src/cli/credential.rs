@@ -19,7 +19,8 @@ pub(super) enum CredentialCommand {
         #[arg(long, value_name = "ID")]
         account: AccountId,
         /// legacy (the provider of the legacy agents), legacy_webhook (the secret that signs its webhooks), simulator (the
-        /// simulated phone network), provider_a or provider_b (the account's own voices).
+        /// simulated phone network), twilio (the account's own numbers there), provider_a or provider_b (the account's own
+        /// voices).
         #[arg(long)]
         provider: CredentialProvider,
         /// The secret; `-` reads it from standard input.

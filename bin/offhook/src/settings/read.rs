@@ -13,6 +13,7 @@ use super::given::{Given, Raw};
 use super::objects::objects;
 use super::sip::sip;
 use super::speech::speech;
+use super::twilio::twilio;
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
     SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
@@ -42,16 +43,20 @@ const BUILT_IN: [&str; 2] = ["scripted", "custom"];
 pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
     let carrier = given.read("calls.carrier", carrier)?;
     let is_sip = carrier == Some(CarrierName::Sip);
+    let is_twilio = carrier == Some(CarrierName::Twilio);
+    let http = http(given)?;
+    let database_url = given.read("database_url", database_url)?;
+    let twilio = twilio(given, is_twilio, &http, database_url.is_some())?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
         data_dir: given
             .read("data_dir", path)?
             .unwrap_or_else(|| "data".into()),
-        database_url: given.read("database_url", database_url)?,
+        database_url,
         redis_url: given.read("redis_url", redis_url)?,
         master_key_file: given.read("master_key_file", path)?,
         objects: objects(given)?,
-        http: http(given)?,
+        http,
         limits: LimitSettings {
             ip_per_minute: per_minute(given, "limits.ip_per_minute", IP_PER_MINUTE)?,
             call_ip_per_minute: per_minute(given, "limits.call_ip_per_minute", CALL_IP_PER_MINUTE)?,
@@ -61,6 +66,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         webhooks: webhooks(given)?,
         calls: calls(given)?,
         sip: sip(given, is_sip)?,
+        twilio,
         speech: speech(given)?,
         simulator: SimulatorSettings {
             speed: given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?,
@@ -341,22 +347,20 @@ fn log_format(raw: Raw) -> Result<LogFormat, String> {
 enum CarrierName {
     Simulator,
     Sip,
+    Twilio,
 }
 
 fn carrier(raw: Raw) -> Result<CarrierName, String> {
     match raw.text()?.as_str() {
         "simulator" => Ok(CarrierName::Simulator),
         "sip" => Ok(CarrierName::Sip),
-        "twilio" => Err(
-            "names a carrier that is not available yet: use sip, with Twilio's Elastic SIP Trunking as the trunk"
-                .to_owned(),
-        ),
-        _ => Err("must be simulator or sip".to_owned()),
+        "twilio" => Ok(CarrierName::Twilio),
+        _ => Err("must be simulator, sip or twilio".to_owned()),
     }
 }
 
 /// Scheme and host, with a port perhaps; a slash at the end is dropped.
-fn origin(raw: Raw) -> Result<String, String> {
+pub(super) fn origin(raw: Raw) -> Result<String, String> {
     let text = raw.text()?;
     as_origin(&text).ok_or_else(|| {
         "must be an http or https address without a path, such as https://voice.example.com"

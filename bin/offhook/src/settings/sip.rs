@@ -124,7 +124,7 @@ pub(super) fn sip(
             (false, true) => "setting `calls.trunk`",
         };
         return Err(SettingsError(format!(
-            "{unread} is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this"
+            "{unread} is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this"
         )));
     }
     check_trunks(&listeners, &trunks)?;

@@ -6,6 +6,7 @@ use offhook_domain::Plan;
 use super::{Flags, LogFormat, Settings};
 
 mod calls;
+mod twilio;
 
 /// Settings of a file, variables and flags.
 fn load(file: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Settings, String> {
@@ -266,11 +267,6 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
         (
             "setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value",
             variable("OFFHOOK_DATA_DIR", ""),
-        ),
-        (
-            "setting `calls.carrier` (in DIR/offhook.toml) names a carrier that is not available yet: use sip, \
-             with Twilio's Elastic SIP Trunking as the trunk",
-            file("calls.carrier = \"twilio\""),
         ),
         (
             "setting `telemetry.sample` needs `telemetry.otlp_endpoint`: name the collector, or remove it",

@@ -35,6 +35,8 @@ impl DialBody {
             from: self.from.parse::<E164>().ok()?,
             to: self.to.parse::<E164>().ok()?,
             node: self.node.parse::<NodeId>().ok()?,
+            screens: false,
+            longest: None,
         })
     }
 }

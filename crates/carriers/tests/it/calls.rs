@@ -45,6 +45,8 @@ pub(crate) fn request(n: u16, to: &str) -> DialRequest {
         from: number("+15005550100"),
         to: number(to),
         node: NodeId::nil(),
+        screens: false,
+        longest: None,
     }
 }
 

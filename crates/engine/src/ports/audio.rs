@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, E164, FailureReason};
+use offhook_domain::{CallHandle, E164, FailureReason, NumberProvider};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -56,6 +56,12 @@ pub trait AudioCarrier: Send + Sync {
         None
     }
 
+    /// The same of a call that nobody has answered yet, where that can be ended from elsewhere.
+    fn early_dialog(&self, handle: CallHandle) -> Option<String> {
+        let _ = handle;
+        None
+    }
+
     /// Ends a call of a process that died, by what [`dialog`](Self::dialog) said there. One that is over is no error.
     ///
     /// # Errors
@@ -73,6 +79,25 @@ pub trait AudioCarrier: Send + Sync {
     /// A number that every account may call from.
     fn ours(&self) -> Option<E164> {
         None
+    }
+
+    /// Whose numbers calls go out from.
+    fn number_provider(&self) -> NumberProvider {
+        NumberProvider::Sip
+    }
+
+    /// Whether it can say which numbers an account's own credential opens.
+    fn lists_numbers(&self) -> bool {
+        false
+    }
+
+    /// The numbers that an account's own credential opens at this carrier.
+    ///
+    /// # Errors
+    /// [`DialError::Refused`] for a credential that it does not take, another one if it did not answer.
+    async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
+        let _ = credential;
+        Err(DialError::Refused(FailureReason::CarrierError))
     }
 }
 
@@ -95,12 +120,16 @@ pub struct AudioLeg {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AudioEvent {
+    /// The carrier has the call, and will make it when its turn comes: a sign of life, and nothing else.
+    Accepted,
     /// The other side's phone rings.
     Ringing,
     /// The network sends sound before the answer: ringback, or an announcement. Nobody listens to it.
     EarlyMedia,
     /// Somebody, or something, answered.
     Answered,
+    /// The carrier has found out who answered: `true` for a machine. It comes after the answer, or never.
+    Screened(bool),
     /// A key was pressed, reported once, at its end: `0`–`9`, `*`, `#` or `A`–`D`.
     Dtmf(char),
     /// The other side put the call on hold, or took it off again.
@@ -115,9 +144,11 @@ pub enum AudioEvent {
 impl fmt::Debug for AudioEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Accepted => f.write_str("Accepted"),
             Self::Ringing => f.write_str("Ringing"),
             Self::EarlyMedia => f.write_str("EarlyMedia"),
             Self::Answered => f.write_str("Answered"),
+            Self::Screened(machine) => write!(f, "Screened({machine})"),
             Self::Dtmf(_) => f.write_str("Dtmf"),
             Self::Hold(on) => write!(f, "Hold({on})"),
             Self::Hangup => f.write_str("Hangup"),

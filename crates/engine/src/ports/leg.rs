@@ -21,6 +21,8 @@ pub struct Leg {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LegEvent {
+    /// The carrier has the call, and will make it when its turn comes: a sign of life, and nothing else.
+    Accepted,
     /// The other side's phone rings.
     Ringing,
     /// Somebody, or something, answered.
@@ -71,6 +73,7 @@ pub enum LegEvent {
 impl fmt::Debug for LegEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Accepted => f.write_str("Accepted"),
             Self::Ringing => f.write_str("Ringing"),
             Self::Answered { machine } => write!(f, "Answered {{ machine: {machine} }}"),
             Self::CustomerStarted => f.write_str("CustomerStarted"),

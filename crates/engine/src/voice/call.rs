@@ -173,6 +173,7 @@ impl Call {
 
     fn signalled(&mut self, event: Option<AudioEvent>) {
         match event {
+            Some(AudioEvent::Accepted) => self.forward(LegEvent::Accepted),
             Some(AudioEvent::Ringing) => {
                 self.mouth.warm_up();
                 self.step(Event::Ringing);
@@ -187,6 +188,7 @@ impl Call {
                 self.mouth.warm_up();
                 self.step(Event::Answered);
             }
+            Some(AudioEvent::Screened(machine)) => self.step(Event::Screened { machine }),
             Some(AudioEvent::Dtmf(key)) => self.step(Event::Dtmf(key)),
             Some(AudioEvent::Hold(on)) => self.step(Event::Hold(on)),
             Some(AudioEvent::Hangup) => self.step(Event::Over(End::Hangup)),
@@ -281,6 +283,10 @@ impl Call {
             Told::Hangup => LegEvent::Hangup,
             Told::Failed(reason) => LegEvent::Failed(reason),
         };
+        self.forward(event);
+    }
+
+    fn forward(&mut self, event: LegEvent) {
         let unsent = if self.untold.is_empty() {
             self.session.try_send(event).err()
         } else {

@@ -51,6 +51,10 @@ pub(crate) enum Event {
         speech: bool,
         lost: bool,
     },
+    /// The carrier has found out who answered.
+    Screened {
+        machine: bool,
+    },
     /// A key.
     Dtmf(char),
     Hold(bool),
@@ -247,6 +251,7 @@ impl Turns {
             }
             Event::Answered => self.answered(now),
             Event::Frame { speech, lost } => self.frame(speech, lost, now),
+            Event::Screened { machine } => self.carrier_screened(machine),
             Event::Dtmf(key) => self.key(key, now),
             Event::Hold(on) => self.hold(on, now),
             Event::Partial(text) => self.partial(text, now),

@@ -329,6 +329,8 @@ pub(crate) fn dial_request() -> DialRequest {
         from: number.clone(),
         to: number,
         node: NodeId::nil(),
+        screens: false,
+        longest: None,
     }
 }
 

@@ -111,6 +111,18 @@ async fn an_outcome_before_the_answer_is_a_failure_with_the_carriers_reason() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_carrier_that_makes_the_call_later_has_given_a_sign_of_life_and_nothing_rings() {
+    let call = stage().begin();
+    call.send(LegEvent::Accepted).await;
+    sleep(100 * SECOND).await;
+    call.send(LegEvent::Ringing).await;
+    call.send(LegEvent::Failed(Busy)).await;
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Failed(Busy));
+    assert_eq!(end.took, 100 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_phone_rings_45_seconds_at_the_lines_speed() {
     let mut stage = stage();
     stage.speed = 9.0;

@@ -101,7 +101,9 @@ fn actions(visitor: &Visitor) -> Markup {
     html! {
         @if may && visitor.services().numbers().are_taken_by_accounts() {
             div.bar-of-actions {
-                a.button.primary href={ (PATH) "/phone-numbers/new" } { (t.t("Add a number", "Agregar un número")) }
+                @if visitor.services().numbers().are_given_freely() {
+                    a.button.primary href={ (PATH) "/phone-numbers/new" } { (t.t("Add a number", "Agregar un número")) }
+                }
                 a.button href={ (PATH) "/phone-numbers/import" } { (t.t("Import from the carrier", "Importar del operador")) }
             }
         }
@@ -120,10 +122,13 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
             "A number lets an agent be called, and calls people from it. Add one, or import those of your carrier.",
             "Con un número se puede llamar a un agente, y él llama desde ese número. Agrega uno o importa los de tu operador telefónico.",
         );
-        let add = (
-            "/phone-numbers/new",
-            t.t("Add a number", "Agregar un número"),
-        );
+        let add = match visitor.services().numbers().are_given_freely() {
+            true => (
+                "/phone-numbers/new",
+                t.t("Add a number", "Agregar un número"),
+            ),
+            false => ("/phone-numbers/import", import_title(visitor)),
+        };
         (text, visitor.may(MemberRole::Developer).then_some(add))
     } else {
         (by_operator(t), None)

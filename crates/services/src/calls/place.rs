@@ -294,7 +294,11 @@ impl Calls {
         let found = self
             .0
             .store
-            .agent_to_call(caller.account.id, reference, self.0.network.is_spoken())
+            .agent_to_call(
+                caller.account.id,
+                reference,
+                self.0.network.number_provider(),
+            )
             .await?;
         let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;

@@ -101,6 +101,8 @@ async fn hold_fallibly(
             from,
             to,
             node: shared.node,
+            screens: persona.voicemail != Voicemail::Ignore,
+            longest: Some(persona.max_duration),
         },
         dial_by: claimed_at + DIAL_WITHIN,
         persona: persona.clone(),

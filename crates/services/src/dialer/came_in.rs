@@ -82,6 +82,8 @@ mod tests {
             from: "+5215512345678".parse().unwrap(),
             to: "+15005550100".parse().unwrap(),
             node: NodeId::mint(AT, [2; 10]),
+            screens: false,
+            longest: None,
         }
     }
 

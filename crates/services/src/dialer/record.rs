@@ -135,7 +135,19 @@ impl CallSink for Record {
     async fn carrier_reported(&self) -> Result<(), ClaimLost> {
         failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
         self.shared.registry.mark_alive(self.id);
-        Ok(())
+        let Some(dialog) = self.shared.network.early_dialog(CallHandle(self.id)) else {
+            return Ok(());
+        };
+        let (store, claim) = (&self.shared.store, self.claim);
+        match store.call_dialed(self.id, claim, dialog).await {
+            Ok(Fenced::Lost) => Err(ClaimLost),
+            Ok(Fenced::Done) => Ok(()),
+            Err(error) => {
+                // It is written with the answer, if there is one.
+                tracing::warn!(%error, call = %self.id, "what would end a call that rings cannot be written");
+                Ok(())
+            }
+        }
     }
 
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {

@@ -122,6 +122,8 @@ mod tests {
             from: "+15005550100".parse().unwrap(),
             to: "+5215512345678".parse().unwrap(),
             node: NodeId::mint(AT, [2; 10]),
+            screens: false,
+            longest: None,
         };
         let _ = watched.dial(request).await;
         if is_undone {

@@ -38,6 +38,8 @@ fn request() -> DialRequest {
         from: FROM.parse().unwrap(),
         to: TO.parse().unwrap(),
         node: "01900000-0000-7000-8000-0000000000aa".parse().unwrap(),
+        screens: false,
+        longest: None,
     }
 }
 

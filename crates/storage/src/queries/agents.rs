@@ -80,12 +80,12 @@ pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,
     reference: &AgentRef,
-    by_trunk: bool,
+    carrier: Option<NumberProvider>,
 ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
     let carried = || {
         numbers::provider
-            .eq(V(NumberProvider::Sip))
-            .or((!by_trunk).into_sql::<Bool>())
+            .eq(V(carrier.unwrap_or(NumberProvider::Sip)))
+            .or(carrier.is_none().into_sql::<Bool>())
     };
     let published = versions::agent_id
         .eq(agents::id)

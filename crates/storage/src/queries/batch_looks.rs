@@ -65,7 +65,7 @@ pub(crate) async fn look(
         return Ok(0);
     }
     let reference = AgentRef::Id(batch.agent_id);
-    let found = agents::to_call(conn, batch.account_id, &reference, false).await?;
+    let found = agents::to_call(conn, batch.account_id, &reference, None).await?;
     let found = found.filter(|(agent, ..)| agent.status != AgentStatus::Archived);
     let Some((agent, _, usual)) = found else {
         end(conn, &batch, BatchStatus::Failed, look.at).await?;

@@ -118,6 +118,28 @@ async fn moment(
     Ok(())
 }
 
+/// Keeps what ends a call that is being dialed.
+pub(crate) async fn dialed(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    dialog: String,
+) -> Result<Fenced, StoreError> {
+    let changed = diesel::update(calls::table.find(V(id)))
+        .filter(
+            calls::state
+                .eq(V(CallState::Dialing))
+                .and(calls::claim_id.eq(V(claim))),
+        )
+        .set(calls::dialog.eq(dialog))
+        .execute(conn)
+        .await?;
+    Ok(match changed {
+        0 => Fenced::Lost,
+        _ => Fenced::Done,
+    })
+}
+
 pub(crate) async fn answered(
     conn: &mut Conn,
     id: ConversationId,

@@ -1,6 +1,6 @@
 //! Agents.
 
-use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Timestamp};
 
 use super::{read, write};
 use crate::{
@@ -52,8 +52,8 @@ impl Store {
         })
     }
 
-    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from; one of a
-    /// trunk where they go `by_trunk`.
+    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: one of
+    /// this carrier's, where not anybody's will do.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -61,10 +61,10 @@ impl Store {
         &self,
         account: AccountId,
         reference: AgentRef,
-        by_trunk: bool,
+        carrier: Option<NumberProvider>,
     ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
         read!(self, |conn| queries::agents::to_call(
-            conn, account, &reference, by_trunk
+            conn, account, &reference, carrier
         )
         .await)
     }

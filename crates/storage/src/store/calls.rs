@@ -193,6 +193,23 @@ impl Store {
             .await)
     }
 
+    /// Keeps of a call that is being dialed what ends it should this process die.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn call_dialed(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        dialog: String,
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| {
+            Ok(Verdict::Commit(
+                queries::calls::dialed(conn, id, claim, dialog).await?,
+            ))
+        })
+    }
+
     /// `dialing → live`. `dialog` is what ends the call should this process die.
     ///
     /// # Errors

@@ -192,6 +192,20 @@ contract! {
         assert_eq!(waited, [None, Some(steps)]);
     }
 
+    async fn what_ends_a_call_is_kept_while_it_rings_and_until_it_is_over(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.dialing(node()).await;
+        let dialed = store.call_dialed(id, claim, "its id".to_owned()).await;
+        assert_eq!(dialed.unwrap(), Fenced::Done);
+        let call = shop.conversation(id).await;
+        assert_eq!((call.state, call.dialog.as_deref()), (CallState::Dialing, Some("its id")));
+        assert_eq!(store.call_answered(id, claim, after(1), None).await.unwrap(), Fenced::Done);
+        assert_eq!(shop.conversation(id).await.dialog.as_deref(), Some("its id"));
+        assert_eq!(store.call_dialed(id, claim, "another".to_owned()).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Done);
+        assert_eq!(shop.conversation(id).await.dialog, None);
+    }
+
     async fn with_another_claim_no_step_is_taken(store: Store) {
         let shop = Shop::new(&store).await;
         let stale = |id| (shop.account, id, offhook_storage::mint(T0));
@@ -200,6 +214,7 @@ contract! {
         let claim = stale(id).2;
         let before = format!("{:?}", shop.conversation(id).await);
         assert_eq!(store.call_answered(id, claim, T0, None).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.call_dialed(id, claim, "its id".to_owned()).await.unwrap(), Fenced::Lost);
         assert_eq!(store.close_call(id, claim, end()).await.unwrap(), Fenced::Lost);
         assert_eq!(format!("{:?}", shop.conversation(id).await), before);
 

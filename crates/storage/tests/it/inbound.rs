@@ -64,16 +64,17 @@ contract! {
 
     async fn by_a_trunk_calls_are_placed_from_its_numbers_alone(store: Store) {
         let shop = Shop::new(&store).await;
-        let from = async |by_trunk| {
-            let found = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), by_trunk);
+        let from = async |carrier| {
+            let found = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), carrier);
             found.await.unwrap().unwrap().2
         };
         number(&shop, "+15005550101", NumberProvider::Simulator, true).await;
-        assert_eq!(from(false).await, Some(phone("+15005550101")));
-        assert_eq!(from(true).await, None);
+        assert_eq!(from(None).await, Some(phone("+15005550101")));
+        assert_eq!(from(Some(NumberProvider::Sip)).await, None);
         number(&shop, OURS, NumberProvider::Sip, false).await;
-        assert_eq!(from(false).await, Some(phone("+15005550101")), "its own comes first");
-        assert_eq!(from(true).await, Some(phone(OURS)));
+        assert_eq!(from(None).await, Some(phone("+15005550101")), "its own comes first");
+        assert_eq!(from(Some(NumberProvider::Twilio)).await, None);
+        assert_eq!(from(Some(NumberProvider::Sip)).await, Some(phone(OURS)));
     }
 
     async fn a_call_is_written_claimed_and_held_credits_for(store: Store) {

@@ -34,7 +34,7 @@ async fn added(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
 pub(crate) async fn calls_from(shop: &Shop, agent: AgentId) -> Option<E164> {
     let found = shop
         .store
-        .agent_to_call(shop.account, AgentRef::Id(agent), false);
+        .agent_to_call(shop.account, AgentRef::Id(agent), None);
     found.await.unwrap().unwrap().2
 }
 

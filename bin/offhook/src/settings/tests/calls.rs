@@ -117,11 +117,11 @@ fn a_trunk_that_cannot_be_used_is_told_with_its_setting_and_the_remedy() {
     let trunkless = "calls.carrier = \"sip\"\nsip.udp = \"127.0.0.1:5060\"\n";
     for (sentence, result) in [
         (
-            "section `sip` is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this",
+            "section `sip` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this",
             file("sip.udp = \"127.0.0.1:5060\""),
         ),
         (
-            "setting `calls.trunk` is without effect, as `calls.carrier` is `simulator`: set that to `sip`, or remove this",
+            "setting `calls.trunk` is without effect, as `calls.carrier` is not `sip`: set that to `sip`, or remove this",
             file("calls.trunk = \"twilio\""),
         ),
         (

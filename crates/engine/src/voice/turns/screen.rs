@@ -41,15 +41,32 @@ impl Turns {
                 || words::is_machine(&it.text())
         });
         if is_machine {
-            self.phase = Phase::Machine;
-            self.tell(Told::Screened {
-                machine: true,
-                heard: String::new(),
-                duration: Duration::ZERO,
-            });
+            self.machine_answered();
         } else if self.screen_ends_at().is_some_and(|at| at <= now) {
             self.person_answered();
         }
+    }
+
+    /// The carrier has listened too. What it finds counts as long as nothing was found here.
+    pub(super) fn carrier_screened(&mut self, machine: bool) {
+        let Phase::Screening(_) = self.phase else {
+            return;
+        };
+        if machine {
+            self.machine_answered();
+        } else if !self.activity.speaking() {
+            // Who is still speaking has not said all of the hello that the agent answers.
+            self.person_answered();
+        }
+    }
+
+    fn machine_answered(&mut self) {
+        self.phase = Phase::Machine;
+        self.tell(Told::Screened {
+            machine: true,
+            heard: String::new(),
+            duration: Duration::ZERO,
+        });
     }
 
     /// The words of a person who answered are no turn that is to be replied to: the agent's greeting is the reply.

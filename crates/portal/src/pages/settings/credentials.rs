@@ -53,6 +53,13 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
                 "Importa los números de tu cuenta en el simulador.",
             ),
         ),
+        CredentialProvider::Twilio => (
+            "Twilio",
+            lang.t(
+                "Imports the numbers of your account there: AccountSid:AuthToken, or AccountSid:SK…:secret.",
+                "Importa los números de tu cuenta: AccountSid:AuthToken, o AccountSid:SK…:secreto.",
+            ),
+        ),
         CredentialProvider::VoicesA => (
             lang.t("Voice provider A", "Proveedor de voces A"),
             lang.t(

@@ -108,3 +108,37 @@ fn a_call_on_hold_is_not_judged() {
     call.pass(30_000);
     assert_eq!(call.told(), [(0, Told::Held(true))]);
 }
+
+#[test]
+fn a_carrier_that_finds_a_machine_is_believed_while_nothing_else_was_found() {
+    let mut call = Call::answered(SCREENED);
+    call.quiet(1_000);
+    call.is(Event::Screened { machine: true });
+    call.quiet(5_000);
+    assert_eq!(call.told(), [(1_000, machine())]);
+    let mut call = Call::answered(SCREENED);
+    call.quiet(4_000);
+    call.is(Event::Screened { machine: true });
+    assert_eq!(call.told(), [(3_000, person("", 0))]);
+}
+
+#[test]
+fn a_person_whom_the_carrier_found_is_heard_to_the_end_of_the_hello() {
+    let mut call = Call::answered(SCREENED);
+    call.quiet(1_000);
+    call.is(Event::Screened { machine: false });
+    assert_eq!(call.told(), [(1_000, person("", 0))]);
+    let mut call = Call::answered(SCREENED);
+    call.quiet(1_000);
+    call.speech(400);
+    call.is(Event::Screened { machine: false });
+    assert_eq!(call.told(), []);
+}
+
+#[test]
+fn where_nobody_wants_to_know_who_answered_the_carrier_is_not_heard() {
+    let mut call = Call::answered(RULES);
+    call.quiet(1_000);
+    call.is(Event::Screened { machine: true });
+    assert_eq!(call.told(), []);
+}

@@ -1,0 +1,36 @@
+//! The door of a carrier that speaks HTTP: what it sends to this process. Whoever serves HTTP hands requests and messages
+//! through as they come, and knows nothing of what is in them.
+
+use async_trait::async_trait;
+
+/// A request of a carrier, as it came.
+pub struct Callback<'a> {
+    /// The path, from its first slash, as it was sent.
+    pub path: &'a str,
+    /// What stands behind the question mark, if there is one.
+    pub query: Option<&'a str>,
+    /// The value of a header, by its name in lower case.
+    pub header: &'a (dyn Fn(&str) -> Option<String> + 'a),
+    /// The body's bytes.
+    pub body: &'a [u8],
+}
+
+/// What takes in what a carrier sends.
+pub trait CarrierDoor: Send + Sync {
+    /// Takes a request. `false` if it is not known to be the carrier's: nothing was done then, and the sender is told no
+    /// more than that.
+    fn callback(&self, callback: &Callback<'_>) -> bool;
+
+    /// A connection for a call's sound has been opened by somebody who has not said yet which call's.
+    fn media(&self) -> Box<dyn MediaConnection>;
+}
+
+/// A connection of a carrier that carries a call's sound in texts. Dropped, it is over.
+#[async_trait]
+pub trait MediaConnection: Send {
+    /// Takes a text. `false` if the connection is to be closed.
+    fn take(&mut self, text: &str) -> bool;
+
+    /// The next text to send, or `None` once the connection is to be closed. Safe to cancel.
+    async fn next(&mut self) -> Option<String>;
+}

@@ -1,0 +1,524 @@
+//! Twilio: its REST interface over an [`Upstream`], and what Twilio does of its own accord: it signs and posts callbacks,
+//! opens a call's WebSocket, speaks, listens, and sends marks back.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::{SinkExt as _, StreamExt as _};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::hmac;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+
+use crate::upstream::{Answer, Asked, Upstream};
+
+/// The deployment's account, its token, and a key of it.
+pub const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
+/// The token of [`ACCOUNT`].
+pub const TOKEN: &str = "deployment-token";
+/// A shared key that callbacks may be signed with.
+pub const SIGNING_KEY: &str = "shared-signing-key";
+/// An account of a customer's own, and its token.
+pub const OWN_ACCOUNT: &str = "ACfedcba9876543210fedcba9876543210";
+/// The token of [`OWN_ACCOUNT`].
+pub const OWN_TOKEN: &str = "own-token";
+/// A key of [`OWN_ACCOUNT`], and its secret.
+pub const OWN_KEY: (&str, &str) = ("SK00112233445566778899aabbccddeeff", "key-secret");
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A call as it was placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedCall {
+    /// Its id.
+    pub sid: String,
+    /// Everything that was asked.
+    pub form: Vec<(String, String)>,
+    /// Where it is, in Twilio's words.
+    pub status: String,
+    /// What it was told later: `Status` or `Twiml`, and the value.
+    pub changes: Vec<(String, String)>,
+}
+
+impl PlacedCall {
+    /// A member of the request that placed it.
+    #[must_use]
+    pub fn asked(&self, name: &str) -> Option<&str> {
+        let found = self.form.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// All members of this name.
+    #[must_use]
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        let of = self.form.iter().filter(|(known, _)| known == name);
+        of.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The secret that its stream is to show.
+    #[must_use]
+    pub fn stream_token(&self) -> String {
+        self.between("value=\"")
+    }
+
+    /// The address of its stream.
+    #[must_use]
+    pub fn stream_url(&self) -> String {
+        self.between("Stream url=\"")
+    }
+
+    fn between(&self, before: &str) -> String {
+        let twiml = self.asked("Twiml").unwrap_or_default();
+        let (_, rest) = twiml.split_once(before).unwrap_or_default();
+        let (value, _) = rest.split_once('"').unwrap_or_default();
+        value.replace("&amp;", "&")
+    }
+}
+
+#[derive(Default)]
+struct State {
+    calls: Vec<PlacedCall>,
+    /// The numbers of [`OWN_ACCOUNT`]: each, and whether it can be called by.
+    numbers: Vec<(String, bool)>,
+    page_size: usize,
+}
+
+/// The service. It stops when it is dropped.
+pub struct FakeTwilio {
+    upstream: Upstream,
+    state: Arc<Mutex<State>>,
+}
+
+/// A form with its signature, to be posted to a path of ours.
+#[derive(Debug, Clone)]
+pub struct SignedForm {
+    /// The path.
+    pub path: String,
+    /// The headers that Twilio sends with it.
+    pub headers: Vec<(&'static str, String)>,
+    /// The form.
+    pub body: String,
+}
+
+/// How a form is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// With the account's token, by HMAC-SHA1.
+    Token,
+    /// With the shared key, by HMAC-SHA256.
+    SharedKey,
+}
+
+impl FakeTwilio {
+    /// A service with one active account, and another one that has the numbers given.
+    pub async fn start() -> Self {
+        let state = Arc::<Mutex<State>>::default();
+        locked(&state).page_size = 2;
+        let shared = state.clone();
+        let upstream = Upstream::start(move |asked| answer(&mut locked(&shared), asked)).await;
+        Self { upstream, state }
+    }
+
+    /// The service's own side.
+    #[must_use]
+    pub const fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Gives [`OWN_ACCOUNT`] numbers; `false` of one that can only send texts.
+    pub fn own_numbers(&self, numbers: &[(&str, bool)]) {
+        let numbers = numbers.iter();
+        locked(&self.state).numbers = numbers
+            .map(|(number, voice)| ((*number).to_owned(), *voice))
+            .collect();
+    }
+
+    /// The calls that were placed, in their order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<PlacedCall> {
+        locked(&self.state).calls.clone()
+    }
+
+    /// The call of this id, as it is now.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn call(&self, sid: &str) -> PlacedCall {
+        let calls = self.calls();
+        let found = calls.into_iter().find(|call| call.sid == sid);
+        found.unwrap_or_else(|| panic!("no call {sid}"))
+    }
+
+    /// Waits for the n-th call, from 0.
+    ///
+    /// # Panics
+    /// If it never comes.
+    pub async fn placed(&self, n: usize) -> PlacedCall {
+        self.until("a call", |calls| calls.get(n).cloned()).await
+    }
+
+    /// Waits for what the calls come to.
+    ///
+    /// # Panics
+    /// If it never does.
+    pub async fn until<T>(&self, what: &str, look: impl Fn(&[PlacedCall]) -> Option<T>) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = look(&locked(&self.state).calls) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, waiting).await;
+        found.unwrap_or_else(|_| panic!("{what} never came"))
+    }
+
+    /// From now on the call is there.
+    pub fn set_status(&self, sid: &str, status: &str) {
+        for call in &mut locked(&self.state).calls {
+            if call.sid == sid {
+                call.status = status.to_owned();
+            }
+        }
+    }
+
+    /// What Twilio posts when a call comes to be in this state; it is there then.
+    #[must_use]
+    pub fn tells(&self, call: &PlacedCall, status: &str, number: u64) -> SignedForm {
+        self.set_status(&call.sid, status);
+        let number = number.to_string();
+        status_form(call, status, &[("SequenceNumber", &number)], Scheme::Token)
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What Twilio posts of a call, with these members besides.
+#[must_use]
+pub fn status_form(
+    call: &PlacedCall,
+    status: &str,
+    more: &[(&str, &str)],
+    scheme: Scheme,
+) -> SignedForm {
+    let url = call.asked("StatusCallback").unwrap_or_default();
+    let mut members = vec![("CallStatus", status)];
+    members.extend(more);
+    signed_form(call, url, &members, scheme)
+}
+
+/// What Twilio posts once it has found out who answered.
+#[must_use]
+pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
+    let url = call.asked("AsyncAmdStatusCallback").unwrap_or_default();
+    signed_form(call, url, &[("AnsweredBy", verdict)], Scheme::Token)
+}
+
+fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Scheme) -> SignedForm {
+    let mut members = vec![
+        ("CallSid", call.sid.as_str()),
+        ("AccountSid", ACCOUNT),
+        ("From", call.asked("From").unwrap_or_default()),
+        ("To", call.asked("To").unwrap_or_default()),
+        ("Direction", "outbound-api"),
+        ("ApiVersion", "2010-04-01"),
+    ];
+    members.extend(more);
+    sign(url, &members, scheme)
+}
+
+/// A form of these members for an address of ours.
+#[must_use]
+pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    let mut text = url.to_owned();
+    for (name, value) in sorted {
+        text.push_str(name);
+        text.push_str(value);
+    }
+    let (algorithm, key) = match scheme {
+        Scheme::Token => (hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN),
+        Scheme::SharedKey => (hmac::HMAC_SHA256, SIGNING_KEY),
+    };
+    let signed = hmac::sign(&hmac::Key::new(algorithm, key.as_bytes()), text.as_bytes());
+    let mut headers = vec![("x-twilio-signature", STANDARD.encode(signed))];
+    if scheme == Scheme::SharedKey {
+        let settings = "key=webhooks_shared_key_1,algorithm=HMAC_SHA256".to_owned();
+        headers.push(("x-twilio-webhooks-signature-settings", settings));
+    }
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let pairs: Vec<String> = members
+        .iter()
+        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+        .collect();
+    let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+    SignedForm {
+        path: format!("/{path}"),
+        headers,
+        body: pairs.join("&"),
+    }
+}
+
+impl SignedForm {
+    /// Posts it to a listener of ours; the status of the answer.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub async fn post(&self, to: SocketAddr) -> u16 {
+        let mut request = format!(
+            "POST {} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: {}\r\n",
+            self.path,
+            self.body.len()
+        );
+        for (name, value) in &self.headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        request.push_str(&self.body);
+        let exchange = async {
+            let mut socket = TcpStream::connect(to).await?;
+            socket.write_all(request.as_bytes()).await?;
+            let mut answer = Vec::new();
+            socket.read_to_end(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        let answer = exchange.await;
+        let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", self.path));
+        let answer = String::from_utf8_lossy(&answer);
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+        status.unwrap_or_else(|| panic!("no answer to {}", self.path))
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<String> {
+        let found = self.headers.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.clone())
+    }
+}
+
+/// The messages by which Twilio begins a stream.
+#[must_use]
+pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
+    let start = json!({
+        "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
+        "start": {
+            "accountSid": ACCOUNT, "streamSid": "MZ0123456789abcdef0123456789abcdef", "callSid": call.sid,
+            "tracks": ["inbound"],
+            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+            "customParameters": {"token": token},
+        },
+    });
+    let connected = json!({"event": "connected", "protocol": "Call", "version": "1.0.0"});
+    [connected.to_string(), start.to_string()]
+}
+
+/// A message of sound: µ-law, as numbered.
+#[must_use]
+pub fn sound(codes: &[u8], number: u64) -> String {
+    let media = json!({
+        "track": "inbound", "chunk": number.to_string(), "timestamp": (number * 20).to_string(),
+        "payload": STANDARD.encode(codes),
+    });
+    json!({"event": "media", "sequenceNumber": (number + 1).to_string(), "media": media})
+        .to_string()
+}
+
+/// The message that a mark was reached.
+#[must_use]
+pub fn echo(name: &str) -> String {
+    json!({"event": "mark", "sequenceNumber": "4", "mark": {"name": name}}).to_string()
+}
+
+/// The message of a key.
+#[must_use]
+pub fn key(digit: char) -> String {
+    json!({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": digit.to_string()}})
+        .to_string()
+}
+
+/// The message that a stream is over.
+#[must_use]
+pub fn stop(call: &PlacedCall) -> String {
+    json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
+}
+
+/// A stream's WebSocket, as Twilio has it.
+pub struct Stream(WebSocketStream<TcpStream>);
+
+impl Stream {
+    /// Opens it at a listener of ours.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn open(to: SocketAddr, path: &str) -> Self {
+        let opening = async {
+            let request = format!("ws://{to}{path}").into_client_request().ok()?;
+            let socket = TcpStream::connect(to).await.ok()?;
+            let (socket, _) = tokio_tungstenite::client_async(request, socket)
+                .await
+                .ok()?;
+            Some(socket)
+        };
+        let socket = tokio::time::timeout(PATIENCE, opening).await;
+        Self(
+            socket
+                .ok()
+                .flatten()
+                .unwrap_or_else(|| panic!("no stream at {to}{path}")),
+        )
+    }
+
+    /// Sends a message; what is closed takes none.
+    pub async fn send(&mut self, text: String) -> bool {
+        self.0.send(Message::Text(text.into())).await.is_ok()
+    }
+
+    /// The next message, or `None` once it is closed.
+    ///
+    /// # Panics
+    /// If nothing comes for long.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.0.next()).await;
+            let next = next.unwrap_or_else(|_| panic!("nothing comes from the stream"));
+            match next {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).ok(),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                _ => return None,
+            }
+        }
+    }
+
+    /// Closes it without a word.
+    pub fn cut(self) {
+        drop(self);
+    }
+}
+
+fn answer(state: &mut State, asked: &Asked) -> Answer {
+    let Some(account) = login(asked) else {
+        return Answer::json(
+            401,
+            &json!({"code": 20003, "message": "Authenticate", "status": 401}),
+        );
+    };
+    let base = format!("/2010-04-01/Accounts/{account}");
+    let Some(rest) = asked.path.strip_prefix(&base) else {
+        return missing();
+    };
+    match (asked.method.as_str(), rest) {
+        ("GET", ".json") => Answer::json(200, &json!({"sid": account, "status": "active"})),
+        ("POST", "/Calls.json") => place(state, asked),
+        ("GET", "/IncomingPhoneNumbers.json") => numbers(state, asked, &base),
+        (method, call) => {
+            let sid = call
+                .strip_prefix("/Calls/")
+                .and_then(|it| it.strip_suffix(".json"));
+            let call = state
+                .calls
+                .iter_mut()
+                .find(|call| Some(call.sid.as_str()) == sid);
+            match (method, call) {
+                ("GET", Some(call)) => shown(200, call),
+                ("POST", Some(call)) => change(call, asked),
+                _ => missing(),
+            }
+        }
+    }
+}
+
+fn missing() -> Answer {
+    Answer::json(
+        404,
+        &json!({"code": 20404, "message": "not found", "status": 404}),
+    )
+}
+
+/// The account that a request's login opens.
+fn login(asked: &Asked) -> Option<&'static str> {
+    let basic = asked.header("authorization")?.strip_prefix("Basic ")?;
+    let pair = String::from_utf8(STANDARD.decode(basic).ok()?).ok()?;
+    let (user, secret) = pair.split_once(':')?;
+    [
+        (ACCOUNT, TOKEN, ACCOUNT),
+        (OWN_ACCOUNT, OWN_TOKEN, OWN_ACCOUNT),
+        (OWN_KEY.0, OWN_KEY.1, OWN_ACCOUNT),
+    ]
+    .into_iter()
+    .find(|known| (known.0, known.1) == (user, secret))
+    .map(|known| known.2)
+}
+
+fn place(state: &mut State, asked: &Asked) -> Answer {
+    let call = PlacedCall {
+        sid: format!("CA{:032x}", state.calls.len() + 1),
+        form: asked.form(),
+        status: "queued".to_owned(),
+        changes: Vec::new(),
+    };
+    let answer = shown(201, &call);
+    state.calls.push(call);
+    answer
+}
+
+fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
+    let is_over = ["completed", "canceled", "busy", "failed", "no-answer"];
+    for (name, value) in asked.form() {
+        call.changes.push((name.clone(), value.clone()));
+        if is_over.contains(&call.status.as_str()) {
+            return Answer::json(
+                400,
+                &json!({"code": 21220, "message": "not in-progress", "status": 400}),
+            );
+        }
+        // What is answered is taken back no more.
+        if name == "Status" && !(value == "canceled" && call.status == "in-progress") {
+            call.status = value;
+        }
+    }
+    shown(200, call)
+}
+
+fn shown(status: u16, call: &PlacedCall) -> Answer {
+    Answer::json(
+        status,
+        &json!({"sid": call.sid, "status": call.status, "account_sid": ACCOUNT}),
+    )
+}
+
+fn numbers(state: &State, asked: &Asked, base: &str) -> Answer {
+    let page = asked
+        .parameter("Page")
+        .and_then(|page| page.parse().ok())
+        .unwrap_or(0);
+    let from = page * state.page_size;
+    let listed: Vec<Value> = state.numbers.iter().skip(from).take(state.page_size)
+        .map(|(number, voice)| json!({"phone_number": number, "sid": "PN0", "capabilities": {"voice": voice, "sms": true}}))
+        .collect();
+    let has_more = from + state.page_size < state.numbers.len();
+    let next = has_more.then(|| {
+        format!(
+            "{base}/IncomingPhoneNumbers.json?PageSize=1000&Page={}",
+            page + 1
+        )
+    });
+    Answer::json(
+        200,
+        &json!({"incoming_phone_numbers": listed, "page": page, "next_page_uri": next}),
+    )
+}

@@ -1,0 +1,369 @@
+//! Twilio's REST interface: forms in, JSON out (voice design 2.1). Of an answer that refuses, its code alone is read.
+
+use std::fmt;
+use std::time::Duration;
+
+use offhook_domain::E164;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::form_urlencoded::Serializer;
+
+use crate::login::Login;
+use crate::settings::{SettingsError, address, http_client, is_sid};
+use crate::status::CallStatus;
+
+/// How long a connection may take to be opened.
+pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long an answer may take, connection included.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// The largest answer that is read.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The numbers of a page, and the pages of a list that ends.
+const PAGE_SIZE: &str = "1000";
+const MOST_PAGES: usize = 200;
+
+/// Twilio says so of a call that is over and was to be ended or sent elsewhere.
+const NOT_IN_PROGRESS: u32 = 21_220;
+
+/// Why Twilio did not do what it was asked. It holds nothing of what Twilio said but a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TwilioError {
+    /// No connection could be opened: nothing was asked.
+    #[error("no connection to Twilio could be opened")]
+    NotConnected,
+    /// It was asked, and what came of that is not known.
+    #[error("Twilio did not answer as it should")]
+    Unknown,
+    /// It would not.
+    #[error("Twilio refused with status {status}")]
+    Refused {
+        /// The status of its answer.
+        status: u16,
+        /// The code of the error in it.
+        code: Option<u32>,
+    },
+}
+
+/// A call that is to be placed.
+pub(crate) struct Placing<'a> {
+    pub(crate) from: &'a E164,
+    pub(crate) to: &'a E164,
+    pub(crate) twiml: &'a str,
+    /// Where what becomes of it is told.
+    pub(crate) status_url: &'a str,
+    /// Where it is told who answered, if that matters.
+    pub(crate) verdict_url: Option<&'a str>,
+    /// How long it may ring.
+    pub(crate) ring: Duration,
+    /// How long it may last.
+    pub(crate) longest: Option<Duration>,
+}
+
+/// The REST interface, for one account.
+#[derive(Clone)]
+pub struct TwilioClient {
+    client: reqwest::Client,
+    base: Url,
+    login: Login,
+}
+
+impl fmt::Debug for TwilioClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TwilioClient(…)")
+    }
+}
+
+#[derive(Deserialize)]
+struct CallBody {
+    sid: String,
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct AccountBody {
+    sid: String,
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    code: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct NumbersPage {
+    incoming_phone_numbers: Vec<ListedNumber>,
+    next_page_uri: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListedNumber {
+    phone_number: String,
+    #[serde(default)]
+    capabilities: Capabilities,
+}
+
+#[derive(Deserialize)]
+struct Capabilities {
+    #[serde(default = "yes", alias = "Voice")]
+    voice: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { voice: true }
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl TwilioClient {
+    /// A client for the account at `base_url`.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn new(base_url: &str, login: Login) -> Result<Self, SettingsError> {
+        Ok(Self {
+            client: http_client()?,
+            base: address("base_url", base_url)?,
+            login,
+        })
+    }
+
+    /// The same for another account.
+    #[must_use]
+    pub fn with_login(&self, login: Login) -> Self {
+        Self {
+            login,
+            ..self.clone()
+        }
+    }
+
+    /// The account of the login.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        self.login.account()
+    }
+
+    /// Places a call, once; its id.
+    ///
+    /// # Errors
+    /// [`TwilioError`]; after [`TwilioError::Unknown`] it may have been placed.
+    pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<String, TwilioError> {
+        let (ring, longest);
+        let mut members = vec![
+            ("To", placing.to.as_str()),
+            ("From", placing.from.as_str()),
+            ("Twiml", placing.twiml),
+            ("StatusCallback", placing.status_url),
+            ("StatusCallbackMethod", "POST"),
+        ];
+        for event in ["initiated", "ringing", "answered", "completed"] {
+            members.push(("StatusCallbackEvent", event));
+        }
+        ring = placing.ring.as_secs().to_string();
+        members.push(("Timeout", &ring));
+        if let Some(limit) = placing.longest {
+            longest = limit.as_secs().to_string();
+            members.push(("TimeLimit", &longest));
+        }
+        if let Some(url) = placing.verdict_url {
+            members.extend([
+                ("MachineDetection", "Enable"),
+                ("AsyncAmd", "true"),
+                ("AsyncAmdStatusCallback", url),
+                ("AsyncAmdStatusCallbackMethod", "POST"),
+            ]);
+        }
+        let call: CallBody = self.post("Calls.json", form(&members)).await?;
+        match is_sid(&call.sid, "CA") {
+            true => Ok(call.sid),
+            false => Err(TwilioError::Unknown),
+        }
+    }
+
+    /// Ends a call, which may be asked for again. What it came to, as far as Twilio says; `None` for a call that is not
+    /// there, or over.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not confirm.
+    pub(crate) async fn end(
+        &self,
+        sid: &str,
+        answered: bool,
+    ) -> Result<Option<CallStatus>, TwilioError> {
+        let status = if answered { "completed" } else { "canceled" };
+        self.change(sid, "Status", status).await
+    }
+
+    /// Has a call do something else from now on.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not confirm.
+    pub(crate) async fn redirect(&self, sid: &str, twiml: &str) -> Result<(), TwilioError> {
+        match self.change(sid, "Twiml", twiml).await? {
+            Some(status) if !status.is_final() => Ok(()),
+            _ => Err(TwilioError::Refused {
+                status: 404,
+                code: None,
+            }),
+        }
+    }
+
+    async fn change(
+        &self,
+        sid: &str,
+        name: &str,
+        value: &str,
+    ) -> Result<Option<CallStatus>, TwilioError> {
+        let path = format!("Calls/{sid}.json");
+        match self.post::<CallBody>(&path, form(&[(name, value)])).await {
+            Ok(call) => Ok(CallStatus::read(&call.status)),
+            Err(
+                TwilioError::Refused { status: 404, .. }
+                | TwilioError::Refused {
+                    code: Some(NOT_IN_PROGRESS),
+                    ..
+                },
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where a call is; `None` if it is not there, or is somewhere that is not known.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not say.
+    pub(crate) async fn status(&self, sid: &str) -> Result<Option<CallStatus>, TwilioError> {
+        let path = format!("Calls/{sid}.json");
+        match self.get::<CallBody>(&self.path(&path)?).await {
+            Ok(call) => Ok(CallStatus::read(&call.status)),
+            Err(TwilioError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the login opens the account, and the account may make calls.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not say.
+    pub async fn is_active(&self) -> Result<bool, TwilioError> {
+        let url = self.below(&format!("{}.json", self.login.account()))?;
+        let account: AccountBody = self.get(&url).await?;
+        match account.sid == self.login.account() {
+            true => Ok(account.status == "active"),
+            false => Err(TwilioError::Unknown),
+        }
+    }
+
+    /// The account's numbers that can be called by.
+    ///
+    /// # Errors
+    /// [`TwilioError`] if Twilio did not list them all.
+    pub async fn numbers(&self) -> Result<Vec<E164>, TwilioError> {
+        let list = format!(
+            "/2010-04-01/Accounts/{}/IncomingPhoneNumbers.json",
+            self.login.account()
+        );
+        let mut numbers = Vec::new();
+        let mut next = Some(format!("{list}?PageSize={PAGE_SIZE}"));
+        for _ in 0..MOST_PAGES {
+            let Some(uri) = next else {
+                return Ok(numbers);
+            };
+            // The next page is one of this list, whatever Twilio's answer says.
+            if !uri.starts_with(&format!("{list}?")) {
+                return Err(TwilioError::Unknown);
+            }
+            let url = Url::parse(&format!("{}{uri}", self.root()));
+            let page: NumbersPage = self.get(&url.map_err(|_| TwilioError::Unknown)?).await?;
+            numbers.extend(
+                page.incoming_phone_numbers
+                    .into_iter()
+                    .filter(|number| number.capabilities.voice)
+                    .filter_map(|number| number.phone_number.parse().ok()),
+            );
+            next = page.next_page_uri.filter(|uri| !uri.is_empty());
+        }
+        Err(TwilioError::Unknown)
+    }
+
+    fn root(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    fn path(&self, path: &str) -> Result<Url, TwilioError> {
+        self.below(&format!("{}/{path}", self.login.account()))
+    }
+
+    fn below(&self, path: &str) -> Result<Url, TwilioError> {
+        let url = format!("{}/2010-04-01/Accounts/{path}", self.root());
+        // Of ids that were looked at, and of our own words.
+        Url::parse(&url).map_err(|_| TwilioError::NotConnected)
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, form: String) -> Result<T, TwilioError> {
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let request = self.client.request(Method::POST, self.path(path)?);
+        self.send(request.header(CONTENT_TYPE, kind).body(form))
+            .await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, TwilioError> {
+        self.send(self.client.get(url.clone())).await
+    }
+
+    async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, TwilioError> {
+        let request = request.basic_auth(self.login.user(), Some(self.login.secret()));
+        let answer = request.send().await.map_err(|error| {
+            if error.is_connect() {
+                TwilioError::NotConnected
+            } else {
+                TwilioError::Unknown
+            }
+        })?;
+        let status = answer.status();
+        if status.is_server_error() {
+            return Err(TwilioError::Unknown);
+        }
+        let body = whole(answer).await;
+        if status.is_success() {
+            let body = body.ok_or(TwilioError::Unknown)?;
+            return serde_json::from_slice(&body).map_err(|_| TwilioError::Unknown);
+        }
+        let said = body.and_then(|body| serde_json::from_slice::<ErrorBody>(&body).ok());
+        Err(refused(status, said.and_then(|said| said.code)))
+    }
+}
+
+fn form(members: &[(&str, &str)]) -> String {
+    let mut form = Serializer::new(String::new());
+    form.extend_pairs(members);
+    form.finish()
+}
+
+fn refused(status: StatusCode, code: Option<u32>) -> TwilioError {
+    TwilioError::Refused {
+        status: status.as_u16(),
+        code,
+    }
+}
+
+/// The whole body, unless it breaks off or is too large.
+async fn whole(mut answer: Response) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.ok()? {
+        if body.len() + chunk.len() > MOST_BYTES {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Some(body)
+}

@@ -1,0 +1,125 @@
+//! Accounts at Twilio, and what opens them.
+
+use std::fmt;
+
+use crate::settings::{SettingsError, is_sid};
+
+/// An account at Twilio, and what opens it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    account: String,
+    user: String,
+    secret: String,
+}
+
+/// Without what is secret in it.
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login(…)")
+    }
+}
+
+impl Login {
+    /// An account's login by its token, or by a key of it.
+    ///
+    /// # Errors
+    /// An id is not of Twilio's form, or a secret cannot be sent.
+    pub fn new(
+        account_sid: &str,
+        auth_token: Option<&str>,
+        api_key: Option<(&str, &str)>,
+    ) -> Result<Self, SettingsError> {
+        if !is_sid(account_sid, "AC") {
+            return Err(SettingsError::new(
+                "account_sid",
+                "must be AC and 32 hexadecimal digits, as Twilio's console shows it",
+            ));
+        }
+        let (user, secret) = match (api_key, auth_token) {
+            (Some((key, secret)), _) => {
+                if !is_sid(key, "SK") {
+                    return Err(SettingsError::new(
+                        "api_key",
+                        "must be SK and 32 hexadecimal digits, as Twilio's console shows it",
+                    ));
+                }
+                (key, secret)
+            }
+            (None, Some(token)) => (account_sid, token),
+            (None, None) => {
+                return Err(SettingsError::new(
+                    "auth_token",
+                    "is missing: give the account's token, or `api_key` with `api_key_secret`",
+                ));
+            }
+        };
+        if secret.is_empty() || secret.chars().any(|c| c.is_ascii_control()) {
+            return Err(SettingsError::new("auth_token", "is empty or no token"));
+        }
+        Ok(Self {
+            account: account_sid.to_owned(),
+            user: user.to_owned(),
+            secret: secret.to_owned(),
+        })
+    }
+
+    /// Reads an account's own credential: `AccountSid:AuthToken`, or `AccountSid:SK…:secret`. `None` if it is neither.
+    #[must_use]
+    pub fn read(credential: &str) -> Option<Self> {
+        let (account, rest) = credential.trim().split_once(':')?;
+        match rest.split_once(':') {
+            Some((key, secret)) => Self::new(account, None, Some((key, secret))),
+            None => Self::new(account, Some(rest), None),
+        }
+        .ok()
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
+    const KEY: &str = "SK0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn an_accounts_credential_is_a_token_or_a_key() {
+        let by_token = Login::read(&format!("{ACCOUNT}:token")).unwrap();
+        assert_eq!(
+            (by_token.user.as_str(), by_token.secret.as_str()),
+            (ACCOUNT, "token")
+        );
+        let by_key = Login::read(&format!("{ACCOUNT}:{KEY}:se:cret")).unwrap();
+        assert_eq!(
+            (by_key.user.as_str(), by_key.secret.as_str()),
+            (KEY, "se:cret")
+        );
+        for wrong in [
+            "",
+            "token",
+            &format!("{ACCOUNT}"),
+            &format!("{ACCOUNT}:"),
+            &format!("{KEY}:token"),
+            &format!("{ACCOUNT}/../x:token"),
+            &format!("{ACCOUNT}:SK12:secret"),
+            &format!("{ACCOUNT}:{KEY}:"),
+        ] {
+            assert_eq!(Login::read(wrong), None, "{wrong}");
+        }
+        assert_eq!(format!("{by_key:?}"), "Login(…)");
+    }
+}

@@ -1,0 +1,208 @@
+//! Whether a callback is Twilio's: signed with the account's token (HMAC-SHA1), or with a shared key (HMAC-SHA256) where
+//! the header `X-Twilio-Webhooks-Signature-Settings` says so. Signed are the URL as Twilio knows it and the form's members,
+//! sorted, each name followed by its value.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::Url;
+use ring::hmac;
+
+/// What signatures are checked with.
+pub struct Signatures {
+    token: Option<hmac::Key>,
+    shared: Option<hmac::Key>,
+}
+
+impl std::fmt::Debug for Signatures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signatures(…)")
+    }
+}
+
+impl Signatures {
+    /// The account's token, and the shared key; without either no callback is believed.
+    #[must_use]
+    pub fn new(auth_token: Option<&str>, signing_key: Option<&str>) -> Self {
+        let key = |algorithm, secret: Option<&str>| {
+            secret.map(|secret| hmac::Key::new(algorithm, secret.as_bytes()))
+        };
+        Self {
+            token: key(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, auth_token),
+            shared: key(hmac::HMAC_SHA256, signing_key),
+        }
+    }
+
+    /// Whether a form that came to `url` is signed by whoever knows the secret. `settings` is the value of
+    /// `X-Twilio-Webhooks-Signature-Settings`: it chooses among the secrets that we have, and none is taken for another.
+    #[must_use]
+    pub fn verify(
+        &self,
+        url: &Url,
+        form: &[(String, String)],
+        signature: &str,
+        settings: Option<&str>,
+    ) -> bool {
+        let key = match settings.map(algorithm) {
+            None => &self.token,
+            Some(Some("HMAC_SHA256")) => &self.shared,
+            Some(_) => return false,
+        };
+        let (Some(key), Ok(signature)) = (key, STANDARD.decode(signature)) else {
+            return false;
+        };
+        // With and without the port: Twilio writes it, or not, whatever stands in the address that it was told.
+        let mut verified = false;
+        for url in [with_port(url), without_port(url)] {
+            let signed = signed_text(&url, form);
+            verified |= hmac::verify(key, signed.as_bytes(), &signature).is_ok();
+        }
+        verified
+    }
+}
+
+/// The algorithm that the header names: `key=…,algorithm=HMAC_SHA256`.
+fn algorithm(settings: &str) -> Option<&str> {
+    settings
+        .split([',', ';'])
+        .filter_map(|part| part.trim().split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("algorithm"))
+        .map(|(_, value)| value.trim().trim_matches('"'))
+}
+
+fn signed_text(url: &str, form: &[(String, String)]) -> String {
+    let mut members: Vec<&(String, String)> = form.iter().collect();
+    members.sort();
+    members.dedup();
+    let mut signed = url.to_owned();
+    for (name, value) in members {
+        signed.push_str(name);
+        signed.push_str(value);
+    }
+    signed
+}
+
+fn with_port(url: &Url) -> String {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return url.as_str().to_owned();
+    };
+    let rest = &url[url::Position::BeforePath..];
+    format!("{}://{host}:{port}{rest}", url.scheme())
+}
+
+fn without_port(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let rest = &url[url::Position::BeforePath..];
+    format!("{}://{host}{rest}", url.scheme())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "12345";
+
+    fn form() -> Vec<(String, String)> {
+        [
+            ("CallSid", "CA1234567890ABCDE"),
+            ("Caller", "+14158675309"),
+            ("Digits", "1234"),
+            ("From", "+14158675309"),
+            ("To", "+18005551212"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    fn signature(algorithm: hmac::Algorithm, secret: &str, url: &str) -> String {
+        let key = hmac::Key::new(algorithm, secret.as_bytes());
+        STANDARD.encode(hmac::sign(&key, signed_text(url, &form()).as_bytes()))
+    }
+
+    /// The example of Twilio's documentation, "Webhooks security".
+    #[test]
+    fn the_documented_example_is_twilios() {
+        let signatures = Signatures::new(Some(TOKEN), None);
+        let url = url("https://mycompany.com/myapp.php?foo=1&bar=2");
+        let signed = "RSOYDt4T1cUTdK1PDd93/VVr8B8=";
+        assert_eq!(signed.len(), 28);
+        let ours = signature(
+            hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            TOKEN,
+            "https://mycompany.com/myapp.php?foo=1&bar=2",
+        );
+        assert!(signatures.verify(&url, &form(), &ours, None));
+        assert_eq!(ours, signed);
+    }
+
+    #[test]
+    fn the_port_may_be_written_or_not() {
+        let signatures = Signatures::new(Some(TOKEN), None);
+        let legacy = hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
+        for told in ["https://a.example/x", "https://a.example:8443/x"] {
+            for signed in ["https://a.example/x", "https://a.example:8443/x"] {
+                let with = url("https://a.example:8443/x");
+                let sound =
+                    signatures.verify(&with, &form(), &signature(legacy, TOKEN, signed), None);
+                assert!(sound, "{told} {signed}");
+            }
+        }
+        let usual = signature(legacy, TOKEN, "https://a.example:443/x");
+        assert!(signatures.verify(&url("https://a.example/x"), &form(), &usual, None));
+    }
+
+    #[test]
+    fn a_shared_key_signs_by_sha_256_and_stands_for_nothing_else() {
+        let both = Signatures::new(Some(TOKEN), Some("shared"));
+        let address = "https://a.example/x";
+        let by_shared = signature(hmac::HMAC_SHA256, "shared", address);
+        let by_token = signature(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN, address);
+        let settings = Some("key=webhooks_shared_key_1, algorithm=HMAC_SHA256");
+        let url = url(address);
+        assert!(both.verify(&url, &form(), &by_shared, settings));
+        assert!(both.verify(&url, &form(), &by_token, None));
+        assert!(!both.verify(&url, &form(), &by_shared, None));
+        assert!(!both.verify(&url, &form(), &by_token, settings));
+        assert!(!both.verify(&url, &form(), &by_token, Some("algorithm=HMAC_SHA1")));
+        assert!(!both.verify(&url, &form(), &by_token, Some("")));
+        let token_alone = Signatures::new(Some(TOKEN), None);
+        assert!(!token_alone.verify(&url, &form(), &by_shared, settings));
+        let as_if = signature(hmac::HMAC_SHA256, TOKEN, address);
+        assert!(!token_alone.verify(&url, &form(), &as_if, settings));
+        let neither = Signatures::new(None, None);
+        assert!(!neither.verify(
+            &url,
+            &form(),
+            &signature(hmac::HMAC_SHA256, "", address),
+            settings
+        ));
+    }
+
+    #[test]
+    fn what_was_changed_is_forged() {
+        let signatures = Signatures::new(Some(TOKEN), None);
+        let good = signature(
+            hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            TOKEN,
+            "https://a.example/x",
+        );
+        let mut changed = form();
+        changed[2].1.push('5');
+        assert!(!signatures.verify(&url("https://a.example/x"), &changed, &good, None));
+        assert!(!signatures.verify(&url("https://a.example/y"), &form(), &good, None));
+        for bad in [
+            "",
+            "no base64 %",
+            &good[..20],
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        ] {
+            assert!(
+                !signatures.verify(&url("https://a.example/x"), &form(), bad, None),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The messages of a media stream, and the connection that they come by (voice design 2.1).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use offhook_engine::ports::audio::Frame;
+use offhook_engine::ports::door::MediaConnection;
+use offhook_media::codec::Codec;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use crate::carrier::Lines;
+use crate::line::{Line, Signal};
+use crate::lock;
+
+/// How long a connection may take to say whose it is.
+const START_WITHIN: Duration = Duration::from_secs(5);
+
+/// Connections that have not said whose sound they carry: anybody can open one.
+const MOST_UNNAMED: usize = 256;
+
+/// Messages that are none, of a call that is known: more of them, and the connection is no stream.
+const MOST_FAULTS: u32 = 50;
+
+#[derive(Deserialize)]
+struct Message {
+    event: String,
+    #[serde(rename = "streamSid")]
+    stream_sid: Option<String>,
+    start: Option<Start>,
+    media: Option<Media>,
+    dtmf: Option<Dtmf>,
+    mark: Option<Mark>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Start {
+    stream_sid: Option<String>,
+    account_sid: String,
+    call_sid: String,
+    media_format: MediaFormat,
+    #[serde(default)]
+    custom_parameters: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MediaFormat {
+    encoding: String,
+    sample_rate: Value,
+    channels: Value,
+}
+
+impl MediaFormat {
+    /// Numbers come as texts, too.
+    fn is_telephony(&self) -> bool {
+        let is = |value: &Value, number: u64| {
+            value.as_u64() == Some(number) || value.as_str() == Some(&number.to_string())
+        };
+        self.encoding == "audio/x-mulaw" && is(&self.sample_rate, 8_000) && is(&self.channels, 1)
+    }
+}
+
+#[derive(Deserialize)]
+struct Media {
+    track: Option<String>,
+    payload: String,
+}
+
+#[derive(Deserialize)]
+struct Dtmf {
+    digit: String,
+}
+
+#[derive(Deserialize)]
+struct Mark {
+    name: String,
+}
+
+/// The name of the parameter that names a call; only who placed the call knows its value.
+const TOKEN: &str = "token";
+
+/// What Twilio is to do with a call that is answered: open a connection for its sound.
+pub(crate) fn connect_twiml(url: &str, token: &str) -> String {
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?><Response><Connect><Stream url="{}"><Parameter name="{TOKEN}" value="{}"/></Stream></Connect></Response>"#,
+        escaped(url),
+        escaped(token)
+    )
+}
+
+/// What Twilio is to do with a call that is handed over.
+pub(crate) fn dial_twiml(from: &str, to: &str) -> String {
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?><Response><Dial callerId="{}">{}</Dial></Response>"#,
+        escaped(from),
+        escaped(to)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// 20 ms of sound for a stream.
+pub(crate) fn media(stream_sid: &str, frame: &Frame) -> String {
+    let mut codes = Vec::with_capacity(frame.len());
+    Codec::Pcmu.encode_into(frame, &mut codes);
+    let media = json!({"payload": STANDARD.encode(codes)});
+    json!({"event": "media", "streamSid": stream_sid, "media": media}).to_string()
+}
+
+/// A mark for a stream.
+pub(crate) fn mark(stream_sid: &str, name: &str) -> String {
+    json!({"event": "mark", "streamSid": stream_sid, "mark": {"name": name}}).to_string()
+}
+
+/// What was sent to a stream and not played is not to be played any more.
+pub(crate) fn clear(stream_sid: &str) -> String {
+    json!({"event": "clear", "streamSid": stream_sid}).to_string()
+}
+
+/// One of the places for connections that have not said whose sound they carry.
+struct Place(Arc<Lines>);
+
+impl Place {
+    fn take(lines: &Arc<Lines>) -> Option<Self> {
+        let place = Self(Arc::clone(lines));
+        // Dropped, it counts down again.
+        (lines.unnamed.fetch_add(1, Ordering::Relaxed) < MOST_UNNAMED).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.unnamed.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A connection that Twilio, or anybody, has opened.
+pub(crate) struct Connection {
+    lines: Arc<Lines>,
+    /// Whose sound it carries, once it has said so.
+    line: Option<Arc<Line>>,
+    opened_at: Instant,
+    has_stopped: bool,
+    faults: u32,
+    /// A place among those that have not said whose sound they carry; without one it is closed at once.
+    place: Option<Place>,
+}
+
+impl Connection {
+    pub(crate) fn new(lines: Arc<Lines>) -> Self {
+        Self {
+            place: Place::take(&lines),
+            lines,
+            line: None,
+            opened_at: Instant::now(),
+            has_stopped: false,
+            faults: 0,
+        }
+    }
+
+    /// Before the call is known, nothing may be wrong; after it, little may.
+    fn fault(&mut self) -> bool {
+        self.faults += 1;
+        self.line.is_some() && self.faults <= MOST_FAULTS
+    }
+
+    fn start(&mut self, start: Start, stream_sid: Option<String>) -> bool {
+        if self.line.is_some() || start.account_sid != self.lines.account {
+            return self.fault();
+        }
+        let token = start.custom_parameters.get(TOKEN).and_then(Value::as_str);
+        let Some(line) = token.and_then(|token| self.lines.take_token(token)) else {
+            return false;
+        };
+        let Some(stream_sid) = start.stream_sid.or(stream_sid) else {
+            line.signal(Signal::Unusable);
+            return false;
+        };
+        if !start.media_format.is_telephony() {
+            line.signal(Signal::Unusable);
+            return false;
+        }
+        self.place = None;
+        line.connected(stream_sid);
+        line.signal(Signal::Started {
+            sid: start.call_sid,
+        });
+        self.line = Some(line);
+        true
+    }
+
+    fn heard(&mut self, media: &Media) -> bool {
+        let is_theirs = media
+            .track
+            .as_deref()
+            .is_none_or(|track| track == "inbound");
+        let (Some(line), true) = (&self.line, is_theirs) else {
+            return self.fault();
+        };
+        let is_sound = STANDARD
+            .decode(&media.payload)
+            .is_ok_and(|codes| lock(&line.inbox).put(&codes));
+        is_sound || self.fault()
+    }
+}
+
+#[async_trait]
+impl MediaConnection for Connection {
+    fn take(&mut self, text: &str) -> bool {
+        let Ok(message) = serde_json::from_str::<Message>(text) else {
+            return self.fault();
+        };
+        match (message.event.as_str(), &self.line) {
+            ("start", _) => match message.start {
+                Some(start) => self.start(start, message.stream_sid),
+                None => self.fault(),
+            },
+            ("media", _) => match &message.media {
+                Some(media) => self.heard(media),
+                None => self.fault(),
+            },
+            ("dtmf", Some(line)) => {
+                let key = message.dtmf.as_ref().and_then(|dtmf| {
+                    let mut keys = dtmf.digit.chars();
+                    keys.next().filter(|_| keys.next().is_none())
+                });
+                match key {
+                    Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')) => {
+                        line.signal(Signal::Key(key));
+                        true
+                    }
+                    _ => self.fault(),
+                }
+            }
+            ("mark", Some(line)) => match &message.mark {
+                Some(mark) => {
+                    lock(&line.echoes).echo(&mark.name, Instant::now());
+                    true
+                }
+                None => self.fault(),
+            },
+            ("stop", Some(line)) => {
+                self.has_stopped = true;
+                line.signal(Signal::Stopped);
+                true
+            }
+            // What is said before a call is named, and what is not known yet.
+            ("connected", _) => true,
+            (_, known) => known.is_some() || self.fault(),
+        }
+    }
+
+    async fn next(&mut self) -> Option<String> {
+        match &self.line {
+            Some(line) => line.outbox.next().await,
+            None => {
+                if self.place.is_some() {
+                    sleep_until(self.opened_at + START_WITHIN).await;
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line
+            && !self.has_stopped
+        {
+            line.signal(Signal::Gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_sent_to_its_stream_by_its_token_alone() {
+        assert_eq!(
+            connect_twiml("wss://a.example/callbacks/twilio/media", "t<&\">"),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response><Connect>\
+             <Stream url=\"wss://a.example/callbacks/twilio/media\">\
+             <Parameter name=\"token\" value=\"t&lt;&amp;&quot;&gt;\"/></Stream></Connect></Response>"
+        );
+    }
+
+    #[test]
+    fn sound_is_sent_as_mu_law() {
+        let text = media("MZ1", &[0; 160]);
+        let message: Value = serde_json::from_str(&text).unwrap();
+        let payload = STANDARD.encode([0xff; 160]);
+        assert_eq!(
+            message,
+            json!({"event": "media", "streamSid": "MZ1", "media": {"payload": payload}})
+        );
+    }
+
+    #[test]
+    fn numbers_may_be_texts() {
+        for (format, good) in [
+            (
+                json!({"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}),
+                true,
+            ),
+            (
+                json!({"encoding": "audio/x-mulaw", "sampleRate": "8000", "channels": "1"}),
+                true,
+            ),
+            (
+                json!({"encoding": "audio/x-mulaw", "sampleRate": 16000, "channels": 1}),
+                false,
+            ),
+            (
+                json!({"encoding": "audio/l16", "sampleRate": 8000, "channels": 1}),
+                false,
+            ),
+            (
+                json!({"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 2}),
+                false,
+            ),
+        ] {
+            let read: MediaFormat = serde_json::from_value(format.clone()).unwrap();
+            assert_eq!(read.is_telephony(), good, "{format}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Calls from the dialing to their end.
+
+use std::time::Duration;
+
+use offhook_domain::FailureReason;
+use offhook_engine::ports::LineError;
+use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent, Played, SegmentId};
+use offhook_engine::ports::door::CarrierDoor as _;
+use offhook_testkit::fakes::twilio::{beginning, echo, key, sound, stop, verdict_form};
+use serde_json::json;
+
+use crate::desk::{Desk, event, handle, said};
+
+const ONE: SegmentId = SegmentId(1);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_asked_for_once_with_all_that_it_needs() {
+    let desk = Desk::open().await;
+    let _leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    let at = format!("https://voice.example.com/callbacks/twilio/{}", handle(1));
+    for (name, value) in [
+        ("To", "+5215512345678"),
+        ("From", "+15005550100"),
+        ("StatusCallback", &format!("{at}/status")),
+        ("StatusCallbackMethod", "POST"),
+        ("Timeout", "60"),
+        ("TimeLimit", "660"),
+        ("MachineDetection", "Enable"),
+        ("AsyncAmd", "true"),
+        ("AsyncAmdStatusCallback", &format!("{at}/amd")),
+    ] {
+        assert_eq!(call.asked(name), Some(value), "{name}");
+    }
+    assert_eq!(
+        call.all("StatusCallbackEvent"),
+        ["initiated", "ringing", "answered", "completed"]
+    );
+    assert_eq!(
+        call.stream_url(),
+        "wss://voice.example.com/callbacks/twilio/media"
+    );
+    assert_eq!(call.stream_token().len(), 43);
+    assert_eq!(desk.twilio.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_and_heard_goes_both_ways_and_the_customer_hangs_up() {
+    let desk = Desk::open().await;
+    let (mut leg, call, mut connection) = desk.answered().await;
+    for number in 1..=50 {
+        assert!(connection.take(&sound(&[0x20; 160], number)));
+    }
+    let heard = loop {
+        let tick = leg.ticks.recv().await.unwrap();
+        if !tick.lost && tick.heard[0] != 0 {
+            break tick.heard;
+        }
+    };
+    assert!(heard.iter().all(|sample| *sample == heard[0]));
+    leg.playout.enqueue(ONE, &[1_000; 800]);
+    leg.playout.finish(ONE);
+    for _ in 0..5 {
+        let message = said(&mut connection).await.unwrap();
+        assert_eq!(message["event"], "media");
+        assert_eq!(message["streamSid"], "MZ0123456789abcdef0123456789abcdef");
+    }
+    let mark = said(&mut connection).await.unwrap();
+    assert_eq!(mark["event"], "mark");
+    assert!(connection.take(&echo(mark["mark"]["name"].as_str().unwrap())));
+    assert!(matches!(
+        leg.played.recv().await,
+        Some(Played::Began(ONE, _))
+    ));
+    assert!(matches!(
+        leg.played.recv().await,
+        Some(Played::Ended(ONE, _))
+    ));
+    assert!(connection.take(&key('5')));
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Dtmf('5')));
+    assert!(connection.take(&stop(&call)));
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Hangup));
+    assert_eq!(event(&mut leg).await, None);
+    assert_eq!(
+        said(&mut connection).await,
+        None,
+        "the connection is let go of"
+    );
+    assert_eq!(desk.twilio.call(&call.sid).changes, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_interrupted_is_not_heard_to_the_end() {
+    let desk = Desk::open().await;
+    let (mut leg, _call, mut connection) = desk.answered().await;
+    leg.playout.enqueue(ONE, &[1_000; 80_000]);
+    assert!(matches!(
+        leg.played.recv().await,
+        Some(Played::Began(ONE, _))
+    ));
+    let mut sent = 0_u64;
+    while sent < 20 {
+        let message = said(&mut connection).await.unwrap();
+        sent += u64::from(message["event"] == "media");
+    }
+    leg.playout.pause();
+    let cleared = leg.playout.clear();
+    assert_eq!(cleared.len(), 1);
+    // Of what was sent, up to 200 ms had not been played.
+    let played = cleared[0].played / 160;
+    assert!(cleared[0].played > 0 && cleared[0].played < cleared[0].enqueued);
+    let mut events = Vec::new();
+    while events.last() != Some(&json!("clear")) {
+        let message = said(&mut connection).await.unwrap();
+        sent += u64::from(message["event"] == "media");
+        events.push(message["event"].clone());
+    }
+    assert!(sent <= played + 11, "{sent} sent, {played} played");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_agent_hangs_up_when_its_last_words_were_played() {
+    let desk = Desk::open().await;
+    let (leg, call, mut connection) = desk.answered().await;
+    leg.playout.enqueue(ONE, &[1_000; 160]);
+    leg.playout.finish(ONE);
+    assert_eq!(said(&mut connection).await.unwrap()["event"], "media");
+    let mark = said(&mut connection).await.unwrap();
+    assert!(connection.take(&echo(mark["mark"]["name"].as_str().unwrap())));
+    leg.signalling.hang_up().await;
+    desk.was_told(&call.sid, &[("Status", "completed")]).await;
+    leg.signalling.hang_up().await;
+    drop(leg);
+    assert_eq!(said(&mut connection).await, None);
+    assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_rings_is_taken_back_and_one_that_was_answered_meanwhile_is_ended() {
+    let desk = Desk::open().await;
+    let leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    desk.tell(&call, "ringing", 1);
+    drop(leg);
+    desk.was_told(&call.sid, &[("Status", "canceled")]).await;
+    let leg = desk.dial(2).await.unwrap();
+    let call = desk.twilio.placed(1).await;
+    desk.twilio.set_status(&call.sid, "in-progress");
+    leg.signalling.hang_up().await;
+    desk.was_told(
+        &call.sid,
+        &[("Status", "canceled"), ("Status", "completed")],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_answered_is_told_once_the_call_is_answered() {
+    for (verdict, machine) in [
+        ("machine_start", Some(true)),
+        ("fax", Some(true)),
+        ("human", Some(false)),
+        ("unknown", None),
+    ] {
+        let desk = Desk::open().await;
+        let mut leg = desk.dial(1).await.unwrap();
+        let call = desk.twilio.placed(0).await;
+        assert!(desk.post(&verdict_form(&call, verdict)));
+        let connection = desk.stream(&call);
+        assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
+        drop(connection);
+        desk.tell(&call, "completed", 4);
+        if let Some(machine) = machine {
+            assert_eq!(
+                event(&mut leg).await,
+                Some(AudioEvent::Screened(machine)),
+                "{verdict}"
+            );
+        }
+        assert_eq!(event(&mut leg).await, Some(AudioEvent::Hangup), "{verdict}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_dies_loses_the_call_which_is_ended() {
+    let desk = Desk::open().await;
+    let (mut leg, call, connection) = desk.answered().await;
+    drop(connection);
+    assert_eq!(
+        event(&mut leg).await,
+        Some(AudioEvent::Failed(FailureReason::AgentError))
+    );
+    desk.was_told(&call.sid, &[("Status", "completed")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_known_by_a_token_that_is_good_once() {
+    let desk = Desk::open().await;
+    let mut leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    let [connected, start] = beginning(&call, &call.stream_token());
+    for wrong in [
+        beginning(&call, "another")[1].clone(),
+        start.replace("customParameters", "parameters"),
+        start.replace("AC0123", "AC9123"),
+        sound(&[0; 160], 1),
+        key('1'),
+        stop(&call),
+        "no JSON".to_owned(),
+        "{}".to_owned(),
+        json!({"event": "start"}).to_string(),
+    ] {
+        let mut stranger = desk.carrier.media();
+        assert!(stranger.take(&connected));
+        assert!(!stranger.take(&wrong), "{wrong}");
+    }
+    let mut connection = desk.stream(&call);
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
+    let mut second = desk.carrier.media();
+    assert!(second.take(&connected));
+    assert!(!second.take(&start), "the token was used");
+    drop(second);
+    // What a known stream says amiss is passed over, up to a point.
+    assert!(connection.take("no JSON"));
+    assert!(connection.take(&json!({"event": "news", "news": 1}).to_string()));
+    assert!(connection.take(&json!({"event": "media", "media": {"payload": "%"}}).to_string()));
+    assert!(connection.take(&key('x')));
+    assert!(connection.take(&key('#')));
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Dtmf('#')));
+    let taken = (0..100).take_while(|_| connection.take("no JSON")).count();
+    assert!(taken < 60, "{taken}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sound_of_another_kind_is_no_call() {
+    let desk = Desk::open().await;
+    let mut leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    let [_, start] = beginning(&call, &call.stream_token());
+    let mut connection = desk.carrier.media();
+    assert!(!connection.take(&start.replace("audio/x-mulaw", "audio/l16")));
+    assert_eq!(
+        event(&mut leg).await,
+        Some(AudioEvent::Failed(FailureReason::CarrierError))
+    );
+    desk.was_told(&call.sid, &[("Status", "canceled")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_is_handed_over_by_twilio_and_is_the_agents_no_more() {
+    let desk = Desk::open().await;
+    let (leg, call, mut connection) = desk.answered().await;
+    leg.signalling
+        .transfer(&"+15005550123".parse().unwrap())
+        .await
+        .unwrap();
+    assert!(connection.take(&stop(&call)));
+    drop(leg);
+    assert_eq!(said(&mut connection).await, None);
+    let dial = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>\
+                <Dial callerId=\"+15005550100\">+15005550123</Dial></Response>";
+    desk.was_told(&call.sid, &[("Twiml", dial)]).await;
+    let (leg, call) = {
+        let leg = desk.dial(2).await.unwrap();
+        (leg, desk.twilio.placed(1).await)
+    };
+    desk.twilio.set_status(&call.sid, "completed");
+    let over = leg
+        .signalling
+        .transfer(&"+15005550123".parse().unwrap())
+        .await;
+    assert_eq!(over, Err(LineError::Gone));
+    assert_eq!(
+        leg.signalling.send_digits("1").await,
+        Err(LineError::Refused)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_a_process_that_died_is_ended_by_its_id_or_as_soon_as_it_shows_itself() {
+    let before = Desk::open().await;
+    let leg = before.dial(1).await.unwrap();
+    let call = before.twilio.placed(0).await;
+    let dialog = before.carrier.early_dialog(handle(1)).unwrap();
+    assert_eq!(dialog, call.sid);
+    let after = Desk {
+        carrier: crate::desk::carrier(before.twilio.upstream().base_url()),
+        twilio: before.twilio,
+    };
+    after.twilio.set_status(&call.sid, "in-progress");
+    after
+        .carrier
+        .hang_up_dialog(handle(1), &dialog)
+        .await
+        .unwrap();
+    after.was_told(&call.sid, &[("Status", "completed")]).await;
+    assert!(
+        after
+            .carrier
+            .hang_up_dialog(handle(1), &dialog)
+            .await
+            .is_ok(),
+        "it is over"
+    );
+    assert!(
+        after
+            .carrier
+            .hang_up_dialog(handle(3), "no id/../x")
+            .await
+            .is_err()
+    );
+    // Of one that was being placed nothing is known but the handle.
+    after.carrier.hang_up_orphan(handle(1)).await.unwrap();
+    let form = after.twilio.tells(&call, "ringing", 1);
+    assert!(after.post(&form));
+    let ended = after.twilio.until("the end", |calls| {
+        (calls[0].changes.len() >= 3).then_some(())
+    });
+    tokio::time::timeout(Duration::from_secs(30), ended)
+        .await
+        .unwrap();
+    drop(leg);
+}

@@ -1,0 +1,42 @@
+//! The numbers of an account's own credential.
+
+use offhook_domain::FailureReason;
+use offhook_engine::ports::DialError;
+use offhook_engine::ports::audio::AudioCarrier as _;
+use offhook_testkit::fakes::twilio::{OWN_ACCOUNT, OWN_KEY, OWN_TOKEN};
+
+use crate::desk::Desk;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_pages_of_an_accounts_numbers_are_read_with_its_own_credential() {
+    let desk = Desk::open().await;
+    desk.twilio.own_numbers(&[
+        ("+15005550111", true),
+        ("+15005550112", true),
+        ("+15005550113", false),
+        ("not a number", true),
+        ("+15005550115", true),
+    ]);
+    let (key, secret) = OWN_KEY;
+    for credential in [
+        format!("{OWN_ACCOUNT}:{OWN_TOKEN}"),
+        format!("{OWN_ACCOUNT}:{key}:{secret}"),
+    ] {
+        let numbers = desk.carrier.numbers(&credential).await.unwrap();
+        let numbers: Vec<_> = numbers.iter().map(|number| number.as_str()).collect();
+        assert_eq!(numbers, ["+15005550111", "+15005550112", "+15005550115"]);
+    }
+    let asked = desk.twilio.upstream().asked();
+    assert_eq!(asked.len(), 6);
+    let path = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}/IncomingPhoneNumbers.json");
+    assert!(asked.iter().all(|asked| asked.path == path));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_opens_nothing_is_refused() {
+    let desk = Desk::open().await;
+    let rejected = Err(DialError::Refused(FailureReason::Rejected));
+    for wrong in ["", "nonsense", "../..:x", &format!("{OWN_ACCOUNT}:wrong")] {
+        assert_eq!(desk.carrier.numbers(wrong).await, rejected, "{wrong}");
+    }
+}

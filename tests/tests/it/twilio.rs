@@ -1,0 +1,403 @@
+//! Calls over Twilio: the real binary, a fake of Twilio that posts signed callbacks and opens the stream, and a customer
+//! who speaks into it. The agent's ear is a script, its voice hums.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use offhook_testkit::fakes::twilio::{
+    ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
+    echo, key, sound, status_form, stop, verdict_form,
+};
+use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
+use offhook_tests::{Account, Database, Options, Receiver, Server, both, must, within};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Until the leases of a dead process have run out.
+const SETTLED_WITHIN: Duration = Duration::from_secs(150);
+
+const CUSTOMER: &str = "+5215512345678";
+
+const NUMBER: &str = "+15005550199";
+
+/// "Hello, do you have a table for two?"
+const SPEECH: &[u8] = include_bytes!("../../../crates/media/tests/it/speech.ulaw");
+
+/// A service whose calls go over Twilio, with an account that has imported its number.
+struct Desk {
+    twilio: FakeTwilio,
+    server: Server,
+    account: Account,
+    events: Receiver,
+}
+
+fn options(database: Database, twilio: &FakeTwilio) -> Options {
+    Options::on(database)
+        .set("calls.carrier", "twilio")
+        .set("calls.allowed_prefixes", "+52")
+        .set("http.public_url", "https://voice.example.com")
+        .set("twilio.node_url", "https://voice.example.com")
+        .set("twilio.base_url", twilio.upstream().base_url())
+        .set("twilio.account_sid", ACCOUNT)
+        .set("twilio.auth_token", TOKEN)
+}
+
+impl Desk {
+    async fn open(database: Database) -> Self {
+        let twilio = FakeTwilio::start().await;
+        let server = Server::start(options(database, &twilio)).await;
+        let account = server.account("scale").await;
+        let events = Receiver::start().await;
+        account.webhook(&events.url("/")).await;
+        twilio.own_numbers(&[(NUMBER, true)]);
+        let credential = format!("{OWN_ACCOUNT}:{OWN_TOKEN}");
+        let set = ["account", "credential", "set", "--account", &account.id];
+        server
+            .cli(&[&set[..], &["--provider", "twilio", "--secret", &credential]].concat())
+            .await;
+        let imported = account.post("/v1/phone-numbers/import", "{}").send().await;
+        assert_eq!(
+            imported.assert(200),
+            json!({"imported": 1, "already_present": 0})
+        );
+        Self {
+            twilio,
+            server,
+            account,
+            events,
+        }
+    }
+
+    /// Places a call and has it answered.
+    async fn answered(&self, config: Value) -> (String, PlacedCall, Caller) {
+        let agent = self.account.agent_with(config).await;
+        let handle = self.account.call(&agent, CUSTOMER).await;
+        let call = self.twilio.placed(0).await;
+        self.tell(&call, "ringing", 1).await;
+        self.tell(&call, "in-progress", 2).await;
+        let caller = Caller::answers(self, &call).await;
+        (handle, call, caller)
+    }
+
+    async fn tell(&self, call: &PlacedCall, status: &str, number: u64) {
+        let form = self.twilio.tells(call, status, number);
+        assert_eq!(form.post(self.server.address()).await, 204, "{status}");
+    }
+
+    async fn ended(&self, handle: &str) -> Value {
+        self.account.ended_within(handle, PATIENCE).await
+    }
+
+    async fn turns(&self, handle: &str) -> Vec<String> {
+        let id = handle.trim_start_matches("call_");
+        let conversation = self.account.read(&format!("/v1/conversations/{id}")).await;
+        let turns = conversation["transcript"].as_array().into_iter().flatten();
+        let word = |turn: &Value, name: &str| turn[name].as_str().unwrap_or_default().to_owned();
+        turns
+            .map(|turn| format!("{}: {}", word(turn, "role"), word(turn, "text")))
+            .collect()
+    }
+}
+
+/// An agent that hums a note for each word, and understands the lines of its script.
+fn config(lines: &[&str]) -> Value {
+    json!({
+        "system_prompt": "say: At nine.",
+        "first_message": "Hello there.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "stt": {"provider": "scripted", "settings": {"lines": lines}},
+        "voice": {"provider": "scripted", "voice_id": "scripted"},
+        "conversation": {"turns": {"silence_timeout_s": 60, "voicemail": "ignore"}},
+    })
+}
+
+/// The customer, at the other end of Twilio: a microphone that never falls silent, and marks that come back.
+struct Caller {
+    texts: mpsc::UnboundedSender<String>,
+    says: mpsc::UnboundedSender<Vec<u8>>,
+    came: mpsc::UnboundedReceiver<Value>,
+    line: JoinHandle<()>,
+}
+
+impl Caller {
+    async fn answers(desk: &Desk, call: &PlacedCall) -> Self {
+        assert_eq!(
+            call.stream_url(),
+            "wss://voice.example.com/callbacks/twilio/media"
+        );
+        let mut stream = Stream::open(desk.server.address(), "/callbacks/twilio/media").await;
+        for text in beginning(call, &call.stream_token()) {
+            assert!(stream.send(text).await);
+        }
+        let (texts, mut written) = mpsc::unbounded_channel::<String>();
+        let (says, mut said) = mpsc::unbounded_channel::<Vec<u8>>();
+        let (came, heard) = mpsc::unbounded_channel();
+        let line = tokio::spawn(async move {
+            let mut tick = interval(Duration::from_millis(20));
+            tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+            let (mut saying, mut number) = (Vec::new(), 0);
+            loop {
+                let text = tokio::select! {
+                    _ = tick.tick() => {
+                        while let Ok(more) = said.try_recv() {
+                            saying.extend(more);
+                        }
+                        let mut codes: Vec<u8> = saying.drain(..160.min(saying.len())).collect();
+                        codes.resize(160, 0xff);
+                        number += 1;
+                        sound(&codes, number)
+                    }
+                    Some(text) = written.recv() => text,
+                    message = stream.next() => match message {
+                        None => return,
+                        Some(message) => {
+                            let name = message["mark"]["name"].as_str().map(echo);
+                            let _ = came.send(message);
+                            match name {
+                                Some(echo) => echo,
+                                None => continue,
+                            }
+                        }
+                    },
+                };
+                if !stream.send(text).await {
+                    return;
+                }
+            }
+        });
+        Self {
+            texts,
+            says,
+            came: heard,
+            line,
+        }
+    }
+
+    fn send(&self, text: String) {
+        let _ = self.texts.send(text);
+    }
+
+    fn speaks(&self) {
+        let _ = self.says.send(SPEECH.to_vec());
+    }
+
+    /// The next message of this kind; others are passed over.
+    async fn gets(&mut self, kind: &str) -> Value {
+        loop {
+            let message = within(kind, PATIENCE, self.came.recv()).await;
+            let message = must(kind, message.ok_or("the stream is closed"));
+            if message["event"] == kind {
+                return message;
+            }
+        }
+    }
+
+    /// So many frames of loud sound.
+    async fn hears(&mut self, frames: usize) {
+        let mut heard = 0;
+        while heard < frames {
+            let message = self.gets("media").await;
+            let payload = message["media"]["payload"].as_str().unwrap_or_default();
+            let codes = must("base64", STANDARD.decode(payload));
+            assert_eq!(codes.len(), 160);
+            // µ-law of a magnitude above 500.
+            heard += usize::from(codes.iter().any(|code| code & 0x7f < 0x50));
+        }
+    }
+
+    /// The end of the stream.
+    async fn is_let_go(mut self) {
+        let line = std::mem::replace(&mut self.line, tokio::spawn(async {}));
+        let _ = within("the end of the stream", PATIENCE, line).await;
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.line.abort();
+    }
+}
+
+both! {
+    async fn a_customer_is_called_heard_and_answered(database: Database) {
+        let desk = Desk::open(database).await;
+        let numbers = desk.account.read("/v1/phone-numbers").await;
+        assert_eq!(
+            (&numbers["data"][0]["phone_number"], &numbers["data"][0]["provider"]),
+            (&json!(NUMBER), &json!("twilio"))
+        );
+        let (handle, call, mut caller) = desk.answered(config(&["When do you open?"])).await;
+        assert_eq!((call.asked("From"), call.asked("To")), (Some(NUMBER), Some(CUSTOMER)));
+        let told = format!("https://voice.example.com/callbacks/twilio/{handle}/status");
+        assert_eq!(call.asked("StatusCallback"), Some(told.as_str()));
+        assert_eq!(call.asked("MachineDetection"), None);
+        caller.hears(15).await;
+        caller.gets("mark").await;
+        caller.speaks();
+        caller.hears(15).await;
+        caller.gets("mark").await;
+        caller.send(stop(&call));
+        desk.tell(&call, "completed", 3).await;
+        let ended = desk.ended(&handle).await;
+        assert_eq!(
+            (&ended["status"], &ended["termination_reason"]),
+            (&json!("completed"), &json!("customer_hangup")),
+            "{ended}"
+        );
+        assert_eq!(
+            desk.turns(&handle).await,
+            ["agent: Hello there.", "user: When do you open?", "agent: At nine."]
+        );
+        caller.is_let_go().await;
+        let kinds: Vec<String> = desk.events.count(2).await.iter().map(|event| event.kind()).collect();
+        assert_eq!(kinds, ["call.initiated", "call.completed"]);
+        assert_eq!(desk.twilio.calls().len(), 1);
+        assert_eq!(desk.twilio.call(&call.sid).changes, []);
+    }
+
+    async fn who_interrupts_is_listened_to_and_keys_are_read(database: Database) {
+        let desk = Desk::open(database).await;
+        let mut config = config(&["Please stop talking now."]);
+        let long = "The rooms are on the first floor and the breakfast is at seven in the morning and the pool is open \
+                    all day and the garden is open too and the beach is not far away.";
+        config["first_message"] = json!(long);
+        config["system_prompt"] = json!("say: At nine.\nsay: Thank you.");
+        let (handle, call, mut caller) = desk.answered(config).await;
+        caller.hears(50).await;
+        caller.speaks();
+        caller.gets("clear").await;
+        caller.hears(10).await;
+        caller.gets("mark").await;
+        for digit in "12#".chars() {
+            caller.send(key(digit));
+        }
+        caller.hears(10).await;
+        caller.gets("mark").await;
+        let hang_up = desk.account.post(&format!("/v1/calls/{handle}/hangup"), "{}").send().await;
+        hang_up.assert(202);
+        let ended = desk.ended(&handle).await;
+        assert_eq!(ended["termination_reason"], "api_hangup", "{ended}");
+        let turns = desk.turns(&handle).await;
+        let cut = turns[0].trim_start_matches("agent: ");
+        assert!(long.starts_with(cut) && cut.len() < long.len() * 3 / 4 && cut.len() > 8, "{turns:?}");
+        assert_eq!(turns[1..4], ["user: Please stop talking now.", "agent: At nine.", "user: DTMF 12#"]);
+        let changes = desk.twilio.call(&call.sid).changes;
+        assert_eq!(changes, [("Status".to_owned(), "completed".to_owned())]);
+        caller.is_let_go().await;
+    }
+
+    async fn a_machine_that_answers_is_hung_up_on(database: Database) {
+        let desk = Desk::open(database).await;
+        let mut config = config(&[]);
+        config["conversation"]["turns"]["voicemail"] = json!("hang_up");
+        let agent = desk.account.agent_with(config).await;
+        let handle = desk.account.call(&agent, CUSTOMER).await;
+        let call = desk.twilio.placed(0).await;
+        assert_eq!(call.asked("AsyncAmd"), Some("true"));
+        // It is found out before the sound begins, and counts from then on.
+        let verdict = verdict_form(&call, "machine_start");
+        assert_eq!(verdict.post(desk.server.address()).await, 204);
+        let caller = Caller::answers(&desk, &call).await;
+        let ended = desk.ended(&handle).await;
+        assert_eq!(
+            (&ended["status"], &ended["termination_reason"]),
+            (&json!("completed"), &json!("voicemail")),
+            "{ended}"
+        );
+        caller.is_let_go().await;
+    }
+
+    async fn what_is_forged_or_told_again_ends_no_call(database: Database) {
+        let desk = Desk::open(database).await;
+        let agent = desk.account.agent_with(config(&[])).await;
+        let handle = desk.account.call(&agent, CUSTOMER).await;
+        let call = desk.twilio.placed(0).await;
+        let to = desk.server.address();
+        let busy = status_form(&call, "busy", &[("SequenceNumber", "1")], Scheme::Token);
+        let mut forged = busy.clone();
+        forged.body = forged.body.replace("busy", "failed");
+        assert_eq!(forged.post(to).await, 403);
+        forged.headers.clear();
+        assert_eq!(forged.post(to).await, 403);
+        let mut nobodys = busy.clone();
+        nobodys.path = "/callbacks/twilio/somebody/status".to_owned();
+        assert_eq!(nobodys.post(to).await, 403);
+        // By a key that was never agreed on.
+        let by_key = status_form(&call, "busy", &[("SequenceNumber", "1")], Scheme::SharedKey);
+        assert_eq!(by_key.post(to).await, 403);
+        assert_eq!(desk.account.read(&format!("/v1/calls/{handle}")).await["status"], "initiated");
+        for _ in 0..2 {
+            assert_eq!(busy.post(to).await, 204);
+        }
+        let ended = desk.ended(&handle).await;
+        assert_eq!((&ended["status"], &ended["failure_reason"]), (&json!("failed"), &json!("busy")), "{ended}");
+        assert_eq!(busy.post(to).await, 204, "and again, when it is over");
+        let stranger = "/callbacks/twilio/media";
+        for wrong in ["{}".to_owned(), beginning(&call, "another token")[1].clone(), "x".repeat(70_000)] {
+            let mut stream = Stream::open(to, stranger).await;
+            stream.send(wrong).await;
+            assert_eq!(stream.next().await, None);
+        }
+    }
+
+    async fn the_doctor_asks_whether_the_account_may_make_calls(database: Database) {
+        let desk = Desk::open(database).await;
+        let look = async || {
+            let said = desk.server.run(&["doctor", "--json"]).await.stdout;
+            let findings: Vec<Value> = must("its findings", serde_json::from_slice(&said));
+            let of = findings.into_iter().find(|one| one["check"] == "carrier");
+            must("the carrier", of.ok_or("not looked at"))
+        };
+        assert_eq!(look().await["status"], "ok");
+        for fault in [Fault::Status(401), Fault::Status(500), Fault::Malformed] {
+            desk.twilio.upstream().fail("GET", "/2010", fault, 1);
+            let found = look().await;
+            assert_eq!(found["status"], "failed", "{fault:?}");
+            assert!(!found.to_string().contains(UPSTREAM_WORDS), "{found}");
+        }
+        assert_eq!(desk.twilio.calls(), []);
+    }
+
+    async fn a_credential_that_twilio_does_not_take_imports_nothing(database: Database) {
+        let desk = Desk::open(database).await;
+        let import = desk.account.post("/v1/phone-numbers/import", "{}").send().await;
+        assert_eq!(import.assert(200), json!({"imported": 0, "already_present": 1}));
+        for fault in [Fault::Status(401), Fault::Status(500), Fault::CutBody, Fault::Unknown] {
+            desk.twilio.upstream().fail("GET", "/2010", fault, 1);
+            let import = desk.account.post("/v1/phone-numbers/import", "{}").send().await;
+            let message = import.assert_error(502, "upstream_error");
+            assert!(message.starts_with("Twilio d") && !message.contains(UPSTREAM_WORDS), "{message}");
+        }
+        let body = json!({"phone_number": "+15005550001"});
+        let chosen = desk.account.post("/v1/phone-numbers", &body).send().await;
+        chosen.assert_error(409, "conflict");
+    }
+
+    async fn a_call_whose_process_died_is_hung_up_by_the_next_one(database: Database) {
+        let mut desk = Desk::open(database).await;
+        let agent = desk.account.agent_with(config(&[])).await;
+        let handle = desk.account.call(&agent, CUSTOMER).await;
+        let call = desk.twilio.placed(0).await;
+        desk.tell(&call, "ringing", 1).await;
+        desk.server.kill().await;
+        desk.server.start_again(&[]).await;
+        let ended = desk.account.through(&desk.server).ended_within(&handle, SETTLED_WITHIN).await;
+        assert_eq!(
+            (&ended["status"], &ended["failure_reason"]),
+            (&json!("failed"), &json!("interrupted")),
+            "{ended}"
+        );
+        let changes = desk.twilio.until("the end at Twilio", |calls| {
+            let changes = &calls.first()?.changes;
+            (!changes.is_empty()).then(|| changes.clone())
+        });
+        assert_eq!(changes.await, [("Status".to_owned(), "completed".to_owned())]);
+        assert_eq!(desk.twilio.calls().len(), 1, "it was not called again");
+    }
+}
