@@ -17,6 +17,7 @@ mod trunk;
 mod upstream;
 mod voices;
 mod twilio;
+mod whatsapp;
 
 use std::time::Duration;
 
@@ -206,6 +207,9 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
     }
     findings.extend(legacy::look(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);
+    if let Some(settings) = &settings.whatsapp {
+        findings.push(whatsapp::look(settings).await);
+    }
     findings.push(call::look().await);
     findings.insert(0, configuration);
     findings

@@ -13,6 +13,7 @@ use offhook_engine::legacy::LegacyProvider;
 use offhook_objects::Objects;
 use offhook_providers::{
     ElevenLabsAgents, ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
+    whatsapp,
 };
 use offhook_services::{
     CallSettings, Catalog, Librarian, ModelKind, Network, Services, ServicesConfig, SharedClock,
@@ -139,6 +140,8 @@ pub(crate) async fn services(
         .map(|(provider, settings)| voice_library(*provider, settings))
         .collect();
     let services = services.with_voice_libraries(libraries.context("section `voices`")?);
+    let cloud_api = settings.whatsapp.clone().unwrap_or_default();
+    let services = services.with_whatsapp(whatsapp(&cloud_api).context("section `whatsapp`")?);
     Ok(match &settings.embeddings {
         Some(settings) => services.with_embeddings(embeddings(settings)?),
         None => services,

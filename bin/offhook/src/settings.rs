@@ -9,6 +9,7 @@ mod read;
 mod sip;
 mod speech;
 mod twilio;
+mod whatsapp;
 
 #[cfg(test)]
 mod deployed;
@@ -27,7 +28,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{
-    EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings,
+    EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings, WhatsAppSettings,
 };
 use offhook_twilio::TwilioSettings;
 
@@ -96,6 +97,8 @@ pub(crate) struct Settings {
     pub(crate) legacy_base_url: Option<String>,
     /// `voices`: the voice providers whose lists are asked for.
     pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
+    /// `whatsapp`, if anything of it is set: where the Cloud API is.
+    pub(crate) whatsapp: Option<WhatsAppSettings>,
     /// `knowledge.embeddings`: by what documents are also found by their meaning.
     pub(crate) embeddings: Option<EmbeddingsSettings>,
     /// `metrics.listen`: where the figures of the process are served; `None`: nowhere.

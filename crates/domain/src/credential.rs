@@ -23,6 +23,8 @@ vocabulary! {
         VoicesA => "provider_a",
         /// The second voice provider; the third lists no voices of anybody's own.
         VoicesB => "provider_b",
+        /// A WhatsApp Business app and its numbers.
+        WhatsApp => "whatsapp",
     }
 }
 
@@ -33,7 +35,11 @@ impl CredentialProvider {
         match self {
             Self::VoicesA => Some(VoiceProvider::A),
             Self::VoicesB => Some(VoiceProvider::B),
-            Self::Legacy | Self::LegacyWebhook | Self::Simulator | Self::Twilio => None,
+            Self::Legacy
+            | Self::LegacyWebhook
+            | Self::Simulator
+            | Self::Twilio
+            | Self::WhatsApp => None,
         }
     }
 }

@@ -135,6 +135,13 @@ ids! {
     InvitationId;
 }
 
+ids! {
+    /// What a customer and a number of an account write each other on WhatsApp.
+    WhatsAppThreadId;
+    /// A message to a customer on WhatsApp.
+    WhatsAppMessageId;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ mod price;
 mod scope;
 mod timestamp;
 mod voice;
+mod whatsapp;
 
 pub mod config;
 pub mod json;
@@ -40,7 +41,8 @@ pub use ids::SliceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
-    MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId,
+    MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId, WhatsAppMessageId,
+    WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};
@@ -53,3 +55,4 @@ pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
 pub use voice::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+pub use whatsapp::SentStatus;

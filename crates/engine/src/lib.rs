@@ -23,6 +23,7 @@ pub mod legacy;
 pub mod legacy_batches;
 pub mod ports;
 pub mod voice;
+pub mod whatsapp;
 
 pub use chat::{CHAT_BREAK, ChatAnswer, ChatEnd, ChatPiece, ChatSink, answer};
 pub use control::{CallControl, EndRequest};
@@ -30,6 +31,7 @@ pub use dialogue::Dialogue;
 pub use latencies::Latencies;
 pub use latency::TurnLatency;
 pub use persona::{ModelChoice, Persona, Routing, Voicemail};
+pub use phrases::only_text;
 pub use reply::{NoReply, Piece, Reply, quote};
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, TurnRole, run};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};

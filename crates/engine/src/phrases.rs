@@ -13,6 +13,8 @@ pub(crate) struct Phrases {
     pub(crate) filler: &'static str,
     /// The call has lasted almost as long as it may.
     pub(crate) warning: &'static str,
+    /// In writing: what the customer sent is no text.
+    pub(crate) only_text: &'static str,
 }
 
 const ENGLISH: Phrases = Phrases {
@@ -21,6 +23,7 @@ const ENGLISH: Phrases = Phrases {
     goodbye: "I am sorry, I have to end our call here. Thank you for your time. Goodbye.",
     filler: "One moment, please.",
     warning: "I am sorry, our call ends in a few seconds.",
+    only_text: "I am sorry, here I can only read text. Please write to me what it is about.",
 };
 
 const LANGUAGES: [(&str, Phrases); 6] = [
@@ -33,6 +36,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Lo siento, tengo que terminar la llamada aquí. Gracias por su tiempo. Adiós.",
             filler: "Un momento, por favor.",
             warning: "Lo siento, nuestra llamada termina en unos segundos.",
+            only_text: "Lo siento, aquí solo puedo leer texto. Por favor, escríbame de qué se trata.",
         },
     ),
     (
@@ -43,6 +47,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Es tut mir leid, ich muss unser Gespräch hier beenden. Vielen Dank für Ihre Zeit. Auf Wiederhören.",
             filler: "Einen Moment, bitte.",
             warning: "Unser Gespräch endet leider in wenigen Sekunden.",
+            only_text: "Es tut mir leid, ich kann hier nur Text lesen. Bitte schreiben Sie mir, worum es geht.",
         },
     ),
     (
@@ -53,6 +58,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Je suis désolé, je dois mettre fin à notre appel ici. Merci de votre temps. Au revoir.",
             filler: "Un instant, s'il vous plaît.",
             warning: "Je suis désolé, notre appel se termine dans quelques secondes.",
+            only_text: "Je suis désolé, je ne peux lire que du texte ici. Veuillez m'écrire de quoi il s'agit.",
         },
     ),
     (
@@ -63,6 +69,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Mi dispiace, devo terminare qui la chiamata. Grazie per il suo tempo. Arrivederci.",
             filler: "Un momento, per favore.",
             warning: "Mi dispiace, la nostra chiamata termina tra pochi secondi.",
+            only_text: "Mi dispiace, qui posso leggere solo testo. Per favore, mi scriva di che cosa si tratta.",
         },
     ),
     (
@@ -73,6 +80,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Lamento, tenho de terminar a chamada aqui. Obrigado pelo seu tempo. Adeus.",
             filler: "Um momento, por favor.",
             warning: "Lamento, a nossa chamada termina dentro de alguns segundos.",
+            only_text: "Lamento, aqui só consigo ler texto. Por favor, escreva-me do que se trata.",
         },
     ),
 ];
@@ -84,6 +92,12 @@ pub(crate) fn phrases(language: &str) -> &'static Phrases {
         .iter()
         .find(|(tag, _)| tag.eq_ignore_ascii_case(primary))
         .map_or(&ENGLISH, |(_, phrases)| phrases)
+}
+
+/// What a customer is told who wrote anything but text, in the agent's language.
+#[must_use]
+pub fn only_text(language: &str) -> &'static str {
+    phrases(language).only_text
 }
 
 #[cfg(test)]

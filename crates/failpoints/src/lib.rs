@@ -77,6 +77,13 @@ pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
 /// The answer to a chat message is written and charged; COMMIT has not been sent.
 pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
 
+/// A message on WhatsApp may leave from now on; its request has not been made.
+pub const WHATSAPP_BEFORE_SEND: &str = "whatsapp.before_send";
+/// WhatsApp has answered; nothing of that is written.
+pub const WHATSAPP_AFTER_SEND: &str = "whatsapp.after_send";
+/// The answer to a message on WhatsApp is written; what is to be sent of it is not.
+pub const WHATSAPP_AFTER_ANSWER: &str = "whatsapp.after_answer";
+
 /// What was sent as a document is an object; there is no row of it.
 pub const UPLOAD_AFTER_OBJECT: &str = "upload.after_object";
 

@@ -5,12 +5,13 @@
 mod legacy;
 mod media_socket;
 mod twilio;
+mod whatsapp;
 
 use crate::routes::Endpoint;
 
 /// Every provider's paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
-    [legacy::routes(), twilio::routes()]
+    [legacy::routes(), twilio::routes(), whatsapp::routes()]
         .into_iter()
         .flatten()
         .collect()

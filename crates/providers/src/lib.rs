@@ -1,6 +1,7 @@
 //! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
 //! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
-//! embeddings; of the legacy agents' provider, simulated and real. [`ModelRegistry`] finds them by the names that agents give, and [`SpeechRegistry`] ears and voices.
+//! embeddings; of the legacy agents' provider, simulated and real; and of WhatsApp's Cloud API. [`ModelRegistry`] finds
+//! them by the names that agents give, and [`SpeechRegistry`] ears and voices.
 
 mod elevenlabs;
 mod embeddings;
@@ -12,6 +13,7 @@ mod speech;
 mod sse;
 mod voices;
 mod wav;
+mod whatsapp;
 
 pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use embeddings::{EmbeddingsSettings, embeddings};
@@ -20,3 +22,4 @@ pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
 pub use scripted::Scripted;
 pub use speech::{SpeechEndpoint, SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
 pub use voices::{VoiceLibrarySettings, voice_library};
+pub use whatsapp::{WhatsAppSettings, whatsapp};

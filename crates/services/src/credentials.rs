@@ -5,6 +5,7 @@ use std::sync::Arc;
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_storage::{Actor, Credential, StoreError};
 
+use crate::whatsapp::WhatsAppCredential;
 use crate::{Person, Shared};
 
 /// The longest secret, in bytes.
@@ -39,7 +40,8 @@ impl Credentials {
     /// Seals and stores a credential, in place of the one that the account had for this provider.
     ///
     /// # Errors
-    /// [`CredentialError::Invalid`] for an empty or too long secret, or without such an account.
+    /// [`CredentialError::Invalid`] for an empty or too long secret, one that is not of the provider's form, or without such
+    /// an account.
     pub async fn set(
         &self,
         account: AccountId,
@@ -51,6 +53,9 @@ impl Credentials {
             return Err(CredentialError::Invalid(format!(
                 "the secret must have 1 to {SECRET_BYTES} bytes"
             )));
+        }
+        if provider == CredentialProvider::WhatsApp {
+            WhatsAppCredential::read(secret).map_err(CredentialError::Invalid)?;
         }
         self.check_account(account).await?;
         let at = self.0.clock.now();

@@ -45,6 +45,7 @@ mod tools;
 mod uploads;
 mod voices;
 mod webhooks;
+mod whatsapp;
 mod widgets;
 
 use std::path::PathBuf;
@@ -61,6 +62,7 @@ use offhook_engine::ports::Embeddings;
 use offhook_engine::ports::Models;
 use offhook_engine::ports::VoiceLibrary;
 use offhook_engine::ports::speech::Speech;
+use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::Notify;
@@ -115,6 +117,7 @@ pub use tools::{ToolError, ToolShelf, ToolView};
 pub use uploads::{CollectError, UploadCollector};
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, WebhookError, Webhooks, event_example};
+pub use whatsapp::{WhatsApp, WhatsAppError};
 pub use widgets::Widgets;
 
 use feed::Feed;
@@ -164,6 +167,8 @@ pub struct Wakes {
     pub librarian: Arc<Notify>,
     /// A document waits to be embedded.
     pub embedder: Arc<Notify>,
+    /// A customer has written on WhatsApp.
+    pub whatsapp: Arc<Notify>,
 }
 
 pub(crate) struct Shared {
@@ -203,6 +208,8 @@ pub(crate) struct Shared {
     pub(crate) placed_by: calls::PlacedBy,
     /// Answers and endings of text conversations that are under way here.
     pub(crate) chats: chats::Work,
+    /// By which customers are written to on WhatsApp.
+    pub(crate) whatsapp: OnceLock<Arc<dyn WhatsAppApi>>,
     /// Pages that are told of the conversations which they hold here.
     pub(crate) listeners: talks::Listeners,
     /// This process is being stopped.
@@ -237,6 +244,7 @@ pub struct Services {
     inbound: Inbound,
     overview: Overview,
     knowledge: Knowledge,
+    whatsapp: WhatsApp,
 }
 
 impl Services {
@@ -277,6 +285,7 @@ impl Services {
             carrier_door: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
             chats: chats::Work::here(),
+            whatsapp: OnceLock::new(),
             listeners: talks::Listeners::default(),
             stopping: AtomicBool::new(false),
         });
@@ -306,6 +315,7 @@ impl Services {
             inbound: Inbound::new(shared.clone()),
             overview: Overview::new(shared.clone()),
             knowledge: Knowledge::new(shared.clone()),
+            whatsapp: WhatsApp::new(shared.clone()),
             shared,
         })
     }
@@ -368,6 +378,12 @@ impl Services {
     #[must_use]
     pub const fn chats(&self) -> &Chats {
         &self.chats
+    }
+
+    /// Conversations on WhatsApp.
+    #[must_use]
+    pub const fn whatsapp(&self) -> &WhatsApp {
+        &self.whatsapp
     }
 
     /// Spoken conversations of web pages.
@@ -474,6 +490,14 @@ impl Services {
     #[must_use]
     pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
         self.shared.carrier_door.get()
+    }
+
+    /// The same, with WhatsApp, by which numbers of accounts answer customers. The first one given stays; without one nobody
+    /// is answered there.
+    #[must_use]
+    pub fn with_whatsapp(self, api: Arc<dyn WhatsAppApi>) -> Self {
+        let _ = self.shared.whatsapp.set(api);
+        self
     }
 
     /// The same, with a directory of this machine, for this process alone, where the recordings of spoken calls are until

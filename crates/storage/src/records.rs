@@ -27,6 +27,7 @@ mod team;
 mod tools;
 mod voices;
 mod webhooks;
+mod whatsapp;
 
 use offhook_domain::Timestamp;
 
@@ -57,6 +58,7 @@ pub use team::*;
 pub use tools::*;
 pub use voices::*;
 pub use webhooks::*;
+pub use whatsapp::*;
 
 /// Where a page begins: behind the row with this time and id, newest first.
 pub type PageKey<Id> = (Timestamp, Id);

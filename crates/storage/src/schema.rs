@@ -1057,7 +1057,68 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    whatsapp_threads (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        own_number -> sql::Word,
+        customer -> sql::Word,
+        phone_number_id -> Text,
+        conversation_id -> Nullable<sql::Uuid>,
+        told_in -> Nullable<sql::Uuid>,
+        heard_at -> sql::Instant,
+        due_at -> Nullable<sql::Instant>,
+        claim_id -> Nullable<sql::Uuid>,
+        node_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    whatsapp_received (account_id, wamid) {
+        account_id -> sql::Uuid,
+        wamid -> Text,
+        thread_id -> sql::Uuid,
+        kind -> Text,
+        content -> Nullable<Text>,
+        sent_at -> sql::Instant,
+        received_at -> sql::Instant,
+        is_waiting -> Bool,
+        due_at -> sql::Instant,
+        tries -> Integer,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    whatsapp_sent (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        thread_id -> sql::Uuid,
+        conversation_id -> sql::Uuid,
+        answers -> Text,
+        part -> Integer,
+        content -> Nullable<Text>,
+        status -> sql::Word,
+        wamid -> Nullable<Text>,
+        failure -> Nullable<Text>,
+        tries -> Integer,
+        queued_at -> sql::Instant,
+        due_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+}
+
 joinable!(retention_windows -> accounts (account_id));
+allow_tables_to_appear_in_same_query!(whatsapp_threads, whatsapp_received, whatsapp_sent);
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);
 joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));

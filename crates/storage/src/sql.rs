@@ -30,6 +30,7 @@ use offhook_domain::{
     InvoiceId, InvoiceStatus, LogEntryId, RequestId, TransactionType, VoiceGender, VoiceProvider,
     VoiceSource,
 };
+use offhook_domain::{SentStatus, WhatsAppMessageId, WhatsAppThreadId};
 
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
@@ -215,6 +216,8 @@ id_columns! { SliceId }
 
 id_columns! { DocumentId FolderId }
 
+id_columns! { WhatsAppMessageId WhatsAppThreadId }
+
 queryable!(Instant: Timestamp);
 
 column! {
@@ -264,3 +267,4 @@ word_columns! { EmailAddress IntegrationStatus MemberRole }
 
 word_columns! { InvoiceStatus TransactionType }
 word_columns! { DocumentSource DocumentStatus }
+word_columns! { SentStatus }

@@ -5,3 +5,4 @@ pub mod voices;
 pub mod elevenlabs;
 pub mod elevenlabs_batches;
 pub mod twilio;
+pub mod whatsapp;

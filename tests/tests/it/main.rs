@@ -66,3 +66,4 @@ mod verifiers;
 mod voices;
 mod wallet;
 mod webhooks;
+mod whatsapp;

@@ -14,6 +14,7 @@ use super::objects::objects;
 use super::sip::sip;
 use super::speech::speech;
 use super::twilio::twilio;
+use super::whatsapp::whatsapp;
 use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Secret, Settings, SettingsError,
     SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
@@ -75,6 +76,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         models: models(given)?,
         legacy_base_url: given.read("legacy.base_url", base_url)?,
         voices: voices(given)?,
+        whatsapp: whatsapp(given)?,
         embeddings: embeddings(given)?,
         telemetry: telemetry(given)?,
         metrics_listen: given.read("metrics.listen", metrics_address)?,

@@ -17,6 +17,7 @@ use offhook_engine::ports::{DialError, DialRequest};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_providers::{
     ModelRegistry, ProviderSettings, SimulatedLegacy, SpeechProvider, SpeechRegistry,
+    WhatsAppSettings, whatsapp,
 };
 use offhook_ratelimit::RedisStore;
 use offhook_services::documents::InProcess;
@@ -84,6 +85,8 @@ pub(crate) struct Setup {
     pub(crate) custom_models: Option<GuardedClient>,
     /// The Redis that counts; without one, this process does.
     pub(crate) redis: Option<String>,
+    /// Where WhatsApp is; without one, nobody is answered there.
+    pub(crate) whatsapp: Option<String>,
 }
 
 impl Default for Setup {
@@ -109,6 +112,7 @@ impl Default for Setup {
             calls: CallSettings::default(),
             custom_models: None,
             redis: None,
+            whatsapp: None,
         }
     }
 }
@@ -155,6 +159,13 @@ impl TestApp {
         }))
         .with_voice_libraries(setup.voice_libraries)
         .with_spool(directory.path().join("spool"));
+        let services = match setup.whatsapp {
+            Some(base_url) => services.with_whatsapp(must(whatsapp(&WhatsAppSettings {
+                base_url,
+                ..WhatsAppSettings::default()
+            }))),
+            None => services,
+        };
         let limits = match setup.redis {
             Some(url) => RateLimits::shared(must(RedisStore::connect(&url)), setup.limits),
             None => RateLimits::new(setup.limits),

@@ -50,5 +50,7 @@ mod two_accounts;
 mod voice_sync;
 mod voices;
 mod webhooks;
+#[cfg(test)]
+mod whatsapp;
 mod widget_files;
 mod widgets;

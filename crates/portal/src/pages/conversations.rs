@@ -2,6 +2,7 @@
 
 mod about;
 mod detail;
+mod sent;
 pub(crate) mod turns;
 mod watch;
 pub(crate) mod wording;

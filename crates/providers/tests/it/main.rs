@@ -11,3 +11,5 @@ mod voice_adding;
 mod voice_catalogs;
 mod voice_faults;
 mod voices;
+#[cfg(test)]
+mod whatsapp;

@@ -84,7 +84,27 @@ impl Chats {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping);
         }
-        let message = read(body)?;
+        self.answer(view, read(body)?).await
+    }
+
+    /// As [`send`](Self::send), with what came in another way under an id of its own.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn send_text(
+        &self,
+        view: &ChatView,
+        id: String,
+        text: String,
+    ) -> Result<Answering, ChatError> {
+        if self.0.stopping.load(Ordering::SeqCst) {
+            return Err(ChatError::Stopping);
+        }
+        let id = Some(id);
+        self.answer(view, Message { text, id }).await
+    }
+
+    async fn answer(&self, view: &ChatView, message: Message) -> Result<Answering, ChatError> {
         let ready = self.prepare(&view.conversation).await?;
         let at = self.0.clock.now();
         let id = view.session.conversation_id;

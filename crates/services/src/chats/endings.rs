@@ -16,6 +16,9 @@ use crate::dialer::{insist, persona};
 /// A conversation in which nothing happens for so long has ended (voice design 5.5).
 const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
+/// The same on WhatsApp, where people answer when they see a message: as long as the window in which they may be written to.
+const IDLE_ON_WHATSAPP_AFTER: Duration = Duration::from_secs(24 * 3_600);
+
 /// How often silent conversations are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -49,15 +52,18 @@ pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken)
 
 async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let now = shared.clock.now();
-    let idle_before = now.minus(IDLE_AFTER);
-    for id in shared.store.idle_chats(idle_before, AT_ONCE).await? {
-        let ending = ChatEnding {
-            reason: TerminationReason::SilenceTimeout,
-            node: shared.node,
-            at: now,
-            idle_before: Some(idle_before),
-        };
-        close(shared, id, ending).await?;
+    for (on_whatsapp, after) in [(false, IDLE_AFTER), (true, IDLE_ON_WHATSAPP_AFTER)] {
+        let idle_before = now.minus(after);
+        let idle = shared.store.idle_chats(on_whatsapp, idle_before, AT_ONCE);
+        for id in idle.await? {
+            let ending = ChatEnding {
+                reason: TerminationReason::SilenceTimeout,
+                node: shared.node,
+                at: now,
+                idle_before: Some(idle_before),
+            };
+            close(shared, id, ending).await?;
+        }
     }
     let may_judge = shared.registry.renewals.may_judge(Instant::now());
     if !shared.store.is_embedded() && !may_judge {
@@ -74,7 +80,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
 }
 
 /// Ends an open conversation now; `false` if it is open no more.
-pub(super) async fn end(
+pub(crate) async fn end(
     shared: &Arc<Shared>,
     id: ConversationId,
     reason: TerminationReason,

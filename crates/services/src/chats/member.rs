@@ -8,10 +8,9 @@ use offhook_domain::json::Json;
 use offhook_domain::{AgentConfig, ConversationId};
 use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
 
-use super::open::{TOKEN_LIFE, cap_reached, check_serves, new_token, read};
-use super::{ChatError, Chats};
+use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
+use super::{ChatError, Chats, unknown_token};
 use crate::Caller;
-use crate::keys::sha256;
 
 impl Chats {
     /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
@@ -53,7 +52,7 @@ impl Chats {
             price: self.0.catalog.dearest(caller.account.plan, &config),
             origin: String::new(),
             // Of a token that nobody was given.
-            token_digest: sha256(new_token()?.as_bytes()).to_vec(),
+            token_digest: unknown_token()?,
             token_expires_at: at.plus(TOKEN_LIFE),
             first_message: Some(first_message).filter(|text| !text.trim().is_empty()),
             at,

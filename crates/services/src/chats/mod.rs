@@ -20,7 +20,7 @@ use crate::keys::sha256;
 
 pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
-pub(crate) use endings::end_the_silent;
+pub(crate) use endings::{end, end_the_silent};
 pub use open::OpenedChat;
 pub(crate) use open::{admit, cap_reached, too_many};
 pub use reply::ChatReply;
@@ -184,6 +184,11 @@ impl Chats {
         endings::end(&self.0, view.session.conversation_id, reason).await?;
         Ok(())
     }
+}
+
+/// The digest of a token that nobody has: a session on WhatsApp is opened by none.
+pub(crate) fn unknown_token() -> Result<Vec<u8>, StoreError> {
+    Ok(sha256(open::new_token()?.as_bytes()).to_vec())
 }
 
 /// The digest under which a token of the right form is kept.

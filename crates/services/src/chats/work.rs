@@ -30,7 +30,7 @@ impl Work {
         }
     }
 
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.runtime {
             Some(runtime) => self.tasks.spawn_on(task, runtime),
             None => self.tasks.spawn(task),

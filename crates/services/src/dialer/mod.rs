@@ -93,7 +93,10 @@ impl Dialer {
         let recordings = RecordingKeeper::new(self.shared.clone()).run(sweeping.clone());
         let recordings = tokio::spawn(recordings);
         let silent = tokio::spawn(chats::end_the_silent(self.shared.clone(), stop.clone()));
+        let whatsapp = crate::whatsapp::keep_answering(self.shared.clone(), stop.clone());
+        let whatsapp = tokio::spawn(whatsapp);
         self.claim_until(&stop).await;
+        let _ = whatsapp.await;
         let _ = silent.await;
         let _ = judge.await;
         let _ = sweeper.await;

@@ -8,13 +8,17 @@ use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, NodeId, Timest
 
 use super::super::Conn;
 use super::{chats, usage, wallets, widgets};
+use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
 use crate::{ChatEnding, ClosingChat, Conversation, StoreError, UsageDay};
 
-/// `NOT is_settled`, written out for the partial index.
-fn is_unsettled() -> diesel::expression::SqlLiteral<Bool> {
-    sql("NOT chat_sessions.is_settled")
+/// Conversations on WhatsApp, or all others, that are not settled: written out for the partial indexes.
+fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
+    sql(match on_whatsapp {
+        true => "NOT chat_sessions.is_settled AND chat_sessions.origin = 'whatsapp'",
+        false => "NOT chat_sessions.is_settled AND chat_sessions.origin <> 'whatsapp'",
+    })
 }
 
 /// Closes an open conversation under a claim until `lease`, whoever was answering in it. `None` if it is open no more, or
@@ -74,14 +78,15 @@ pub(crate) async fn close(
     }))
 }
 
-/// Open conversations in which nothing has happened since before `before`.
+/// Open conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
 pub(crate) async fn idle(
     conn: &mut Conn,
+    on_whatsapp: bool,
     before: Timestamp,
     most: i64,
 ) -> Result<Vec<ConversationId>, StoreError> {
     Ok(sessions::table
-        .filter(is_unsettled())
+        .filter(is_unsettled(on_whatsapp))
         .filter(sessions::is_open)
         .filter(sessions::active_at.lt(V(before)))
         .order((sessions::active_at, sessions::conversation_id))
@@ -96,12 +101,25 @@ pub(crate) async fn idle(
 pub(crate) async fn take_over(
     conn: &mut Conn,
     node: NodeId,
+    times: (Timestamp, Timestamp, Timestamp),
+    alone: bool,
+    most: i64,
+) -> Result<Vec<ClosingChat>, StoreError> {
+    let mut taken = take_over_of(conn, false, node, times, alone, most).await?;
+    taken.extend(take_over_of(conn, true, node, times, alone, most).await?);
+    Ok(taken)
+}
+
+async fn take_over_of(
+    conn: &mut Conn,
+    on_whatsapp: bool,
+    node: NodeId,
     (now, lease_now, lease): (Timestamp, Timestamp, Timestamp),
     alone: bool,
     most: i64,
 ) -> Result<Vec<ClosingChat>, StoreError> {
     let mut query = sessions::table
-        .filter(is_unsettled())
+        .filter(is_unsettled(on_whatsapp))
         .filter(diesel::dsl::not(sessions::is_open))
         .order((sessions::active_at, sessions::conversation_id))
         .limit(most)
@@ -194,8 +212,8 @@ pub(crate) async fn settle(
         .await?;
     chats::state(conn, id, ended.last_seq, CallState::Completed, at).await?;
     let unspent = chats::held(conn, id).await? - credits;
-    // A member's conversation counts for no widget.
-    if unspent > 0 && !origin.is_empty() {
+    // A conversation of no web page counts for no widget.
+    if unspent > 0 && is_widget_origin(&origin) {
         widgets::release(conn, agent, held_day, unspent).await?;
     }
     let description = format!("Chat of {answers} answers");

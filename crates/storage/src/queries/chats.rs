@@ -164,7 +164,7 @@ pub(crate) async fn state(
 }
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
-async fn append(
+pub(super) async fn append(
     conn: &mut Conn,
     id: ConversationId,
     turn: NewTurn,
@@ -316,6 +316,16 @@ async fn said_before(
         .optional()?)
 }
 
+/// Whether a message with this id of the client's was answered in the conversation.
+pub(crate) async fn is_answered(
+    conn: &mut Conn,
+    id: ConversationId,
+    key: &str,
+) -> Result<bool, StoreError> {
+    let known = said_before(conn, id, key).await?;
+    Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
+}
+
 /// Whether somebody who lives has the session's claim.
 fn is_claimed(session: &ChatSession, lease_now: Timestamp, alone: Option<NodeId>) -> bool {
     session.claim_id.is_some()
@@ -329,8 +339,8 @@ async fn hold_for_an_answer(
     session: &ChatSession,
     at: Timestamp,
 ) -> Result<Result<i32, ChatTaken>, StoreError> {
-    if session.is_of_member() {
-        return hold_for_a_member(conn, session, at).await;
+    if !session.is_of_widget() {
+        return hold_without_widget(conn, session, at).await;
     }
     let (id, agent) = (session.conversation_id, session.agent_id);
     let counts = widgets::lock(conn, agent).await?;
@@ -356,7 +366,7 @@ async fn hold_for_an_answer(
 }
 
 /// As [`hold_for_an_answer`]: the wallet alone is the limit.
-async fn hold_for_a_member(
+async fn hold_without_widget(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,

@@ -10,7 +10,7 @@ use super::super::Conn;
 use crate::schema::{
     accounts, attempts, batch_slice_calls as sliced, batch_tries as tries, chat_messages,
     chat_sessions, conversation_moments as moments, conversations as calls, deliveries, events,
-    resends, retention_windows as windows,
+    resends, retention_windows as windows, whatsapp_sent,
 };
 use crate::sql::V;
 use crate::{Account, RetentionWindow, StoreError};
@@ -163,6 +163,9 @@ pub(crate) async fn delete(
         .execute(conn)
         .await?;
     diesel::delete(chat_messages::table.filter(chat_messages::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    diesel::delete(whatsapp_sent::table.filter(whatsapp_sent::conversation_id.eq_any(of())))
         .execute(conn)
         .await?;
     diesel::delete(chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())))

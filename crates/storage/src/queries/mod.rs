@@ -60,4 +60,6 @@ pub(crate) mod usage;
 pub(crate) mod usage_hours;
 pub(crate) mod voices;
 pub(crate) mod wallets;
+pub(crate) mod whatsapp;
+pub(crate) mod whatsapp_sending;
 pub(crate) mod widgets;

@@ -49,7 +49,7 @@ pub struct NewChat {
     pub metadata: String,
     /// Price per minute of the dearest model that may answer.
     pub price: Price,
-    /// The origin of the page; empty for a conversation of a member of the account.
+    /// The origin of the page; empty for a conversation of a member of the account, [`WHATSAPP_ORIGIN`] on WhatsApp.
     pub origin: String,
     /// SHA-256 of the session's token.
     pub token_digest: Vec<u8>,
@@ -76,6 +76,14 @@ pub enum ChatOpened {
     WalletTooLow,
 }
 
+/// What stands in the place of a page's origin where the customer writes on WhatsApp. No page's origin is of this form.
+pub const WHATSAPP_ORIGIN: &str = "whatsapp";
+
+/// Whether a session's origin is a web page's.
+pub(crate) fn is_widget_origin(origin: &str) -> bool {
+    !origin.is_empty() && origin != WHATSAPP_ORIGIN
+}
+
 /// What a text conversation has besides the row of every conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::chat_sessions)]
@@ -86,7 +94,7 @@ pub struct ChatSession {
     pub account_id: AccountId,
     /// The agent.
     pub agent_id: AgentId,
-    /// The origin of the page that began it; empty if a member of the account did.
+    /// The origin of the page that began it; empty if a member of the account did, [`WHATSAPP_ORIGIN`] on WhatsApp.
     pub origin: String,
     /// From when on its token opens nothing.
     pub token_expires_at: Timestamp,
@@ -111,6 +119,12 @@ impl ChatSession {
     #[must_use]
     pub const fn is_of_member(&self) -> bool {
         self.origin.is_empty()
+    }
+
+    /// Whether a web page's visitor talks in it, so that its agent's widget limits it.
+    #[must_use]
+    pub fn is_of_widget(&self) -> bool {
+        is_widget_origin(&self.origin)
     }
 }
 

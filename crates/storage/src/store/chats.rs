@@ -103,6 +103,23 @@ impl Store {
         })
     }
 
+    /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn is_answered_in_chat(
+        &self,
+        id: ConversationId,
+        message_id: String,
+    ) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::chats::is_answered(
+            conn,
+            id,
+            &message_id
+        )
+        .await)
+    }
+
     /// Renews the claim of an answer or a closing.
     ///
     /// # Errors
@@ -193,17 +210,23 @@ impl Store {
         })
     }
 
-    /// Up to `most` open text conversations in which nothing has happened since before `before`.
+    /// Up to `most` open text conversations, on WhatsApp or all others, in which nothing has happened since before `before`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     pub async fn idle_chats(
         &self,
+        on_whatsapp: bool,
         before: Timestamp,
         most: i64,
     ) -> Result<Vec<ConversationId>, StoreError> {
-        read!(self, |conn| queries::chat_endings::idle(conn, before, most)
-            .await)
+        read!(self, |conn| queries::chat_endings::idle(
+            conn,
+            on_whatsapp,
+            before,
+            most
+        )
+        .await)
     }
 
     /// Takes over up to `most` text conversations whose closing nobody carries on.

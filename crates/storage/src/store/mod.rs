@@ -38,6 +38,7 @@ pub(crate) mod team;
 mod tools;
 mod voices;
 mod webhooks;
+mod whatsapp;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
-    NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId,
+    NodeId, PhoneNumberId, RecipientId, RequestId, Timestamp, ToolId, WhatsAppMessageId,
+    WhatsAppThreadId,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -431,6 +433,7 @@ minted! { BatchId CredentialId PhoneNumberId RecipientId }
 minted! { InvitationId }
 minted! { InvoiceId }
 minted! { SliceId }
+minted! { WhatsAppMessageId WhatsAppThreadId }
 
 /// A fresh id of the time `at`.
 pub fn mint<Id: Mint>(at: Timestamp) -> Id {

@@ -25,8 +25,8 @@ impl Store {
             .map_err(|error| StoreError::Internal(error.to_string()))?
     }
 
-    /// Pauses every batch that would call somebody, as its customer would, and forgets the processes that served when
-    /// the backup was made. Returns how many batches were paused.
+    /// Pauses every batch that would call somebody, as its customer would, leaves unanswered and unsent what waited on
+    /// WhatsApp, and forgets the processes that served when the backup was made. Returns how many batches were paused.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -34,6 +34,7 @@ impl Store {
         write!(self, |conn| {
             queries::nodes::forget_all(conn).await?;
             let paused = queries::batches::pause_all(conn).await?;
+            queries::whatsapp::hold_restored(conn, at).await?;
             let id: EventId = mint(at);
             let words = ("cli", "restore", "");
             queries::accounts::audit(conn, id.uuid(), None, words, at).await?;

@@ -347,7 +347,7 @@ contract! {
         exchange(&shop, lively, after(1_000)).await;
         let now = after(1_900);
         let before = now.minus(30 * MINUTE);
-        assert_eq!(store.idle_chats(before, 10).await.unwrap(), [silent]);
+        assert_eq!(store.idle_chats(false, before, 10).await.unwrap(), [silent]);
         let reason = TerminationReason::SilenceTimeout;
         let idle = ChatEnding { idle_before: Some(before), ..ending(reason, now) };
         assert!(store.close_chat(lively, idle).await.unwrap().is_none());
@@ -355,7 +355,7 @@ contract! {
         assert_eq!(closing.conversation.ended_at, Some(after(90)));
         assert_eq!(closing.conversation.duration_seconds, Some(90));
         assert!(store.close_chat(silent, idle).await.unwrap().is_none(), "once");
-        assert_eq!(store.idle_chats(before, 10).await.unwrap(), []);
+        assert_eq!(store.idle_chats(false, before, 10).await.unwrap(), []);
     }
 
     async fn an_ending_whose_process_died_is_carried_on_by_another(database: TestDatabase) {

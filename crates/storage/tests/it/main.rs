@@ -90,3 +90,5 @@ mod tools;
 mod voices;
 #[cfg(test)]
 mod wallets;
+#[cfg(test)]
+mod whatsapp;

@@ -6,6 +6,7 @@ use offhook_services::HangUpError;
 use offhook_services::store::{Conversation, ConversationView, Moment};
 
 use super::about;
+use super::sent;
 use super::turns::Turns;
 use super::wording;
 use crate::PATH;
@@ -62,7 +63,8 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
     let lang = visitor.lang();
     let conversation = &story.view.conversation;
     let is_over = conversation.state.is_terminal();
-    let sent = about::variables(visitor, conversation).await?;
+    let variables = about::variables(visitor, conversation).await?;
+    let messages = sent::messages(visitor, conversation).await?;
     let deliveries = about::deliveries(visitor, conversation).await?;
     let drawn = turns(conversation, lang);
     Ok(html! {
@@ -86,7 +88,8 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
             section {
                 h2 { (lang.t("Recording", "Grabación")) }
                 (recording(conversation, lang))
-                (sent)
+                (messages)
+                (variables)
                 (deliveries)
             }
         }

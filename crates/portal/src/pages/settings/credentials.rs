@@ -74,6 +74,15 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
                 "Agrega tus voces privadas de ese proveedor a la biblioteca.",
             ),
         ),
+        CredentialProvider::WhatsApp => (
+            "WhatsApp",
+            lang.t(
+                "Answers customers who write to your numbers. The secret is a JSON object: access_token, app_secret, \
+                 verify_token, and phone_numbers, which names your number for each phone number id.",
+                "Responde a los clientes que escriben a tus números. El secreto es un objeto JSON: access_token, app_secret, \
+                 verify_token y phone_numbers, que da tu número para cada phone number id.",
+            ),
+        ),
     }
 }
 
@@ -214,6 +223,13 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         Ok(_) => {
             let said = t.t("The credential is stored.", "La credencial está guardada.");
             Ok(post.go("/settings/credentials", said))
+        }
+        Err(CredentialError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
+            let said = match t {
+                Lang::En => format!("This is not a credential for WhatsApp: {why}."),
+                Lang::Es => format!("No es una credencial de WhatsApp: {why}."),
+            };
+            refuse(&post, &said).await
         }
         Err(CredentialError::Invalid(_)) => {
             let said = t.t(

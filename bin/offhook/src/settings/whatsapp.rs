@@ -1,0 +1,74 @@
+//! `whatsapp`: where the Cloud API is.
+
+use offhook_providers::WhatsAppSettings;
+
+use super::SettingsError;
+use super::given::{Given, Raw};
+use super::read::base_url;
+
+pub(super) fn whatsapp(given: &mut Given) -> Result<Option<WhatsAppSettings>, SettingsError> {
+    let base_url = given.read("whatsapp.base_url", base_url)?;
+    let version = given.read("whatsapp.version", version)?;
+    if base_url.is_none() && version.is_none() {
+        return Ok(None);
+    }
+    let default = WhatsAppSettings::default();
+    Ok(Some(WhatsAppSettings {
+        base_url: base_url.unwrap_or(default.base_url),
+        version: version.unwrap_or(default.version),
+    }))
+}
+
+fn version(raw: Raw) -> Result<String, String> {
+    let text = raw.text()?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let parts = text.strip_prefix('v').and_then(|rest| rest.split_once('.'));
+    match parts {
+        Some((major, minor)) if is_number(major) && is_number(minor) => Ok(text),
+        _ => Err("must be a version of the Graph API, such as v24.0".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Flags, Settings};
+
+    fn read(name: &str, value: &str) -> Result<Option<WhatsAppSettings>, SettingsError> {
+        let environment = [(name.into(), value.into())];
+        Settings::from_parts(Flags::default(), environment).map(|settings| settings.whatsapp)
+    }
+
+    #[test]
+    fn one_setting_of_the_cloud_api_leaves_the_other_as_it_is() {
+        let default = WhatsAppSettings::default();
+        let newer = read("OFFHOOK_WHATSAPP__VERSION", "v25.0");
+        let version = "v25.0".to_owned();
+        let expected = WhatsAppSettings {
+            version,
+            ..default.clone()
+        };
+        assert_eq!(newer, Ok(Some(expected)));
+        let elsewhere = read("OFFHOOK_WHATSAPP__BASE_URL", "http://127.0.0.1:9000");
+        let base_url = "http://127.0.0.1:9000".to_owned();
+        let expected = WhatsAppSettings {
+            base_url,
+            ..default
+        };
+        assert_eq!(elsewhere, Ok(Some(expected)));
+        assert_eq!(read("OFFHOOK_LISTEN", "127.0.0.1:0"), Ok(None));
+    }
+
+    #[test]
+    fn a_version_is_one_of_the_graph_apis() {
+        for wrong in ["24.0", "v24", "v24.", "v24.0/../me", "latest"] {
+            let refused = read("OFFHOOK_WHATSAPP__VERSION", wrong)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                refused.contains("`whatsapp.version`") && refused.contains("v24.0"),
+                "{refused}"
+            );
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `/callbacks/whatsapp/{account_id}`: the webhook of WhatsApp's Cloud API. It is verified by a token when its address is
+//! set, and signed by the account's app whenever it tells something.
+
+use std::collections::HashMap;
+
+use actix_web::http::header::ContentType;
+use actix_web::{HttpRequest, HttpResponse, web};
+use offhook_domain::AccountId;
+use offhook_services::WhatsAppError;
+
+use crate::HttpState;
+use crate::body::{MAX_BODY_BYTES, bytes_up_to};
+use crate::reply::Reply;
+use crate::routes::Endpoint;
+
+/// Characters that a challenge may have; WhatsApp's have ten digits.
+const CHALLENGE_CHARS: usize = 256;
+
+/// The path.
+pub(super) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at("/callbacks/whatsapp/{account_id}");
+    vec![at.get(verify).post(receive)]
+}
+
+fn account(req: &HttpRequest) -> Option<AccountId> {
+    req.match_info().get("account_id")?.parse().ok()
+}
+
+fn refused() -> HttpResponse {
+    HttpResponse::Forbidden().finish()
+}
+
+/// `GET`: WhatsApp asks whether the address is the account's, and is told its own challenge.
+async fn verify(state: web::Data<HttpState>, req: HttpRequest) -> Reply {
+    let query = web::Query::<HashMap<String, String>>::from_query(req.query_string());
+    let query = query.map(web::Query::into_inner).unwrap_or_default();
+    let of = |name: &str| query.get(name).map_or("", String::as_str);
+    let challenge = of("hub.challenge");
+    let is_plain = (1..=CHALLENGE_CHARS).contains(&challenge.len())
+        && challenge.bytes().all(|byte| byte.is_ascii_graphic());
+    let Some(account) = account(&req).filter(|_| is_plain && of("hub.mode") == "subscribe") else {
+        return Ok(refused());
+    };
+    let whatsapp = state.services.whatsapp();
+    let token = of("hub.verify_token");
+    Ok(match whatsapp.is_verify_token(account, token).await? {
+        true => HttpResponse::Ok()
+            .content_type(ContentType::plaintext())
+            .body(challenge.to_owned()),
+        false => refused(),
+    })
+}
+
+/// `POST`: what customers wrote, and what became of what they were sent. 200 once it is written down.
+async fn receive(state: web::Data<HttpState>, req: HttpRequest, payload: web::Payload) -> Reply {
+    let Some(account) = account(&req) else {
+        return Ok(refused());
+    };
+    let body = bytes_up_to(req.headers(), payload.into_inner(), MAX_BODY_BYTES).await?;
+    let signature = req.headers().get("x-hub-signature-256");
+    let signature = signature.and_then(|value| value.to_str().ok());
+    let whatsapp = state.services.whatsapp();
+    let taken = whatsapp.receive(account, signature.unwrap_or_default(), &body);
+    match taken.await {
+        Ok(()) => Ok(HttpResponse::Ok().finish()),
+        Err(WhatsAppError::Forged) => Ok(refused()),
+        Err(WhatsAppError::Store(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,213 @@
+//! WhatsApp's Cloud API (Graph API, `POST {base}/{version}/{phone number id}/messages`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_egress::{SetupError, client_config};
+use offhook_engine::whatsapp::{
+    Doubt, OutgoingText, Refusal, SendError, WhatsAppApi, is_busy_code,
+};
+use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use reqwest::{Response, StatusCode, Url};
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::SettingsError;
+
+/// The section of the settings, in whose name faults are told.
+const SECTION: &str = "whatsapp";
+
+/// How long a connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a connection is kept for the next request.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a request may take: well within a lease (decision 8.7).
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// The longest wait that is believed.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Where the Cloud API is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhatsAppSettings {
+    /// The URL that the version follows.
+    pub base_url: String,
+    /// The Graph API's version, such as `v24.0`.
+    pub version: String,
+}
+
+impl Default for WhatsAppSettings {
+    fn default() -> Self {
+        Self {
+            base_url: "https://graph.facebook.com".to_owned(),
+            version: "v24.0".to_owned(),
+        }
+    }
+}
+
+/// The Cloud API of these settings.
+///
+/// # Errors
+/// [`SettingsError`], in the name of the settings' section.
+pub fn whatsapp(settings: &WhatsAppSettings) -> Result<Arc<dyn WhatsAppApi>, SettingsError> {
+    let base = settings.base_url.trim_end_matches('/');
+    let url = Url::parse(&format!("{base}/{}/", settings.version))
+        .ok()
+        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+        .ok_or_else(|| SettingsError::BaseUrl(SECTION.to_owned()))?;
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(CONNECT_LIMIT)
+        // A request on a connection that the other side has just closed is one of which nobody knows what became.
+        .pool_idle_timeout(IDLE_LIMIT)
+        .tcp_nodelay(true)
+        .build()
+        .map_err(SetupError::from)?;
+    Ok(Arc::new(CloudApi { client, url }))
+}
+
+struct CloudApi {
+    client: reqwest::Client,
+    url: Url,
+}
+
+#[derive(Serialize)]
+struct RequestBody<'a> {
+    messaging_product: &'static str,
+    recipient_type: &'static str,
+    to: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: TextBody<'a>,
+    biz_opaque_callback_data: &'a str,
+}
+
+#[derive(Serialize)]
+struct TextBody<'a> {
+    preview_url: bool,
+    body: &'a str,
+}
+
+#[derive(Deserialize)]
+struct AnswerBody {
+    messages: Vec<AnswerMessage>,
+}
+
+#[derive(Deserialize)]
+struct AnswerMessage {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct FaultBody {
+    error: Fault,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    code: i64,
+}
+
+#[async_trait]
+impl WhatsAppApi for CloudApi {
+    async fn send(&self, access_token: &str, text: &OutgoingText) -> Result<String, SendError> {
+        let no_number = SendError::Refused(Refusal::Status(StatusCode::NOT_FOUND.as_u16()));
+        let is_plain = |id: &str| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
+        if !is_plain(&text.phone_number_id) {
+            return Err(no_number);
+        }
+        let url = self
+            .url
+            .join(&format!("{}/messages", text.phone_number_id))
+            .map_err(|_| no_number)?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {access_token}"))
+            .map_err(|_| SendError::Refused(Refusal::Token))?;
+        authorization.set_sensitive(true);
+        let request = self.client.post(url).header(AUTHORIZATION, authorization);
+        let request = request.json(&RequestBody {
+            messaging_product: "whatsapp",
+            recipient_type: "individual",
+            to: text.to.as_str(),
+            kind: "text",
+            text: TextBody {
+                preview_url: false,
+                body: &text.text,
+            },
+            biz_opaque_callback_data: &text.reference,
+        });
+        let asked = async {
+            let answer = request.send().await.map_err(|error| failure(&error))?;
+            read(answer).await
+        };
+        let late = Err(SendError::Unknown(Doubt::NoAnswer));
+        timeout(LIMIT, asked).await.unwrap_or(late)
+    }
+}
+
+/// Only a connection that never opened is known to have had no effect.
+fn failure(error: &reqwest::Error) -> SendError {
+    if error.is_connect() {
+        SendError::NotConnected
+    } else {
+        SendError::Unknown(Doubt::NoAnswer)
+    }
+}
+
+async fn read(answer: Response) -> Result<String, SendError> {
+    let status = answer.status();
+    let wait = asked_wait(&answer);
+    if status.is_success() {
+        let body = body(answer).await.map_err(SendError::Unknown)?;
+        let read: Result<AnswerBody, _> = serde_json::from_slice(&body);
+        let first = read.ok().and_then(|read| read.messages.into_iter().next());
+        return first
+            .map(|message| message.id)
+            .filter(|id| !id.is_empty() && id.len() <= 512)
+            .ok_or(SendError::Unknown(Doubt::Form));
+    }
+    if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {
+        return Err(SendError::Unknown(Doubt::Status(status.as_u16())));
+    }
+    // Refused, whatever else it says.
+    let body = body(answer).await.unwrap_or_default();
+    let code = serde_json::from_slice::<FaultBody>(&body)
+        .ok()
+        .map(|body| body.error.code);
+    let is_busy = status == StatusCode::TOO_MANY_REQUESTS || code.is_some_and(is_busy_code);
+    if is_busy {
+        return Err(SendError::Busy(wait));
+    }
+    Err(SendError::Refused(match (code, status) {
+        (Some(code), _) => Refusal::of_code(code),
+        (None, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Refusal::Token,
+        (None, status) => Refusal::Status(status.as_u16()),
+    }))
+}
+
+/// `Retry-After` in seconds.
+fn asked_wait(answer: &Response) -> Option<Duration> {
+    let header = answer.headers().get(RETRY_AFTER)?;
+    let seconds: u64 = header.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+async fn body(mut answer: Response) -> Result<Vec<u8>, Doubt> {
+    let mut body = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(|_| Doubt::NoAnswer)? {
+        if body.len() + piece.len() > MAX_ANSWER_BYTES {
+            return Err(Doubt::Form);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}

@@ -1,0 +1,325 @@
+//! The answer to a message: whose it is to give, in which conversation, and what it is.
+
+use std::time::Duration;
+
+use offhook_domain::{AgentConfig, AgentStatus, ConversationId, Runtime, TerminationReason};
+use offhook_engine::only_text;
+use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
+use offhook_failpoints as failpoints;
+use offhook_storage::{
+    Account, Agent, CalledNumber, ChatOpened, ChatView, NewChat, StoreError, WHATSAPP_ORIGIN,
+    WhatsAppReceived, WhatsAppRemark, WhatsAppThread, mint,
+};
+
+use super::LONGEST;
+use super::split::split;
+use super::work::{Halt, Job, kept};
+use crate::chats::{self, Answering, ChatError, ChatEvent, ChatReply, Chats};
+
+/// How often an answer is asked for if no model gives one, and what is waited in between.
+const TRIES: i32 = 3;
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+/// What is waited for an answer that another process may still be giving.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// What the account reads of a message that no model answered.
+const NO_REPLY: &str = "Not answered: no model could be reached. The customer was told nothing.";
+
+/// The conversation that a message belongs to, and the language of its agent.
+struct Place {
+    view: ChatView,
+    language: String,
+}
+
+impl Job {
+    pub(super) async fn answer(
+        &self,
+        thread: &WhatsAppThread,
+        message: WhatsAppReceived,
+    ) -> Result<(), Halt> {
+        // A reaction wants no answer, and neither does what WhatsApp itself says.
+        if matches!(
+            message.kind.as_str(),
+            "reaction" | "system" | "request_welcome"
+        ) {
+            return self.drop_it(message, None).await;
+        }
+        let place = match self.place(thread, &message).await? {
+            Ok(place) => place,
+            Err(why) => {
+                let thread = thread.id;
+                tracing::info!(%thread, why, "a message on WhatsApp is not answered");
+                return self.drop_it(message, None).await;
+            }
+        };
+        let is_open = self.is_window_open(thread);
+        match &message.content {
+            Some(text) if is_open => {
+                let text = text.clone();
+                self.have_answered(&place, message, text).await
+            }
+            _ => self.remark(thread, &place, message, is_open).await,
+        }
+    }
+
+    /// The agent answers.
+    async fn have_answered(
+        &self,
+        place: &Place,
+        message: WhatsAppReceived,
+        text: String,
+    ) -> Result<(), Halt> {
+        let conversation = place.view.session.conversation_id;
+        let chats = Chats::new(self.shared.clone());
+        let sent = chats.send_text(&place.view, message.wamid.clone(), text);
+        let reply = match sent.await {
+            Ok(Answering::Before(reply)) => Ok(reply),
+            Ok(Answering::Now(mut events)) => loop {
+                match events.recv().await {
+                    Some(ChatEvent::Completed(reply)) => break Ok(reply),
+                    Some(ChatEvent::Failed(error)) => break Err(error),
+                    Some(_) => {}
+                    None => break Err(ChatError::Stopping),
+                }
+            },
+            Err(error) => Err(error),
+        };
+        match reply {
+            Ok(reply) => self.queue(place, message, &reply).await,
+            Err(error) => self.unanswered(message, error, conversation).await,
+        }
+    }
+
+    async fn queue(
+        &self,
+        place: &Place,
+        message: WhatsAppReceived,
+        reply: &ChatReply,
+    ) -> Result<(), Halt> {
+        failpoints::hit(failpoints::WHATSAPP_AFTER_ANSWER);
+        let parts = split(&reply.text, MESSAGE_CHARS);
+        let conversation = place.view.session.conversation_id;
+        let store = &self.shared.store;
+        let times = self.times();
+        let queued = store.answered_whatsapp(self.hold, conversation, message.wamid, parts, times);
+        kept(queued.await?)
+    }
+
+    /// There is no answer: now, or at all.
+    async fn unanswered(
+        &self,
+        message: WhatsAppReceived,
+        error: ChatError,
+        conversation: ConversationId,
+    ) -> Result<(), Halt> {
+        match error {
+            ChatError::Store(error) if error.may_pass() => Err(error.into()),
+            // Begun anew in the next conversation.
+            ChatError::Ended => self.put_off(message, Duration::ZERO, false).await,
+            ChatError::Stopping => Err(Halt::Later),
+            ChatError::Busy | ChatError::UnknownCommit => {
+                self.put_off(message, BUSY, false).await?;
+                Err(Halt::Later)
+            }
+            ChatError::NoReply if message.tries + 1 < TRIES => {
+                self.put_off(message, TRY_AGAIN, true).await?;
+                Err(Halt::Later)
+            }
+            ChatError::NoReply => self.drop_it(message, Some(NO_REPLY.to_owned())).await,
+            ChatError::PaymentRequired
+            | ChatError::AgentDisabled(_)
+            | ChatError::PlanLimit
+            | ChatError::NotFound
+            | ChatError::Origin
+            | ChatError::Unauthorized
+            | ChatError::TooManySessions { .. }
+            | ChatError::CapReached { .. }
+            | ChatError::OtherText
+            | ChatError::Store(_)
+            | ChatError::Invalid(_) => {
+                tracing::info!(%conversation, %error, "a message on WhatsApp is not answered");
+                self.drop_it(message, None).await
+            }
+        }
+    }
+
+    /// What is no text is answered once in a conversation, by a sentence. Where the customer may not be written to any more,
+    /// the conversation says so.
+    async fn remark(
+        &self,
+        thread: &WhatsAppThread,
+        place: &Place,
+        message: WhatsAppReceived,
+        is_open: bool,
+    ) -> Result<(), Halt> {
+        let conversation = place.view.session.conversation_id;
+        let is_told = thread.told_in == Some(conversation);
+        let customer = message
+            .content
+            .unwrap_or_else(|| format!("[{}]", message.kind));
+        let agent = match is_open && !is_told {
+            true => vec![only_text(&place.language).to_owned()],
+            false => Vec::new(),
+        };
+        let remark = WhatsAppRemark {
+            customer,
+            agent,
+            note: (!is_open).then(|| Refusal::Window.to_string()),
+        };
+        let (store, times) = (&self.shared.store, self.times());
+        let written =
+            store.remark_on_whatsapp(self.hold, conversation, message.wamid, remark, times);
+        match written.await? {
+            // Ended meanwhile: it is looked at again, in the next one.
+            Some(_) => {
+                self.shared.touch(conversation);
+                Ok(())
+            }
+            None => Err(Halt::Lost),
+        }
+    }
+
+    /// The conversation that goes on, or the one that begins; or why there is none.
+    async fn place(
+        &self,
+        thread: &WhatsAppThread,
+        message: &WhatsAppReceived,
+    ) -> Result<Result<Place, String>, Halt> {
+        let (shared, store) = (&self.shared, &self.shared.store);
+        let account = thread.account_id;
+        let found = store.whatsapp_number(account, thread.own_number.clone());
+        let Some(found) = found.await? else {
+            return Ok(Err("the account has no such number".to_owned()));
+        };
+        let config = match self.admit(&found) {
+            Ok(config) => config,
+            Err(why) => return Ok(Err(why)),
+        };
+        let Some(agent) = found.agent else {
+            return Ok(Err("the number has no agent".to_owned()));
+        };
+        let language = config.language.clone();
+        if let Some(id) = thread.conversation_id
+            && let Some(view) = store.whatsapp_chat(account, id).await?
+        {
+            let wamid = message.wamid.clone();
+            if !view.session.is_open {
+                // Answered by the agent's last words, which whoever wrote them down did not come to send.
+                if store.is_answered_in_chat(id, wamid).await? {
+                    return Ok(Ok(Place { view, language }));
+                }
+                return self.begin(thread, &found.account, (&agent, &config)).await;
+            }
+            let age = shared.clock.now().since(view.conversation.started_at);
+            let reason = if age >= LONGEST {
+                TerminationReason::MaxDuration
+            } else if view.session.agent_id == agent.id {
+                return Ok(Ok(Place { view, language }));
+            } else {
+                // Another agent has the number: it was not there.
+                TerminationReason::AgentHangup
+            };
+            chats::end(shared, id, reason).await?;
+        }
+        self.begin(thread, &found.account, (&agent, &config)).await
+    }
+
+    /// Begins the thread's next conversation.
+    async fn begin(
+        &self,
+        thread: &WhatsAppThread,
+        account: &Account,
+        (agent, config): (&Agent, &AgentConfig),
+    ) -> Result<Result<Place, String>, Halt> {
+        let (shared, store) = (&self.shared, &self.shared.store);
+        let at = shared.clock.now();
+        let chat = NewChat {
+            id: mint(at),
+            account_id: thread.account_id,
+            agent_id: agent.id,
+            agent_version: agent.published_version,
+            metadata: "{}".to_owned(),
+            price: shared.catalog.dearest(account.plan, config),
+            origin: WHATSAPP_ORIGIN.to_owned(),
+            // Of a token that nobody was given.
+            token_digest: chats::unknown_token()?,
+            token_expires_at: at,
+            // The customer has spoken first: they are answered, not greeted.
+            first_message: None,
+            at,
+        };
+        let id = chat.id;
+        let opened = store.open_whatsapp(self.hold, chat, shared.clock.steady());
+        match opened.await? {
+            None => return Err(Halt::Lost),
+            Some(ChatOpened::Opened) => {}
+            Some(ChatOpened::WalletTooLow) => {
+                return Ok(Err("the wallet does not cover an answer".to_owned()));
+            }
+            Some(ChatOpened::Refused | ChatOpened::TooMany | ChatOpened::CapReached) => {
+                return Ok(Err("the agent serves no more".to_owned()));
+            }
+        }
+        tracing::info!(conversation = %id, "a conversation on WhatsApp began");
+        shared.touch(id);
+        let view = store.whatsapp_chat(thread.account_id, id).await?;
+        let gone =
+            || StoreError::Corrupt("a conversation that was just written is gone".to_owned());
+        let view = view.ok_or_else(gone)?;
+        let language = config.language.clone();
+        Ok(Ok(Place { view, language }))
+    }
+
+    /// What the number's agent answers by, or why it does not.
+    fn admit(&self, found: &CalledNumber) -> Result<AgentConfig, String> {
+        let Some(agent) = &found.agent else {
+            return Err("the number has no agent".to_owned());
+        };
+        if agent.runtime != Runtime::Engine {
+            return Err(
+                "the number's agent lives at its provider (runtime `legacy`) and cannot answer here"
+                    .to_owned(),
+            );
+        }
+        if agent.status != AgentStatus::Active {
+            return Err(format!(
+                "the number's agent is `{}`, and only an `active` one answers",
+                agent.status
+            ));
+        }
+        if !self.shared.plans.terms(found.account.plan).api {
+            return Err("the account's plan has no API".to_owned());
+        }
+        let Some(stored) = &found.config else {
+            return Err("the number's agent was never published".to_owned());
+        };
+        AgentConfig::from_stored(stored)
+            .map_err(|_| "the number's agent has a configuration that cannot be read".to_owned())
+    }
+
+    async fn drop_it(&self, message: WhatsAppReceived, note: Option<String>) -> Result<(), Halt> {
+        let now = self.shared.clock.now();
+        let store = &self.shared.store;
+        kept(
+            store
+                .drop_whatsapp(self.hold, message.wamid, note, now)
+                .await?,
+        )
+    }
+
+    async fn put_off(
+        &self,
+        message: WhatsAppReceived,
+        wait: Duration,
+        is_try: bool,
+    ) -> Result<(), Halt> {
+        let due = self.shared.clock.steady().plus(wait);
+        let store = &self.shared.store;
+        kept(
+            store
+                .put_off_whatsapp(self.hold, message.wamid, due, is_try)
+                .await?,
+        )
+    }
+}

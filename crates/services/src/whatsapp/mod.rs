@@ -1,0 +1,171 @@
+//! Conversations on WhatsApp: what customers write is taken in by webhook, answered as a web page's chat is, and sent by the
+//! Cloud API.
+
+mod answering;
+mod credential;
+mod payload;
+mod sending;
+mod split;
+mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{AccountId, ConversationId, CredentialProvider};
+use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppNews, WhatsAppSent};
+
+use crate::Shared;
+
+pub(crate) use credential::WhatsAppCredential;
+pub(crate) use work::keep_answering;
+
+/// How long after a customer's last message they may be written to (the Cloud API's customer service window).
+const WINDOW: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long a conversation may last in all; who writes on begins the next one, so that none is summarised and paid for weeks
+/// later.
+const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+
+/// How long messages are remembered: WhatsApp repeats a webhook that was not answered for up to 7 days.
+const REMEMBERED: Duration = Duration::from_secs(8 * 86_400);
+
+/// Messages of a conversation that are shown.
+const SHOWN: i64 = 1_000;
+
+/// Whose credential it takes.
+const PROVIDER: CredentialProvider = CredentialProvider::WhatsApp;
+
+/// Why a webhook was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum WhatsAppError {
+    /// The account's app did not sign it, or there is no such app or account.
+    #[error("the webhook is not signed by the account's app")]
+    Forged,
+    /// The store failed; WhatsApp will tell it again.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Conversations on WhatsApp.
+#[derive(Clone)]
+pub struct WhatsApp(Arc<Shared>);
+
+impl WhatsApp {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Whether `token` is the one that the account gave WhatsApp to verify the webhook's address by.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn is_verify_token(
+        &self,
+        account: AccountId,
+        token: &str,
+    ) -> Result<bool, StoreError> {
+        let credential = credential(&self.0, account).await?;
+        Ok(credential.is_some_and(|credential| credential.is_verify_token(token)))
+    }
+
+    /// How the messages of a conversation of the account fare, the first 1,000 of them.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn sent(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Result<Vec<WhatsAppSent>, StoreError> {
+        let store = &self.0.store;
+        store.sent_on_whatsapp(account, conversation, SHOWN).await
+    }
+
+    /// Takes in a webhook: once this returns, what it tells is written down. What was told before changes nothing. It is
+    /// answered and sent by this process or another one.
+    ///
+    /// # Errors
+    /// [`WhatsAppError`]; after [`WhatsAppError::Store`] it is to be told again.
+    pub async fn receive(
+        &self,
+        account: AccountId,
+        signature: &str,
+        body: &[u8],
+    ) -> Result<(), WhatsAppError> {
+        let shared = &self.0;
+        let credential = credential(shared, account).await?;
+        let is_genuine = match &credential {
+            Some(credential) => credential.has_signed(signature, body),
+            None => credential::is_signed_by_nobody(signature, body),
+        };
+        let Some(credential) = credential.filter(|_| is_genuine) else {
+            return Err(WhatsAppError::Forged);
+        };
+        // It would not be told in another form the next time.
+        let Some(told) = payload::read(body) else {
+            tracing::warn!(%account, "a webhook of WhatsApp is not of the documented form");
+            return Ok(());
+        };
+        if told.unread > 0 {
+            let unread = told.unread;
+            tracing::warn!(%account, unread, "parts of a webhook of WhatsApp are not of the documented form");
+        }
+        let now = shared.clock.now();
+        let mut messages = Vec::with_capacity(told.messages.len());
+        for (order, message) in (0_u64..).zip(told.messages) {
+            let Some(number) = credential.number(&message.phone_number_id) else {
+                tracing::warn!(%account, "a message on WhatsApp is for a phone number id that the credential does not name");
+                continue;
+            };
+            // What came together was sent in this order, as far as seconds do not tell.
+            let received_at = now.plus(Duration::from_micros(order));
+            messages.push(NewWhatsAppMessage {
+                account_id: account,
+                wamid: message.wamid,
+                own_number: number.clone(),
+                phone_number_id: message.phone_number_id,
+                customer: message.from,
+                kind: message.kind,
+                text: message.text,
+                // A clock that runs ahead must not open the window for longer.
+                sent_at: message.sent_at.unwrap_or(now).min(now),
+                received_at,
+            });
+        }
+        if !messages.is_empty() {
+            let steady = shared.clock.steady();
+            if shared.store.receive_whatsapp(messages, steady).await? > 0 {
+                shared.wakes.whatsapp.notify_one();
+            }
+        }
+        for status in told.statuses {
+            let news = WhatsAppNews {
+                account_id: account,
+                reference: status.reference,
+                wamid: status.wamid,
+                status: status.status,
+                failure: status.failure.map(|refusal| refusal.to_string()),
+            };
+            // What others send from this number is told of as well.
+            shared.store.hear_of_whatsapp(news, now).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The account's app, if it has stored one.
+async fn credential(
+    shared: &Shared,
+    account: AccountId,
+) -> Result<Option<WhatsAppCredential>, StoreError> {
+    let secret = shared.store.credential_secret(account, PROVIDER).await?;
+    Ok(
+        secret.and_then(|secret| match WhatsAppCredential::read(&secret) {
+            Ok(credential) => Some(credential),
+            Err(fault) => {
+                tracing::error!(%account, fault, "a stored credential for WhatsApp cannot be read");
+                None
+            }
+        }),
+    )
+}

@@ -1,0 +1,92 @@
+//! One message to a customer, sent at most once.
+
+use std::time::Duration;
+
+use offhook_engine::whatsapp::{OutgoingText, Refusal, SendError};
+use offhook_failpoints as failpoints;
+use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
+
+use super::credential;
+use super::work::{Halt, Job, kept};
+use crate::dialer::insist;
+
+/// How long an answer is worth sending.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+/// What is waited after the first refusal for the moment, doubled each time, up to the longest, unless WhatsApp says.
+const WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+
+const TOO_LATE: &str =
+    "Not sent: WhatsApp could not be reached, or took no messages, for 15 minutes.";
+
+const NO_CREDENTIAL: &str =
+    "Not sent: the account has no credential `whatsapp` any more that names this number.";
+
+impl Job {
+    pub(super) async fn send(
+        &self,
+        thread: &WhatsAppThread,
+        outgoing: WhatsAppOutgoing,
+    ) -> Result<(), Halt> {
+        let (shared, id) = (&self.shared, outgoing.id);
+        let now = shared.clock.now();
+        let credential = credential(shared, thread.account_id).await?;
+        let credential = credential.filter(|credential| {
+            credential.number(&thread.phone_number_id) == Some(&thread.own_number)
+        });
+        let refused = if !self.is_window_open(thread) {
+            Some(Refusal::Window.to_string())
+        } else if now.since(outgoing.queued_at) >= PATIENCE {
+            Some(TOO_LATE.to_owned())
+        } else if credential.is_none() {
+            Some(NO_CREDENTIAL.to_owned())
+        } else {
+            None
+        };
+        let conversation = outgoing.conversation_id;
+        let (Some(credential), None) = (credential, &refused) else {
+            let sentence = refused.unwrap_or_default();
+            tracing::info!(%conversation, "a message on WhatsApp is not sent");
+            let outcome = WhatsAppOutcome::Failed(sentence);
+            shared.store.ended_whatsapp(id, outcome, now).await?;
+            shared.touch(conversation);
+            return Ok(());
+        };
+        let text = OutgoingText {
+            phone_number_id: thread.phone_number_id.clone(),
+            to: thread.customer.clone(),
+            text: outgoing.content.unwrap_or_default(),
+            reference: id.to_string(),
+        };
+        kept(shared.store.begin_whatsapp(self.hold, id, now).await?)?;
+        failpoints::hit(failpoints::WHATSAPP_BEFORE_SEND);
+        let sent = self.api.send(&credential.access_token, &text).await;
+        failpoints::hit(failpoints::WHATSAPP_AFTER_SEND);
+        if let Err(error) = &sent {
+            tracing::warn!(%conversation, %error, "a message on WhatsApp was not taken");
+        }
+        let outcome = match sent {
+            Ok(wamid) => WhatsAppOutcome::Accepted(wamid),
+            Err(SendError::NotConnected) => self.later(outgoing.tries, None),
+            Err(SendError::Busy(asked)) => self.later(outgoing.tries, asked),
+            Err(SendError::Refused(refusal)) => WhatsAppOutcome::Failed(refusal.to_string()),
+            Err(SendError::Unknown(doubt)) => WhatsAppOutcome::Unknown(format!(
+                "It is not known whether WhatsApp sent this message ({doubt}). It is not sent again."
+            )),
+        };
+        let written = insist(|| {
+            let now = shared.clock.now();
+            shared.store.ended_whatsapp(id, outcome.clone(), now)
+        });
+        written.await?;
+        shared.touch(conversation);
+        Ok(())
+    }
+
+    fn later(&self, tries: i32, asked: Option<Duration>) -> WhatsAppOutcome {
+        let doubled = WAIT.saturating_mul(1 << tries.clamp(0, 10));
+        let wait = asked.unwrap_or(doubled.min(LONGEST_WAIT));
+        WhatsAppOutcome::Later(self.shared.clock.steady().plus(wait))
+    }
+}

@@ -1,0 +1,205 @@
+//! Who answers and sends: each thread is one process's at a time, under a claim with a lease.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use offhook_engine::whatsapp::WhatsAppApi;
+use offhook_storage::{
+    Fenced, StoreError, WhatsAppHold, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::REMEMBERED;
+use crate::Shared;
+use crate::housekeeping::counted;
+
+/// Backstop for a lost wake, and what a put-off message waits at most beyond its time.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Threads that one process is at.
+const AT_ONCE: usize = 64;
+
+/// Steps of a thread before others have their turn.
+const STEPS: usize = 32;
+
+/// How often a claim is renewed, and without how long a renewal it is given up (decision 8.7).
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// How often old messages are forgotten, and how many of them by one transaction.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+const FORGOTTEN: i64 = 500;
+
+/// Why work on a thread ended early.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// Somebody else has the claim, or may have it.
+    Lost,
+    /// The rest is for later.
+    Later,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// `Lost` ends the work.
+pub(super) fn kept(fenced: Fenced) -> Result<(), Halt> {
+    match fenced {
+        Fenced::Done => Ok(()),
+        Fenced::Lost => Err(Halt::Lost),
+    }
+}
+
+/// Answers and sends until `stop`; nothing where there is no WhatsApp.
+pub(crate) async fn keep_answering(shared: Arc<Shared>, stop: CancellationToken) {
+    let Some(api) = shared.whatsapp.get().cloned() else {
+        return;
+    };
+    let mut tick = interval(LOOK_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let slots = Arc::new(Semaphore::new(AT_ONCE));
+    let (mut is_away, mut forgot_at) = (false, None);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = shared.wakes.whatsapp.notified() => {}
+            _ = tick.tick() => {}
+        }
+        match look(&shared, &api, &slots).await {
+            Ok(()) => is_away = false,
+            Err(error) => {
+                // Said once an outage, not at every look.
+                if !std::mem::replace(&mut is_away, true) {
+                    tracing::warn!(%error, "messages on WhatsApp cannot be answered: they wait for the database");
+                }
+            }
+        }
+        if forgot_at.is_none_or(|at: Instant| at.elapsed() >= FORGET_EVERY) {
+            forgot_at = Some(Instant::now());
+            let before = shared.clock.now().minus(REMEMBERED);
+            let forgotten = shared.store.forget_whatsapp(before, FORGOTTEN).await;
+            if let Err(error) = counted("whatsapp_messages", forgotten) {
+                tracing::warn!(%error, "old messages on WhatsApp could not be forgotten");
+            }
+        }
+    }
+}
+
+async fn look(
+    shared: &Arc<Shared>,
+    api: &Arc<dyn WhatsAppApi>,
+    slots: &Arc<Semaphore>,
+) -> Result<(), StoreError> {
+    let free = i64::try_from(slots.available_permits()).unwrap_or(0);
+    if free == 0 {
+        return Ok(());
+    }
+    let store = &shared.store;
+    let may_judge = shared.registry.renewals.may_judge(Instant::now());
+    let steady = shared.clock.steady();
+    let due = store.due_whatsapp(shared.node, steady, may_judge, free);
+    for thread in due.await? {
+        let Ok(slot) = slots.clone().try_acquire_owned() else {
+            return Ok(());
+        };
+        let now = shared.clock.now();
+        let taken = store.take_whatsapp(thread, shared.node, now, may_judge);
+        if let Some(claim) = taken.await? {
+            let job = Job {
+                shared: shared.clone(),
+                api: api.clone(),
+                hold: WhatsAppHold { thread, claim },
+                slot,
+            };
+            shared.chats.spawn(job.run());
+        }
+    }
+    Ok(())
+}
+
+/// One thread, claimed.
+pub(super) struct Job {
+    pub(super) shared: Arc<Shared>,
+    pub(super) api: Arc<dyn WhatsAppApi>,
+    pub(super) hold: WhatsAppHold,
+    slot: OwnedSemaphorePermit,
+}
+
+impl Job {
+    async fn run(self) {
+        let done = tokio::select! {
+            done = self.steps() => done,
+            () = self.keep_claim() => Err(Halt::Lost),
+        };
+        let is_lost = matches!(done, Err(Halt::Lost));
+        let has_more = done.is_ok();
+        if let Err(Halt::Store(error)) = done {
+            tracing::warn!(%error, "a message on WhatsApp waits for the database");
+        }
+        if !is_lost && let Err(error) = self.shared.store.release_whatsapp(self.hold).await {
+            tracing::warn!(%error, "a claim could not be given back; its lease will run out");
+        }
+        drop(self.slot);
+        if has_more {
+            // More may have come than this turn took.
+            self.shared.wakes.whatsapp.notify_one();
+        }
+    }
+
+    async fn steps(&self) -> Result<(), Halt> {
+        for _ in 0..STEPS {
+            if self.shared.stopping.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+            match self.next().await? {
+                WhatsAppStep::Send(thread, outgoing) => self.send(&thread, outgoing).await?,
+                WhatsAppStep::Answer(thread, message) => self.answer(&thread, message).await?,
+                WhatsAppStep::Rest => return Ok(()),
+                WhatsAppStep::Lost => return Err(Halt::Lost),
+            }
+        }
+        Ok(())
+    }
+
+    async fn next(&self) -> Result<WhatsAppStep, StoreError> {
+        let store = &self.shared.store;
+        store.next_whatsapp(self.hold, self.times()).await
+    }
+
+    pub(super) fn times(&self) -> WhatsAppTimes {
+        WhatsAppTimes {
+            now: self.shared.clock.now(),
+            steady: self.shared.clock.steady(),
+        }
+    }
+
+    /// Whether the customer may be written to.
+    pub(super) fn is_window_open(&self, thread: &WhatsAppThread) -> bool {
+        self.shared.clock.now() < thread.heard_at.plus(super::WINDOW)
+    }
+
+    /// Renews the claim; resolves when it is another's, or may be.
+    async fn keep_claim(&self) {
+        let mut tick = interval(RENEW_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        tick.reset();
+        let mut renewed_at = Instant::now();
+        loop {
+            tick.tick().await;
+            match self.shared.store.renew_whatsapp(self.hold).await {
+                Ok(Fenced::Done) => renewed_at = Instant::now(),
+                Ok(Fenced::Lost) => return,
+                Err(_) if renewed_at.elapsed() < RENEWED_WITHIN => {}
+                Err(_) => return,
+            }
+        }
+    }
+}

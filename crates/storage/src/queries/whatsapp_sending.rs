@@ -1,0 +1,326 @@
+//! What customers are sent on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its request
+//! leaves the process; the claim of its thread is the fence.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppThreadId,
+};
+
+use super::super::Conn;
+use super::chats;
+use super::whatsapp::{done, has_not_left, held};
+use crate::schema::whatsapp_sent as sent;
+use crate::sql::V;
+use crate::{
+    Fenced, NewTurn, StoreError, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing,
+    WhatsAppSent, WhatsAppThread, WhatsAppTimes,
+};
+
+/// What a note looks like in a transcript, where it is a turn of a tool: a model that reads it again takes it for one.
+const NOTE: &str = "whatsapp({}) → ";
+
+/// What is said of a message whose request may have left.
+const UNKNOWN: &str = "It is not known whether WhatsApp took this message: the process that sent it ended before it was \
+                       answered. It is not sent again.";
+
+/// Writes a note into the transcript of a conversation that goes on; one that has ended stays as it is.
+pub(super) async fn note(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    text: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    if chats::lock(conn, conversation).await?.is_none() {
+        return Ok(());
+    }
+    let turn = NewTurn {
+        role: "tool",
+        text: format!("{NOTE}{text}"),
+        started_at: at,
+        duration_ms: 0,
+        interrupted: false,
+        latency: None,
+    };
+    chats::append(conn, conversation, turn).await?;
+    Ok(())
+}
+
+/// Writes down what is to be sent in answer to a message.
+pub(super) async fn queue(
+    conn: &mut Conn,
+    thread: &WhatsAppThread,
+    (conversation, answers): (ConversationId, &str),
+    parts: Vec<String>,
+    times: WhatsAppTimes,
+) -> Result<(), StoreError> {
+    for (part, text) in (0_i32..).zip(parts) {
+        let id: WhatsAppMessageId = crate::store::mint(times.now);
+        diesel::insert_into(sent::table)
+            .values((
+                sent::id.eq(V(id)),
+                sent::account_id.eq(V(thread.account_id)),
+                sent::thread_id.eq(V(thread.id)),
+                sent::conversation_id.eq(V(conversation)),
+                sent::answers.eq(answers),
+                sent::part.eq(part),
+                sent::content.eq(text),
+                sent::status.eq(V(SentStatus::Queued)),
+                sent::tries.eq(0),
+                sent::queued_at.eq(V(times.now)),
+                sent::due_at.eq(V(times.steady)),
+                sent::updated_at.eq(V(times.now)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// A message is answered by these parts, which are to be sent.
+pub(crate) async fn answered(
+    conn: &mut Conn,
+    hold: WhatsAppHold,
+    of: (ConversationId, &str),
+    parts: Vec<String>,
+    times: WhatsAppTimes,
+) -> Result<Fenced, StoreError> {
+    let Some(thread) = held(conn, hold, None).await? else {
+        return Ok(Fenced::Lost);
+    };
+    if done(conn, thread.account_id, of.1).await? {
+        queue(conn, &thread, of, parts, times).await?;
+    }
+    Ok(Fenced::Done)
+}
+
+/// The next message to send.
+pub(super) async fn first_queued(
+    conn: &mut Conn,
+    thread: WhatsAppThreadId,
+) -> Result<Option<WhatsAppOutgoing>, StoreError> {
+    Ok(sent::table
+        .filter(sent::thread_id.eq(V(thread)))
+        .filter(has_not_left())
+        .order((sent::queued_at, sent::part))
+        .select(WhatsAppOutgoing::as_select())
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Whoever had the claim before began to send these, and nobody learned what became of them.
+pub(super) async fn give_up_begun(
+    conn: &mut Conn,
+    thread: WhatsAppThreadId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let begun: Vec<ConversationId> = diesel::update(sent::table)
+        .filter(sent::thread_id.eq(V(thread)))
+        .filter(sent::status.eq(V(SentStatus::Sending)))
+        .set((
+            sent::status.eq(V(SentStatus::Unknown)),
+            sent::content.eq(None::<String>),
+            sent::updated_at.eq(V(at)),
+        ))
+        .returning(sent::conversation_id)
+        .get_results(conn)
+        .await?;
+    for conversation in begun {
+        note(conn, conversation, UNKNOWN, at).await?;
+    }
+    Ok(())
+}
+
+/// From now on the message may have left; `Lost` if it is not this caller's to send any more.
+pub(crate) async fn begin(
+    conn: &mut Conn,
+    hold: WhatsAppHold,
+    id: WhatsAppMessageId,
+    (now, lease): (Timestamp, Timestamp),
+) -> Result<Fenced, StoreError> {
+    if held(conn, hold, Some(lease)).await?.is_none() {
+        return Ok(Fenced::Lost);
+    }
+    let begun = diesel::update(sent::table.find(V(id)))
+        .filter(sent::status.eq(V(SentStatus::Queued)))
+        .set((
+            sent::status.eq(V(SentStatus::Sending)),
+            sent::updated_at.eq(V(now)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(if begun > 0 {
+        Fenced::Done
+    } else {
+        Fenced::Lost
+    })
+}
+
+/// What became of a message. Without a fence: it is what is known of a request, whoever has the claim by now. A status that
+/// came by webhook meanwhile stays.
+pub(crate) async fn ended(
+    conn: &mut Conn,
+    id: WhatsAppMessageId,
+    outcome: WhatsAppOutcome,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    match outcome {
+        WhatsAppOutcome::Accepted(wamid) => {
+            diesel::update(sent::table.find(V(id)))
+                .filter(sent::wamid.is_null())
+                .set((
+                    sent::wamid.eq(wamid),
+                    sent::content.eq(None::<String>),
+                    sent::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+            diesel::update(sent::table.find(V(id)))
+                .filter(
+                    sent::status
+                        .eq(V(SentStatus::Sending))
+                        .or(sent::status.eq(V(SentStatus::Unknown))),
+                )
+                .set(sent::status.eq(V(SentStatus::Accepted)))
+                .execute(conn)
+                .await?;
+        }
+        WhatsAppOutcome::Later(due) => {
+            diesel::update(sent::table.find(V(id)))
+                .filter(sent::status.eq(V(SentStatus::Sending)))
+                .set((
+                    sent::status.eq(V(SentStatus::Queued)),
+                    sent::due_at.eq(V(due)),
+                    sent::tries.eq(sent::tries + 1),
+                    sent::updated_at.eq(V(at)),
+                ))
+                .execute(conn)
+                .await?;
+        }
+        WhatsAppOutcome::Unknown(sentence) => {
+            let lost: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
+                .filter(sent::status.eq(V(SentStatus::Sending)))
+                .set((
+                    sent::status.eq(V(SentStatus::Unknown)),
+                    sent::content.eq(None::<String>),
+                    sent::updated_at.eq(V(at)),
+                ))
+                .returning(sent::conversation_id)
+                .get_result(conn)
+                .await
+                .optional()?;
+            if let Some(conversation) = lost {
+                note(conn, conversation, &sentence, at).await?;
+            }
+        }
+        WhatsAppOutcome::Failed(sentence) => failed(conn, id, &sentence, at).await?,
+    }
+    Ok(())
+}
+
+/// The customer will not get a message, nor what follows it in the same answer.
+async fn failed(
+    conn: &mut Conn,
+    id: WhatsAppMessageId,
+    sentence: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let failed = || {
+        (
+            sent::status.eq(V(SentStatus::Failed)),
+            sent::content.eq(None::<String>),
+            sent::failure.eq(sentence),
+            sent::updated_at.eq(V(at)),
+        )
+    };
+    let gone: Option<(ConversationId, AccountId, String)> = diesel::update(sent::table.find(V(id)))
+        .filter(has_not_left())
+        .set(failed())
+        .returning((sent::conversation_id, sent::account_id, sent::answers))
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some((conversation, account, answers)) = gone else {
+        return Ok(());
+    };
+    diesel::update(sent::table)
+        .filter(sent::account_id.eq(V(account)))
+        .filter(sent::answers.eq(answers))
+        .filter(sent::status.eq(V(SentStatus::Queued)))
+        .set(failed())
+        .execute(conn)
+        .await?;
+    note(conn, conversation, sentence, at).await
+}
+
+/// Writes down what a webhook tells of a message, as far as it is new; whether the message is one of the account's.
+pub(crate) async fn told(
+    conn: &mut Conn,
+    news: WhatsAppNews,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    type Row = (WhatsAppMessageId, SentStatus, ConversationId);
+    let by_reference: Option<Row> = match news.reference {
+        // Locks the row.
+        Some(id) => diesel::update(sent::table.find(V(id)))
+            .filter(sent::account_id.eq(V(news.account_id)))
+            .set(sent::part.eq(sent::part))
+            .returning((sent::id, sent::status, sent::conversation_id))
+            .get_result(conn)
+            .await
+            .optional()?,
+        None => None,
+    };
+    let found = match by_reference {
+        Some(row) => Some(row),
+        None => {
+            let rows: Vec<Row> = diesel::update(sent::table)
+                .filter(sent::account_id.eq(V(news.account_id)))
+                .filter(sent::wamid.eq(&news.wamid))
+                .set(sent::part.eq(sent::part))
+                .returning((sent::id, sent::status, sent::conversation_id))
+                .get_results(conn)
+                .await?;
+            rows.into_iter().next()
+        }
+    };
+    let Some((id, status, conversation)) = found else {
+        return Ok(false);
+    };
+    if !status.gives_way_to(news.status) {
+        return Ok(true);
+    }
+    diesel::update(sent::table.find(V(id)))
+        .set((
+            sent::status.eq(V(news.status)),
+            sent::wamid.eq(news.wamid),
+            sent::content.eq(None::<String>),
+            sent::failure.eq(&news.failure),
+            sent::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    if let Some(failure) = &news.failure {
+        note(conn, conversation, failure, at).await?;
+    }
+    Ok(true)
+}
+
+/// How the messages of a conversation of the account fare, in their order; at most `most`.
+pub(crate) async fn of_conversation(
+    conn: &mut Conn,
+    account: AccountId,
+    conversation: ConversationId,
+    most: i64,
+) -> Result<Vec<WhatsAppSent>, StoreError> {
+    Ok(sent::table
+        .filter(sent::conversation_id.eq(V(conversation)))
+        .filter(sent::account_id.eq(V(account)))
+        .order((sent::queued_at, sent::part))
+        .limit(most)
+        .select(WhatsAppSent::as_select())
+        .load(conn)
+        .await?)
+}

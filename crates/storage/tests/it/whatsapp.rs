@@ -1,0 +1,298 @@
+//! Messages on WhatsApp: taken in once, answered under a claim, sent at most once.
+
+use offhook_domain::{ConversationId, NodeId, Price, SentStatus, Timestamp, WhatsAppThreadId};
+use offhook_storage::{
+    ChatOpened, Fenced, NewChat, NewWhatsAppMessage, Store, WHATSAPP_ORIGIN, WhatsAppHold,
+    WhatsAppNews, WhatsAppOutcome, WhatsAppOutgoing, WhatsAppRemark, WhatsAppStep, WhatsAppTimes,
+    mint,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{CUSTOMER, OURS, Shop, T0, after, pass, phone};
+
+const ID: &str = "106540352242922";
+
+fn here() -> NodeId {
+    NodeId::mint(T0, [1; 10])
+}
+
+fn there() -> NodeId {
+    NodeId::mint(T0, [2; 10])
+}
+
+fn message(shop: &Shop, wamid: &str, at: Timestamp) -> NewWhatsAppMessage {
+    NewWhatsAppMessage {
+        account_id: shop.account,
+        wamid: wamid.to_owned(),
+        own_number: phone(OURS),
+        phone_number_id: ID.to_owned(),
+        customer: phone(CUSTOMER),
+        kind: "text".to_owned(),
+        text: Some(format!("Words of {wamid}")),
+        sent_at: at,
+        received_at: at,
+    }
+}
+
+async fn receive(shop: &Shop, wamid: &str, at: Timestamp) -> usize {
+    let messages = vec![message(shop, wamid, at)];
+    shop.store.receive_whatsapp(messages, at).await.unwrap()
+}
+
+fn times(at: Timestamp) -> WhatsAppTimes {
+    WhatsAppTimes {
+        now: at,
+        steady: at,
+    }
+}
+
+async fn due(store: &Store, node: NodeId, at: Timestamp) -> Vec<WhatsAppThreadId> {
+    store.due_whatsapp(node, at, true, 10).await.unwrap()
+}
+
+async fn claimed(store: &Store, node: NodeId, at: Timestamp) -> WhatsAppHold {
+    let thread = due(store, node, at).await.remove(0);
+    let claim = store
+        .take_whatsapp(thread, node, at, true)
+        .await
+        .unwrap()
+        .unwrap();
+    WhatsAppHold { thread, claim }
+}
+
+async fn waiting(store: &Store, hold: WhatsAppHold, at: Timestamp) -> String {
+    match store.next_whatsapp(hold, times(at)).await.unwrap() {
+        WhatsAppStep::Answer(_, message) => message.wamid,
+        _ => panic!("nothing waits to be answered"),
+    }
+}
+
+async fn queued(store: &Store, hold: WhatsAppHold, at: Timestamp) -> WhatsAppOutgoing {
+    match store.next_whatsapp(hold, times(at)).await.unwrap() {
+        WhatsAppStep::Send(_, outgoing) => outgoing,
+        _ => panic!("nothing waits to be sent"),
+    }
+}
+
+async fn rests(store: &Store, hold: WhatsAppHold, at: Timestamp) -> bool {
+    matches!(
+        store.next_whatsapp(hold, times(at)).await.unwrap(),
+        WhatsAppStep::Rest
+    )
+}
+
+async fn open(shop: &Shop, hold: WhatsAppHold, at: Timestamp) -> ConversationId {
+    let id: ConversationId = mint(at);
+    let chat = NewChat {
+        id,
+        account_id: shop.account,
+        agent_id: shop.agent,
+        agent_version: 1,
+        metadata: "{}".to_owned(),
+        price: Price::from_millicredits_per_minute(4_000),
+        origin: WHATSAPP_ORIGIN.to_owned(),
+        token_digest: vec![7; 32],
+        token_expires_at: at,
+        first_message: None,
+        at,
+    };
+    let opened = shop.store.open_whatsapp(hold, chat, at).await.unwrap();
+    assert_eq!(opened, Some(ChatOpened::Opened));
+    id
+}
+
+/// A thread under a claim, with an answer of two parts to send.
+async fn answered(shop: &Shop, at: Timestamp) -> (WhatsAppHold, ConversationId) {
+    let store = &shop.store;
+    receive(shop, "m1", at).await;
+    let hold = claimed(store, here(), at).await;
+    let wamid = waiting(store, hold, at).await;
+    let conversation = open(shop, hold, at).await;
+    let parts = vec!["One.".to_owned(), "Two.".to_owned()];
+    let done = store.answered_whatsapp(hold, conversation, wamid, parts, times(at));
+    assert_eq!(done.await.unwrap(), Fenced::Done);
+    (hold, conversation)
+}
+
+async fn statuses(shop: &Shop, conversation: ConversationId) -> Vec<SentStatus> {
+    let sent = shop
+        .store
+        .sent_on_whatsapp(shop.account, conversation, 100)
+        .await
+        .unwrap();
+    sent.into_iter().map(|sent| sent.status).collect()
+}
+
+async fn notes(store: &Store, conversation: ConversationId) -> Vec<String> {
+    let turns = store.chat_history(conversation, 100).await.unwrap();
+    let tools = turns
+        .into_iter()
+        .filter(|turn| turn.role.as_deref() == Some("tool"));
+    tools.filter_map(|turn| turn.content).collect()
+}
+
+fn news(shop: &Shop, outgoing: &WhatsAppOutgoing, status: SentStatus) -> WhatsAppNews {
+    WhatsAppNews {
+        account_id: shop.account,
+        reference: Some(outgoing.id),
+        wamid: "out1".to_owned(),
+        status,
+        failure: (status == SentStatus::Failed).then(|| "It failed.".to_owned()),
+    }
+}
+
+contract! {
+    async fn a_message_is_taken_in_once_and_answered_in_the_order_in_which_customers_wrote(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        assert_eq!(receive(&shop, "late", after(9)).await, 1);
+        assert_eq!(receive(&shop, "early", after(4)).await, 1);
+        assert_eq!(receive(&shop, "late", after(9)).await, 0, "told twice");
+        let hold = claimed(&store, here(), after(10)).await;
+        assert_eq!(due(&store, here(), after(10)).await, [], "somebody is at it");
+        assert_eq!(waiting(&store, hold, after(10)).await, "early");
+        store.drop_whatsapp(hold, "early".to_owned(), None, after(10)).await.unwrap();
+        assert_eq!(waiting(&store, hold, after(10)).await, "late");
+        // Put off, it is due again when it is, and not before.
+        store.put_off_whatsapp(hold, "late".to_owned(), after(30), true).await.unwrap();
+        assert!(rests(&store, hold, after(11)).await);
+        assert_eq!(store.release_whatsapp(hold).await.unwrap(), Fenced::Done);
+        assert_eq!(store.release_whatsapp(hold).await.unwrap(), Fenced::Lost, "given back");
+        assert_eq!(due(&store, here(), after(29)).await, []);
+        let hold = claimed(&store, here(), after(30)).await;
+        assert_eq!(waiting(&store, hold, after(30)).await, "late");
+    }
+
+    async fn what_was_begun_and_left_is_never_sent_again_whoever_takes_over(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (hold, conversation) = answered(&shop, T0).await;
+        let first = queued(&store, hold, T0).await;
+        assert_eq!(first.content.as_deref(), Some("One."));
+        assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Done);
+        assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Lost, "once");
+        // The process dies; another one takes over when the lease is over, on SQLite at once.
+        let now = pass(&store, 60);
+        let taken = claimed(&store, there(), now).await;
+        assert_ne!(taken.claim, hold.claim);
+        assert!(matches!(store.next_whatsapp(hold, times(now)).await.unwrap(), WhatsAppStep::Lost));
+        let second = queued(&store, taken, now).await;
+        assert_eq!(second.content.as_deref(), Some("Two."), "the first one may have left");
+        assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Queued]);
+        assert_eq!(notes(&store, conversation).await.len(), 1);
+        // Whoever sent it lived after all: what it learned counts, and does not bring it back.
+        store.ended_whatsapp(first.id, WhatsAppOutcome::Later(now), now).await.unwrap();
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Unknown);
+        store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), now).await.unwrap();
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Accepted);
+    }
+
+    async fn only_what_surely_had_no_effect_is_tried_again(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (hold, conversation) = answered(&shop, T0).await;
+        let first = queued(&store, hold, T0).await;
+        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
+        store.ended_whatsapp(first.id, WhatsAppOutcome::Later(after(7)), T0).await.unwrap();
+        assert!(rests(&store, hold, after(6)).await, "and nothing goes before it");
+        store.release_whatsapp(hold).await.unwrap();
+        assert_eq!(due(&store, here(), after(6)).await, []);
+        let hold = claimed(&store, here(), after(7)).await;
+        let again = queued(&store, hold, after(7)).await;
+        assert_eq!((again.id, again.tries), (first.id, 1));
+        store.begin_whatsapp(hold, first.id, after(7)).await.unwrap();
+        let refused = WhatsAppOutcome::Failed("WhatsApp refused it.".to_owned());
+        store.ended_whatsapp(first.id, refused, after(8)).await.unwrap();
+        assert_eq!(statuses(&shop, conversation).await, [SentStatus::Failed, SentStatus::Failed]);
+        assert_eq!(notes(&store, conversation).await, ["whatsapp({}) → WhatsApp refused it."]);
+        assert!(rests(&store, hold, after(9)).await);
+    }
+
+    async fn news_of_a_message_come_in_any_order_and_by_either_id(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (hold, conversation) = answered(&shop, T0).await;
+        let first = queued(&store, hold, T0).await;
+        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
+        // Before its own answer is written down.
+        let delivered = news(&shop, &first, SentStatus::Delivered);
+        assert!(store.hear_of_whatsapp(delivered, after(1)).await.unwrap());
+        store.ended_whatsapp(first.id, WhatsAppOutcome::Unknown("Lost.".to_owned()), after(2)).await.unwrap();
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Delivered);
+        let mut sent = news(&shop, &first, SentStatus::Sent);
+        sent.reference = None;
+        assert!(store.hear_of_whatsapp(sent.clone(), after(3)).await.unwrap());
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Delivered);
+        let read = WhatsAppNews { status: SentStatus::Read, ..sent.clone() };
+        assert!(store.hear_of_whatsapp(read, after(4)).await.unwrap());
+        assert!(store.hear_of_whatsapp(news(&shop, &first, SentStatus::Failed), after(5)).await.unwrap());
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Read);
+        assert_eq!(notes(&store, conversation).await, Vec::<String>::new());
+        // Somebody else's, and one that nobody here sent.
+        let stranger = Shop::new(&store).await;
+        let foreign = WhatsAppNews { account_id: stranger.account, ..news(&shop, &first, SentStatus::Failed) };
+        assert!(!store.hear_of_whatsapp(foreign, after(6)).await.unwrap());
+        let unknown = WhatsAppNews { wamid: "nobody's".to_owned(), reference: None, ..sent };
+        assert!(!store.hear_of_whatsapp(unknown, after(7)).await.unwrap());
+        assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Read);
+    }
+
+    async fn a_failure_that_is_told_later_is_in_the_transcript(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (hold, conversation) = answered(&shop, T0).await;
+        let first = queued(&store, hold, T0).await;
+        store.begin_whatsapp(hold, first.id, T0).await.unwrap();
+        store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), T0).await.unwrap();
+        for _ in 0..2 {
+            assert!(store.hear_of_whatsapp(news(&shop, &first, SentStatus::Failed), after(1)).await.unwrap());
+        }
+        assert_eq!(notes(&store, conversation).await, ["whatsapp({}) → It failed."]);
+        let sent = store.sent_on_whatsapp(shop.account, conversation, 1).await.unwrap().remove(0);
+        assert_eq!((sent.status, sent.failure.as_deref()), (SentStatus::Failed, Some("It failed.")));
+    }
+
+    async fn a_conversation_on_whatsapp_has_both_numbers_and_is_no_widgets(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::with_credits(&store, 100).await;
+        receive(&shop, "m1", T0).await;
+        let hold = claimed(&store, here(), T0).await;
+        let id = open(&shop, hold, T0).await;
+        let call = shop.conversation(id).await;
+        let number = |number: &Option<offhook_domain::E164>| number.as_ref().map(ToString::to_string);
+        assert_eq!(number(&call.from_number).as_deref(), Some(CUSTOMER));
+        assert_eq!(number(&call.to_number).as_deref(), Some(OURS));
+        assert_eq!(number(&call.customer_phone).as_deref(), Some(CUSTOMER));
+        assert_eq!(call.channel, Some(offhook_domain::Channel::Whatsapp));
+        assert!(store.whatsapp_chat(shop.account, id).await.unwrap().is_some());
+        assert!(store.member_chat(shop.account, id).await.unwrap().is_none(), "no member writes in it");
+        let remark = WhatsAppRemark { customer: "[image]".to_owned(), agent: vec!["Only text.".to_owned()], note: None };
+        let written = store.remark_on_whatsapp(hold, id, "m1".to_owned(), remark, times(after(1)));
+        assert_eq!(written.await.unwrap(), Some(true));
+        assert_eq!(queued(&store, hold, after(1)).await.content.as_deref(), Some("Only text."));
+        // Silent for long by a page's measure, not by WhatsApp's.
+        assert_eq!(store.idle_chats(false, after(9_999), 10).await.unwrap(), []);
+        assert_eq!(store.idle_chats(true, after(9_999), 10).await.unwrap(), [id]);
+        assert_eq!(shop.wallet().await, (100, 1));
+    }
+
+    async fn what_is_done_is_forgotten_and_what_waits_is_not(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let (hold, conversation) = answered(&shop, T0).await;
+        receive(&shop, "m2", after(1)).await;
+        store.release_whatsapp(hold).await.unwrap();
+        assert!(!store.forget_whatsapp(after(1_000), 10).await.unwrap());
+        let mut raw = Raw::open(&database).await;
+        assert_eq!(raw.count("whatsapp_received").await, 1, "m2 waits");
+        assert_eq!(raw.count("whatsapp_threads").await, 1);
+        // A database that was restored sends nothing that may have been sent.
+        store.hold_restored(after(2)).await.unwrap();
+        assert_eq!(due(&store, here(), after(9_999)).await, []);
+        assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Unknown]);
+        store.forget_whatsapp(after(1_000), 10).await.unwrap();
+        assert_eq!(raw.count("whatsapp_received").await, 0);
+        assert_eq!(raw.count("whatsapp_threads").await, 0);
+    }
+}

@@ -1,0 +1,186 @@
+//! WhatsApp's Cloud API: it takes messages, and tells by webhooks what customers write and what became of what they were
+//! sent.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ring::hmac;
+use serde_json::{Value, json};
+
+use crate::upstream::{Answer, Asked, Upstream};
+
+/// The access token that opens it.
+pub const ACCESS_TOKEN: &str = "EAAB-access";
+
+/// What webhooks are signed with.
+pub const APP_SECRET: &str = "app-s3cret";
+
+/// What the webhook's address is verified by.
+pub const VERIFY_TOKEN: &str = "v3rify";
+
+/// WhatsApp's id of the business's number.
+pub const PHONE_NUMBER_ID: &str = "106540352242922";
+
+/// A message that it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenText {
+    /// The id that it gave it.
+    pub wamid: String,
+    /// Who is to get it.
+    pub to: String,
+    /// What it says.
+    pub text: String,
+    /// `biz_opaque_callback_data`.
+    pub reference: String,
+}
+
+/// The service.
+pub struct FakeWhatsApp {
+    upstream: Upstream,
+    taken: Arc<Mutex<Vec<TakenText>>>,
+}
+
+impl FakeWhatsApp {
+    /// One that has taken nothing yet.
+    pub async fn start() -> Self {
+        let taken = Arc::<Mutex<Vec<TakenText>>>::default();
+        let state = taken.clone();
+        let upstream = Upstream::start(move |asked| take(asked, &state)).await;
+        Self { upstream, taken }
+    }
+
+    /// The service as an upstream, to have it misbehave.
+    #[must_use]
+    pub const fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Every message that it took, oldest first.
+    #[must_use]
+    pub fn taken(&self) -> Vec<TakenText> {
+        locked(&self.taken).clone()
+    }
+}
+
+fn locked(taken: &Mutex<Vec<TakenText>>) -> MutexGuard<'_, Vec<TakenText>> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An error as the Graph API tells it.
+fn fault(status: u16, code: i64) -> Answer {
+    let error = json!({
+        "message": format!("(#{code}) told by the fake"), "type": "OAuthException", "code": code,
+        "error_data": {"messaging_product": "whatsapp", "details": "told by the fake"}, "fbtrace_id": "Az8",
+    });
+    Answer::json(status, &json!({ "error": error }))
+}
+
+fn take(asked: &Asked, taken: &Mutex<Vec<TakenText>>) -> Answer {
+    let path = format!("/v24.0/{PHONE_NUMBER_ID}/messages");
+    if asked.method != "POST" || asked.path != path {
+        return fault(400, 100);
+    }
+    if asked.header("authorization") != Some(&format!("Bearer {ACCESS_TOKEN}")) {
+        return fault(401, 190);
+    }
+    let body = asked.json();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let words = text(&body["text"]["body"]);
+    let is_good = body["messaging_product"] == "whatsapp"
+        && body["type"] == "text"
+        && (1..=4_096).contains(&words.encode_utf16().count());
+    if !is_good {
+        return fault(400, 100);
+    }
+    let mut taken = locked(taken);
+    let wamid = format!("wamid.HBgLOUT{:04}", taken.len() + 1);
+    let to = text(&body["to"]);
+    taken.push(TakenText {
+        wamid: wamid.clone(),
+        to: to.clone(),
+        text: words,
+        reference: text(&body["biz_opaque_callback_data"]),
+    });
+    Answer::json(
+        200,
+        &json!({
+            "messaging_product": "whatsapp",
+            "contacts": [{"input": to, "wa_id": to.trim_start_matches('+')}],
+            "messages": [{"id": wamid}],
+        }),
+    )
+}
+
+/// The secret that an account stores for this service: its number is `number`.
+#[must_use]
+pub fn credential(number: &str) -> String {
+    json!({
+        "access_token": ACCESS_TOKEN, "app_secret": APP_SECRET, "verify_token": VERIFY_TOKEN,
+        "phone_numbers": {PHONE_NUMBER_ID: number},
+    })
+    .to_string()
+}
+
+/// A customer's text, as an item of `messages`; `at` in Unix seconds.
+#[must_use]
+pub fn text(wamid: &str, from: &str, at: i64, words: &str) -> Value {
+    json!({
+        "from": from, "id": wamid, "timestamp": at.to_string(), "type": "text", "text": {"body": words},
+    })
+}
+
+/// A customer's message of another kind, with its content.
+#[must_use]
+pub fn of_kind(wamid: &str, from: &str, at: i64, kind: &str, content: Value) -> Value {
+    json!({"from": from, "id": wamid, "timestamp": at.to_string(), "type": kind, kind: content})
+}
+
+/// An item of `statuses`.
+#[must_use]
+pub fn status(wamid: &str, status: &str, reference: Option<&str>) -> Value {
+    let mut told = json!({
+        "id": wamid, "status": status, "timestamp": "1777573940", "recipient_id": "5215512345678",
+        "pricing": {"billable": false, "pricing_model": "PMP", "category": "service"},
+    });
+    if let Some(reference) = reference {
+        told["biz_opaque_callback_data"] = json!(reference);
+    }
+    told
+}
+
+/// An item of `statuses` that tells of a failure with this code.
+#[must_use]
+pub fn failure(wamid: &str, code: i64) -> Value {
+    let mut told = status(wamid, "failed", None);
+    told["errors"] =
+        json!([{"code": code, "title": "told by the fake", "message": "told by the fake"}]);
+    told
+}
+
+/// The body of a webhook that tells of these, for the number with this id.
+#[must_use]
+pub fn webhook(phone_number_id: &str, messages: &[Value], statuses: &[Value]) -> Vec<u8> {
+    let mut value = json!({
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": "15005550100", "phone_number_id": phone_number_id},
+    });
+    if !messages.is_empty() {
+        value["contacts"] = json!([{"profile": {"name": "Ana"}, "wa_id": "5215512345678"}]);
+        value["messages"] = json!(messages);
+    }
+    if !statuses.is_empty() {
+        value["statuses"] = json!(statuses);
+    }
+    json!({
+        "object": "whatsapp_business_account",
+        "entry": [{"id": "102290129340398", "changes": [{"field": "messages", "value": value}]}],
+    })
+    .to_string()
+    .into_bytes()
+}
+
+/// `X-Hub-Signature-256` of a body, by the app with this secret.
+#[must_use]
+pub fn signature(secret: &str, body: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    format!("sha256={}", hex::encode(hmac::sign(&key, body)))
+}
