@@ -774,6 +774,38 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    integration_tokens (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        toolkit -> Text,
+        sealed -> Binary,
+        lapses_at -> Nullable<sql::Instant>,
+        refresh_at -> Nullable<sql::Instant>,
+        claim_id -> Nullable<sql::Uuid>,
+        tries -> Integer,
+        updated_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    integration_consents (id) {
+        id -> sql::Uuid,
+        digest -> Binary,
+        session_digest -> Binary,
+        account_id -> sql::Uuid,
+        toolkit -> Text,
+        sealed -> Binary,
+        expires_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     integration_connections (account_id, toolkit) {
         account_id -> sql::Uuid,
         toolkit -> Text,

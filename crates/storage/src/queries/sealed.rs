@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::super::Conn;
 use crate::schema::{
-    agent_version_tools, provider_credentials, service_settings as settings, tools, webhook_secrets,
+    agent_version_tools, integration_consents, integration_tokens, provider_credentials,
+    service_settings as settings, tools, webhook_secrets,
 };
 use crate::sql::V;
 use crate::{SealedColumn, StoreError};
@@ -30,6 +31,14 @@ macro_rules! of_column {
             }
             SealedColumn::PinnedTools => {
                 use agent_version_tools::{headers as $sealed, table as $table, tool_id as $row};
+                $body
+            }
+            SealedColumn::IntegrationTokens => {
+                use integration_tokens::{id as $row, sealed as $sealed, table as $table};
+                $body
+            }
+            SealedColumn::IntegrationConsents => {
+                use integration_consents::{id as $row, sealed as $sealed, table as $table};
                 $body
             }
         }

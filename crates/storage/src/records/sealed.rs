@@ -12,15 +12,21 @@ pub enum SealedColumn {
     Tools,
     /// The same, as published versions of agents have pinned them.
     PinnedTools,
+    /// By what accounts use other applications.
+    IntegrationTokens,
+    /// The verifiers of consents that are being asked for.
+    IntegrationConsents,
 }
 
 impl SealedColumn {
     /// Every one.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::WebhookSecrets,
         Self::Credentials,
         Self::Tools,
         Self::PinnedTools,
+        Self::IntegrationTokens,
+        Self::IntegrationConsents,
     ];
 
     /// Its name, as `table.column`.
@@ -31,6 +37,8 @@ impl SealedColumn {
             Self::Credentials => "provider_credentials.sealed",
             Self::Tools => "tools.headers",
             Self::PinnedTools => "agent_version_tools.headers",
+            Self::IntegrationTokens => "integration_tokens.sealed",
+            Self::IntegrationConsents => "integration_consents.sealed",
         }
     }
 }

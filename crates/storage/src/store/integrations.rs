@@ -14,8 +14,8 @@ impl Store {
         read!(self, |conn| queries::integrations::all(conn, account).await)
     }
 
-    /// Writes how the account stands to a toolkit. `connected_at` moves when it becomes active. The audit log tells of
-    /// it.
+    /// Writes how the account stands to a toolkit. `connected_at` moves when it becomes active; what is `disconnected`
+    /// loses its tokens. The audit log tells of it.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -44,6 +44,11 @@ impl Store {
                 updated_at: at,
             };
             queries::integrations::put(conn, connection.clone()).await?;
+            if status == IntegrationStatus::Disconnected {
+                // What is taken back is not kept either.
+                let key = &connection.toolkit;
+                queries::integration_tokens::remove(conn, account, key).await?;
+            }
             let audit_id: EventId = mint(at);
             let target = format!("{} {status}", connection.toolkit);
             let words = ("cli", "integration.set", target.as_str());

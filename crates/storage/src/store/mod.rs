@@ -20,6 +20,7 @@ mod figures;
 mod folders;
 mod inbound;
 pub(crate) mod ingestion;
+mod integration_tokens;
 mod integrations;
 mod jobs;
 mod legacy;

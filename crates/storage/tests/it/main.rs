@@ -41,6 +41,8 @@ mod folds;
 #[cfg(test)]
 mod inbound;
 #[cfg(test)]
+mod integration_tokens;
+#[cfg(test)]
 mod integrations;
 #[cfg(test)]
 mod jobs;

@@ -11,13 +11,15 @@ use crate::shop::{Shop, T0};
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 
 /// Columns of bytes that hold no secret: digests, what is compared, what is sent out, and what was sent in.
-const PLAIN: [&str; 15] = [
+const PLAIN: [&str; 17] = [
     "api_keys.digest",
     "chat_messages.digest",
     "chat_sessions.token_digest",
     "events.body",
     "idempotency_keys.body",
     "idempotency_keys.fingerprint",
+    "integration_consents.digest",
+    "integration_consents.session_digest",
     "invitations.digest",
     "knowledge_documents.content_hash",
     "knowledge_embeddings.vectors",

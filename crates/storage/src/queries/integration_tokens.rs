@@ -1,0 +1,323 @@
+//! By what accounts use other applications, and the consents that are being asked for.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
+
+use super::super::Conn;
+use crate::schema::{
+    integration_connections as connections, integration_consents as consents,
+    integration_tokens as tokens,
+};
+use crate::sql::V;
+use crate::{HeldTokens, NewConsent, StoreError, TokenTimes};
+
+/// Consents that are forgotten in one statement.
+const FORGOTTEN_AT_ONCE: i64 = 500;
+
+/// Tokens as they are stored: sealed, in bytes.
+pub(crate) type Sealed = (HeldTokens, Vec<u8>);
+
+type Row = (
+    CredentialId,
+    AccountId,
+    String,
+    Vec<u8>,
+    Option<Timestamp>,
+    i32,
+    Option<ClaimId>,
+);
+
+type Columns = (
+    tokens::id,
+    tokens::account_id,
+    tokens::toolkit,
+    tokens::sealed,
+    tokens::lapses_at,
+    tokens::tries,
+    tokens::claim_id,
+);
+
+const COLUMNS: Columns = (
+    tokens::id,
+    tokens::account_id,
+    tokens::toolkit,
+    tokens::sealed,
+    tokens::lapses_at,
+    tokens::tries,
+    tokens::claim_id,
+);
+
+fn sealed((id, account_id, toolkit, sealed, lapses_at, tries, claim): Row) -> Sealed {
+    let tokens = HeldTokens {
+        id,
+        account_id,
+        toolkit,
+        secret: String::new(),
+        lapses_at,
+        tries,
+        claim,
+    };
+    (tokens, sealed)
+}
+
+pub(crate) async fn insert_consent(
+    conn: &mut Conn,
+    consent: NewConsent,
+    sealed: Vec<u8>,
+) -> Result<(), StoreError> {
+    diesel::insert_into(consents::table)
+        .values((
+            consents::id.eq(V(consent.id)),
+            consents::digest.eq(consent.digest.to_vec()),
+            consents::session_digest.eq(consent.session_digest.to_vec()),
+            consents::account_id.eq(V(consent.account_id)),
+            consents::toolkit.eq(consent.toolkit),
+            consents::sealed.eq(sealed),
+            consents::expires_at.eq(V(consent.expires_at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes a consent that came back in time to the session and account that asked for it: nobody finds it again.
+pub(crate) async fn take_consent(
+    conn: &mut Conn,
+    account: AccountId,
+    (digest, session_digest): ([u8; 32], [u8; 32]),
+    now: Timestamp,
+) -> Result<Option<(CredentialId, String, Vec<u8>)>, StoreError> {
+    Ok(diesel::delete(consents::table)
+        .filter(consents::digest.eq(digest.to_vec()))
+        .filter(consents::session_digest.eq(session_digest.to_vec()))
+        .filter(consents::account_id.eq(V(account)))
+        .filter(consents::expires_at.gt(V(now)))
+        .returning((consents::id, consents::toolkit, consents::sealed))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// The toolkits for which the account is being asked.
+pub(crate) async fn asked_for(
+    conn: &mut Conn,
+    account: AccountId,
+    now: Timestamp,
+) -> Result<Vec<String>, StoreError> {
+    Ok(consents::table
+        .filter(consents::account_id.eq(V(account)))
+        .filter(consents::expires_at.gt(V(now)))
+        .select(consents::toolkit)
+        .load(conn)
+        .await?)
+}
+
+/// Forgets some of the consents that nobody gave in time.
+pub(crate) async fn forget_consents(conn: &mut Conn, now: Timestamp) -> Result<usize, StoreError> {
+    let late: Vec<CredentialId> = consents::table
+        .filter(consents::expires_at.le(V(now)))
+        .order(consents::expires_at)
+        .limit(FORGOTTEN_AT_ONCE)
+        .select(consents::id)
+        .load(conn)
+        .await?;
+    Ok(diesel::delete(consents::table)
+        .filter(consents::id.eq_any(late.into_iter().map(V)))
+        .execute(conn)
+        .await?)
+}
+
+/// Writes a connection's first tokens.
+pub(crate) async fn insert(
+    conn: &mut Conn,
+    id: CredentialId,
+    (account, toolkit): (AccountId, String),
+    sealed: Vec<u8>,
+    times: TokenTimes,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(tokens::table)
+        .values((
+            tokens::id.eq(V(id)),
+            tokens::account_id.eq(V(account)),
+            tokens::toolkit.eq(toolkit),
+            tokens::sealed.eq(sealed),
+            tokens::lapses_at.eq(times.lapses_at),
+            tokens::refresh_at.eq(times.refresh_at),
+            tokens::tries.eq(0),
+            tokens::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    toolkit: &str,
+) -> Result<Option<Sealed>, StoreError> {
+    let found: Option<Row> = tokens::table
+        .filter(tokens::account_id.eq(V(account)))
+        .filter(tokens::toolkit.eq(toolkit.to_owned()))
+        .select(COLUMNS)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(sealed))
+}
+
+/// Forgets the tokens of an account's toolkit, and hands them out for the last time.
+pub(crate) async fn remove(
+    conn: &mut Conn,
+    account: AccountId,
+    toolkit: &str,
+) -> Result<Option<Sealed>, StoreError> {
+    let removed: Option<Row> = diesel::delete(tokens::table)
+        .filter(tokens::account_id.eq(V(account)))
+        .filter(tokens::toolkit.eq(toolkit.to_owned()))
+        .returning(COLUMNS)
+        .get_result(conn)
+        .await
+        .optional()?;
+    Ok(removed.map(sealed))
+}
+
+/// Whether any tokens are to be renewed.
+pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+    let due: Option<CredentialId> = tokens::table
+        .filter(tokens::refresh_at.le(V(now)))
+        .order(tokens::refresh_at)
+        .select(tokens::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(due.is_some())
+}
+
+/// Rows that are due, the longest first.
+pub(crate) async fn due(
+    conn: &mut Conn,
+    most: i64,
+    now: Timestamp,
+) -> Result<Vec<CredentialId>, StoreError> {
+    Ok(tokens::table
+        .filter(tokens::refresh_at.le(V(now)))
+        .order(tokens::refresh_at)
+        .limit(most)
+        .select(tokens::id)
+        .load(conn)
+        .await?)
+}
+
+/// Takes the turn at renewing until `until`, unless somebody else has it.
+pub(crate) async fn take(
+    conn: &mut Conn,
+    id: CredentialId,
+    claim: ClaimId,
+    (now, until): (Timestamp, Timestamp),
+) -> Result<Option<Sealed>, StoreError> {
+    let is_free = tokens::claim_id.is_null().or(tokens::refresh_at.le(V(now)));
+    let taken: Option<Row> = diesel::update(tokens::table.find(V(id)))
+        .filter(is_free)
+        .set((
+            tokens::claim_id.eq(V(claim)),
+            tokens::refresh_at.eq(V(until)),
+        ))
+        .returning(COLUMNS)
+        .get_result(conn)
+        .await
+        .optional()?;
+    Ok(taken.map(sealed))
+}
+
+/// Writes renewed tokens and gives the turn back; `None` if it was another's, or the tokens are gone.
+pub(crate) async fn renewed(
+    conn: &mut Conn,
+    (id, claim): (CredentialId, ClaimId),
+    sealed: Vec<u8>,
+    times: TokenTimes,
+    at: Timestamp,
+) -> Result<Option<(AccountId, String)>, StoreError> {
+    Ok(diesel::update(tokens::table.find(V(id)))
+        .filter(tokens::claim_id.eq(V(claim)))
+        .set((
+            tokens::sealed.eq(sealed),
+            tokens::lapses_at.eq(times.lapses_at),
+            tokens::refresh_at.eq(times.refresh_at),
+            tokens::claim_id.eq(None::<ClaimId>),
+            tokens::tries.eq(0),
+            tokens::updated_at.eq(V(at)),
+        ))
+        .returning((tokens::account_id, tokens::toolkit))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Gives the turn back without new tokens, for another one at `again`.
+pub(crate) async fn later(
+    conn: &mut Conn,
+    (id, claim): (CredentialId, ClaimId),
+    again: Timestamp,
+) -> Result<Option<(AccountId, String)>, StoreError> {
+    Ok(diesel::update(tokens::table.find(V(id)))
+        .filter(tokens::claim_id.eq(V(claim)))
+        .set((
+            tokens::refresh_at.eq(V(again)),
+            tokens::claim_id.eq(None::<ClaimId>),
+            tokens::tries.eq(tokens::tries + 1),
+        ))
+        .returning((tokens::account_id, tokens::toolkit))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Forgets tokens that the application takes no more.
+pub(crate) async fn refused(
+    conn: &mut Conn,
+    (id, claim): (CredentialId, ClaimId),
+) -> Result<Option<(AccountId, String)>, StoreError> {
+    Ok(diesel::delete(tokens::table.find(V(id)))
+        .filter(tokens::claim_id.eq(V(claim)))
+        .returning((tokens::account_id, tokens::toolkit))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Has tokens renewed now, unless somebody is at it.
+pub(crate) async fn hasten(
+    conn: &mut Conn,
+    id: CredentialId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(tokens::table.find(V(id)))
+        .filter(tokens::claim_id.is_null())
+        .set(tokens::refresh_at.eq(V(now)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Says how a connection stands that was in one of the statuses `from`; `false` if it was not.
+pub(crate) async fn restate(
+    conn: &mut Conn,
+    (account, toolkit): (AccountId, &str),
+    from: &[IntegrationStatus],
+    (status, error): (IntegrationStatus, Option<String>),
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = diesel::update(connections::table.find((V(account), toolkit.to_owned())))
+        .filter(connections::status.eq_any(from.iter().copied().map(V)))
+        .set((
+            connections::status.eq(V(status)),
+            connections::last_error.eq(error),
+            connections::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(changed > 0)
+}

@@ -1,0 +1,314 @@
+//! By what accounts use other applications, sealed with the row's id as associated data; and the consents that are being
+//! asked for.
+
+use std::time::Duration;
+
+use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
+
+use super::{mint, read, write};
+use crate::{
+    Connection, HeldTokens, NewConsent, Renewal, Store, StoreError, TokenTimes, ToolRow, Verdict,
+};
+
+impl Store {
+    /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<(), StoreError> {
+        let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
+        write!(self, |conn| {
+            queries::integration_tokens::insert_consent(conn, consent, sealed).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Takes a consent that came back: its toolkit, and its secret. `None` if there is none with this state's digest that
+    /// was asked for by this session for this account, or its time is over. It is found once.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the secret does not open.
+    pub async fn take_consent(
+        &self,
+        account: AccountId,
+        digests: ([u8; 32], [u8; 32]),
+        now: Timestamp,
+    ) -> Result<Option<(String, String)>, StoreError> {
+        let taken = write!(self, |conn| {
+            let taken =
+                queries::integration_tokens::take_consent(conn, account, digests, now).await?;
+            Ok(match taken {
+                None => Verdict::Rollback(None),
+                taken => Verdict::Commit(taken),
+            })
+        })?;
+        let open = |(id, toolkit, sealed): (CredentialId, String, Vec<u8>)| {
+            Ok((toolkit, self.master_key.open(&sealed, &id.uuid())?))
+        };
+        taken.map(open).transpose()
+    }
+
+    /// The toolkits for which the account is being asked for its consent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn consents_asked_for(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Result<Vec<String>, StoreError> {
+        read!(self, |conn| queries::integration_tokens::asked_for(
+            conn, account, now
+        )
+        .await)
+    }
+
+    /// Forgets some of the consents that nobody gave in time; how many.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn forget_consents(&self, now: Timestamp) -> Result<usize, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::integration_tokens::forget_consents(conn, now).await?
+        )))
+    }
+
+    /// Connects a toolkit: its tokens in place of those that the account had for it, and the tools that it brings.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if a tool's name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn connect_integration(
+        &self,
+        (account, toolkit): (AccountId, String),
+        secret: &str,
+        times: TokenTimes,
+        tools: Vec<ToolRow>,
+        at: Timestamp,
+    ) -> Result<Connection, StoreError> {
+        let id: CredentialId = mint(at);
+        let sealed = self.master_key.seal(secret, &id.uuid())?;
+        write!(self, |conn| {
+            // Two connections of one toolkit, and their tools, come one after the other.
+            dialect::lock_account(conn, account).await?;
+            queries::integration_tokens::remove(conn, account, &toolkit).await?;
+            let whose = (account, toolkit.clone());
+            queries::integration_tokens::insert(conn, id, whose, sealed, times, at).await?;
+            let before = queries::integrations::find(conn, account, &toolkit).await?;
+            let was_active = before
+                .as_ref()
+                .is_some_and(|before| before.status == IntegrationStatus::Active);
+            let since = before.and_then(|before| before.connected_at);
+            let connection = Connection {
+                account_id: account,
+                toolkit,
+                status: IntegrationStatus::Active,
+                connected_at: since.filter(|_| was_active).or(Some(at)),
+                last_error: None,
+                updated_at: at,
+            };
+            queries::integrations::put(conn, connection.clone()).await?;
+            for tool in tools {
+                queries::tools::insert(conn, tool, None).await?;
+            }
+            Ok(Verdict::Commit(connection))
+        })
+    }
+
+    /// Says that connecting a toolkit failed, unless it is connected. One that has no row gets one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn connecting_failed(
+        &self,
+        account: AccountId,
+        toolkit: String,
+        said: String,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            dialect::lock_account(conn, account).await?;
+            let before = queries::integrations::find(conn, account, &toolkit).await?;
+            if before
+                .as_ref()
+                .is_some_and(|before| before.status == IntegrationStatus::Active)
+            {
+                return Ok(Verdict::Rollback(()));
+            }
+            let connection = Connection {
+                account_id: account,
+                toolkit,
+                status: IntegrationStatus::Error,
+                connected_at: before.and_then(|before| before.connected_at),
+                last_error: Some(said),
+                updated_at: at,
+            };
+            queries::integrations::put(conn, connection).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Takes a toolkit's connection back; its tokens, for the last time, if there are any. `None` if there is no
+    /// connection to take back.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    pub async fn disconnect_integration(
+        &self,
+        account: AccountId,
+        toolkit: String,
+        at: Timestamp,
+    ) -> Result<Option<Option<HeldTokens>>, StoreError> {
+        use IntegrationStatus::{Active, Connecting, Disconnected, Error, Expired};
+        let removed = write!(self, |conn| {
+            dialect::lock_account(conn, account).await?;
+            let removed = queries::integration_tokens::remove(conn, account, &toolkit).await?;
+            let from = [Active, Connecting, Error, Expired];
+            let (whose, to) = ((account, toolkit.as_str()), (Disconnected, None));
+            let is_over = queries::integration_tokens::restate(conn, whose, &from, to, at).await?;
+            Ok(match is_over || removed.is_some() {
+                true => Verdict::Commit(Some(removed)),
+                false => Verdict::Rollback(None),
+            })
+        })?;
+        match removed {
+            Some(tokens) => Ok(Some(tokens.map(|sealed| self.opened(sealed)).transpose()?)),
+            None => Ok(None),
+        }
+    }
+
+    /// How an account stands to a toolkit, and by what it uses it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    pub async fn integration(
+        &self,
+        account: AccountId,
+        toolkit: String,
+    ) -> Result<(Option<Connection>, Option<HeldTokens>), StoreError> {
+        let (connection, tokens) = read!(self, |conn| {
+            let connection = queries::integrations::find(conn, account, &toolkit).await?;
+            let tokens = queries::integration_tokens::find(conn, account, &toolkit).await?;
+            Ok((connection, tokens))
+        })?;
+        let tokens = tokens.map(|sealed| self.opened(sealed)).transpose()?;
+        Ok((connection, tokens))
+    }
+
+    /// Whether any tokens are to be renewed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool, StoreError> {
+        read!(self, |conn| queries::integration_tokens::has_due(conn, now)
+            .await)
+    }
+
+    /// Takes the turn at renewing up to `most` tokens that are due; it is this caller's for `lease`, by the claim in each.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if tokens do not open.
+    pub async fn take_due_tokens(
+        &self,
+        most: i64,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<HeldTokens>, StoreError> {
+        let taken = write!(self, |conn| {
+            let mut taken = Vec::new();
+            for id in queries::integration_tokens::due(conn, most, now).await? {
+                let times = (now, now.plus(lease));
+                // Another process may have been faster.
+                let claim: ClaimId = mint(now);
+                taken.extend(queries::integration_tokens::take(conn, id, claim, times).await?);
+            }
+            Ok(match taken.is_empty() {
+                true => Verdict::Rollback(taken),
+                false => Verdict::Commit(taken),
+            })
+        })?;
+        taken
+            .into_iter()
+            .map(|sealed| self.opened(sealed))
+            .collect()
+    }
+
+    /// Takes the turn at renewing these tokens for `lease`; `None` if they are gone, or somebody else is at it.
+    ///
+    /// # Errors
+    /// As [`Store::take_due_tokens`].
+    pub async fn take_tokens(
+        &self,
+        id: CredentialId,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Option<HeldTokens>, StoreError> {
+        let taken = write!(self, |conn| {
+            let times = (now, now.plus(lease));
+            let taken = queries::integration_tokens::take(conn, id, mint(now), times).await?;
+            Ok(match taken {
+                None => Verdict::Rollback(None),
+                taken => Verdict::Commit(taken),
+            })
+        })?;
+        taken.map(|sealed| self.opened(sealed)).transpose()
+    }
+
+    /// Ends a turn at renewing, and says how the connection stands then; `false` if the turn was another's by now, or the
+    /// connection was taken back or made anew: then nothing is written.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn end_renewal(
+        &self,
+        turn: (CredentialId, ClaimId),
+        renewal: Renewal,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        use IntegrationStatus::{Active, Error, Expired};
+        let sealed = match &renewal {
+            Renewal::Renewed(secret, _) => self.master_key.seal(secret, &turn.0.uuid())?,
+            Renewal::Later(..) | Renewal::Refused(_) => Vec::new(),
+        };
+        write!(self, |conn| {
+            let (ended, from, to) = match renewal {
+                Renewal::Renewed(_, times) => {
+                    let ended = queries::integration_tokens::renewed(conn, turn, sealed, times, at);
+                    (ended.await?, vec![Error], Some((Active, None)))
+                }
+                Renewal::Later(again, said) => {
+                    let ended = queries::integration_tokens::later(conn, turn, again).await?;
+                    let to = said.map(|said| (Error, Some(said)));
+                    (ended, vec![Active], to)
+                }
+                Renewal::Refused(said) => {
+                    let ended = queries::integration_tokens::refused(conn, turn).await?;
+                    (ended, vec![Active, Error], Some((Expired, Some(said))))
+                }
+            };
+            let Some((account, toolkit)) = ended else {
+                return Ok(Verdict::Rollback(false));
+            };
+            if let Some(to) = to {
+                let whose = (account, toolkit.as_str());
+                queries::integration_tokens::restate(conn, whose, &from, to, at).await?;
+            }
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// Has tokens renewed now, unless somebody is at it: the application did not take them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    pub async fn hasten_tokens(&self, id: CredentialId, now: Timestamp) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::integration_tokens::hasten(conn, id, now).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    fn opened(&self, (tokens, sealed): (HeldTokens, Vec<u8>)) -> Result<HeldTokens, StoreError> {
+        let secret = self.master_key.open(&sealed, &tokens.id.uuid())?;
+        Ok(HeldTokens { secret, ..tokens })
+    }
+}

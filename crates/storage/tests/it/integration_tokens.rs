@@ -1,0 +1,267 @@
+//! Tokens of integrations: sealed, renewed by one process at a time, forgotten; and consents, which are good once.
+
+use std::time::Duration;
+
+use offhook_domain::{ClaimId, CredentialId, IntegrationStatus, ToolId};
+use offhook_storage::{
+    Connection, HeldTokens, MasterKey, NewConsent, Renewal, Store, StoreError, TokenTimes, ToolRow,
+    mint,
+};
+use offhook_testkit::{TestDatabase, contract};
+
+use crate::raw::Raw;
+use crate::shop::{Shop, T0, after};
+
+const CALENDAR: &str = "google_calendar";
+const LEASE: Duration = Duration::from_secs(60);
+
+fn times(lapses: u64, refresh: u64) -> TokenTimes {
+    TokenTimes {
+        lapses_at: Some(after(lapses)),
+        refresh_at: Some(after(refresh)),
+    }
+}
+
+async fn connect(shop: &Shop, secret: &str, times: TokenTimes) -> Connection {
+    let whose = (shop.account, CALENDAR.to_owned());
+    let connected = shop
+        .store
+        .connect_integration(whose, secret, times, Vec::new(), T0);
+    connected.await.unwrap()
+}
+
+async fn look(shop: &Shop) -> (Option<Connection>, Option<HeldTokens>) {
+    let found = shop.store.integration(shop.account, CALENDAR.to_owned());
+    found.await.unwrap()
+}
+
+async fn stands(shop: &Shop) -> (IntegrationStatus, Option<String>) {
+    let connection = look(shop).await.0.unwrap();
+    (connection.status, connection.last_error)
+}
+
+fn consent(shop: &Shop, state: u8, session: u8) -> NewConsent {
+    NewConsent {
+        id: mint(T0),
+        digest: [state; 32],
+        session_digest: [session; 32],
+        account_id: shop.account,
+        toolkit: CALENDAR.to_owned(),
+        expires_at: after(600),
+    }
+}
+
+fn tool(shop: &Shop, name: &str) -> ToolRow {
+    ToolRow {
+        id: mint::<ToolId>(T0),
+        account_id: shop.account,
+        name: name.to_owned(),
+        definition: "{}".to_owned(),
+        revision: 1,
+        created_at: T0,
+        updated_at: T0,
+    }
+}
+
+fn turn(held: &HeldTokens) -> (CredentialId, ClaimId) {
+    (held.id, held.claim.unwrap())
+}
+
+contract! {
+    async fn a_consent_comes_back_once_in_time_and_to_whom_it_was_asked_for(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        store.ask_consent(consent(&shop, 1, 7), "verifier").await.unwrap();
+        let take = async |shop: &Shop, state, session, seconds| {
+            let digests = ([state; 32], [session; 32]);
+            store.take_consent(shop.account, digests, after(seconds)).await.unwrap()
+        };
+        let asked = store.consents_asked_for(shop.account, after(599)).await.unwrap();
+        assert_eq!(asked, [CALENDAR]);
+        assert_eq!(take(&shop, 2, 7, 0).await, None, "another state");
+        assert_eq!(take(&shop, 1, 8, 0).await, None, "another session");
+        assert_eq!(take(&stranger, 1, 7, 0).await, None, "another account");
+        assert_eq!(take(&shop, 1, 7, 600).await, None, "too late");
+        let found = take(&shop, 1, 7, 599).await;
+        assert_eq!(found, Some((CALENDAR.to_owned(), "verifier".to_owned())));
+        assert_eq!(take(&shop, 1, 7, 0).await, None, "a second time");
+        assert!(store.consents_asked_for(shop.account, T0).await.unwrap().is_empty());
+    }
+
+    async fn consents_that_nobody_gave_are_forgotten(store: Store) {
+        let shop = Shop::new(&store).await;
+        store.ask_consent(consent(&shop, 1, 7), "verifier").await.unwrap();
+        assert!(store.consents_asked_for(shop.account, after(600)).await.unwrap().is_empty());
+        assert_eq!(store.forget_consents(after(599)).await.unwrap(), 0);
+        assert_eq!(store.forget_consents(after(600)).await.unwrap(), 1);
+    }
+
+    async fn tokens_are_sealed_for_their_row_and_key(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let connection = connect(&shop, "s3cret tokens", times(3_600, 2_700)).await;
+        let expected = Connection {
+            account_id: shop.account,
+            toolkit: CALENDAR.to_owned(),
+            status: IntegrationStatus::Active,
+            connected_at: Some(T0),
+            last_error: None,
+            updated_at: T0,
+        };
+        assert_eq!(connection, expected);
+        let (found, held) = look(&shop).await;
+        assert_eq!((found, held.unwrap().secret.as_str()), (Some(expected), "s3cret tokens"));
+        let mut raw = Raw::open(&database).await;
+        let hex = match store.is_embedded() {
+            true => "hex(sealed)",
+            false => "encode(sealed, 'hex')",
+        };
+        let lines = raw.lines(&format!("SELECT {hex} AS line FROM integration_tokens")).await;
+        let plain: String = "s3cret".bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert!(!lines[0].to_lowercase().contains(&plain), "{lines:?}");
+        let strange = match store.is_embedded() {
+            true => "UPDATE integration_tokens SET id = randomblob(16)",
+            false => "UPDATE integration_tokens SET id = gen_random_uuid()",
+        };
+        raw.run(strange).await;
+        let moved = store.integration(shop.account, CALENDAR.to_owned()).await;
+        assert!(matches!(moved, Err(StoreError::Corrupt(_))), "{moved:?}");
+    }
+
+    async fn an_exchange_of_the_key_reaches_tokens_and_consents(database: TestDatabase) {
+        let key = |byte| MasterKey::from_bytes(&[byte; 32]).unwrap();
+        let store = Store::open(database.config(), key(1)).await.unwrap();
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 2_700)).await;
+        store.ask_consent(consent(&shop, 1, 7), "verifier").await.unwrap();
+        let both = Store::open(database.config(), key(2).or_earlier(key(1))).await.unwrap();
+        assert_eq!(both.rekey(T0).await.unwrap().secrets, 2);
+        let store = Store::open(database.config(), key(2)).await.unwrap();
+        let (_, held) = store.integration(shop.account, CALENDAR.to_owned()).await.unwrap();
+        assert_eq!(held.unwrap().secret, "tokens");
+        let taken = store.take_consent(shop.account, ([1; 32], [7; 32]), T0).await.unwrap();
+        assert_eq!(taken.unwrap().1, "verifier");
+    }
+
+    async fn a_new_connection_takes_the_place_of_the_old_one_and_brings_its_tools(store: Store) {
+        let shop = Shop::new(&store).await;
+        connect(&shop, "old", times(3_600, 2_700)).await;
+        let old = look(&shop).await.1.unwrap();
+        let whose = || (shop.account, CALENDAR.to_owned());
+        let made = vec![tool(&shop, "book"), tool(&shop, "free")];
+        let connected = store.connect_integration(whose(), "new", times(9, 8), made, after(5)).await;
+        let connected = connected.unwrap();
+        assert_eq!((connected.connected_at, connected.updated_at), (Some(T0), after(5)));
+        let new = look(&shop).await.1.unwrap();
+        assert_ne!(new.id, old.id, "a row of its own");
+        assert_eq!(new.secret, "new");
+        assert_eq!(store.tools(shop.account, None, 10).await.unwrap().len(), 2);
+        let taken = store
+            .connect_integration(whose(), "newer", times(9, 8), vec![tool(&shop, "book")], T0)
+            .await;
+        assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
+        assert_eq!(look(&shop).await.1.unwrap().secret, "new", "nothing was written");
+    }
+
+    async fn due_tokens_are_one_processes_turn_until_its_lease_is_over(store: Store) {
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 2_700)).await;
+        let take = async |seconds| {
+            let is_due = store.has_due_tokens(after(seconds)).await.unwrap();
+            let taken = store.take_due_tokens(8, LEASE, after(seconds)).await.unwrap();
+            assert_eq!(is_due, !taken.is_empty());
+            taken
+        };
+        assert!(take(2_699).await.is_empty());
+        let first = take(2_700).await.remove(0);
+        assert_eq!((first.secret.as_str(), first.tries), ("tokens", 0));
+        assert!(take(2_759).await.is_empty(), "it is somebody's");
+        assert_eq!(store.take_tokens(first.id, LEASE, after(2_759)).await.unwrap(), None);
+        let second = take(2_760).await.remove(0);
+        assert_ne!(first.claim, second.claim);
+        let renewed = |secret: &str| Renewal::Renewed(secret.to_owned(), times(7_000, 6_000));
+        let late = store.end_renewal(turn(&first), renewed("late"), after(2_761)).await;
+        assert!(!late.unwrap(), "the turn was lost");
+        assert!(store.end_renewal(turn(&second), renewed("new"), after(2_762)).await.unwrap());
+        let held = look(&shop).await.1.unwrap();
+        assert_eq!((held.secret.as_str(), held.claim), ("new", None));
+        assert_eq!(held.lapses_at, Some(after(7_000)));
+        assert!(take(5_999).await.is_empty());
+    }
+
+    async fn the_status_tells_what_became_of_a_renewal(store: Store) {
+        use IntegrationStatus::{Active, Error, Expired};
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 10)).await;
+        let end = async |renewal, seconds| {
+            let held = look(&shop).await.1.unwrap();
+            let taken = store.take_tokens(held.id, LEASE, after(seconds)).await.unwrap();
+            let taken = taken.unwrap();
+            assert!(store.end_renewal(turn(&taken), renewal, after(seconds)).await.unwrap());
+            taken.tries
+        };
+        assert_eq!(end(Renewal::Later(after(20), None), 10).await, 0);
+        assert_eq!(stands(&shop).await, (Active, None));
+        let said = || Some("Out of reach".to_owned());
+        assert_eq!(end(Renewal::Later(after(30), said()), 20).await, 1);
+        assert_eq!(stands(&shop).await, (Error, said()));
+        let renewed = Renewal::Renewed("new".to_owned(), times(99, 40));
+        assert_eq!(end(renewed, 30).await, 2);
+        assert_eq!(stands(&shop).await, (Active, None));
+        let refused = Renewal::Refused("Withdrawn".to_owned());
+        assert_eq!(end(refused, 40).await, 0);
+        assert_eq!(stands(&shop).await, (Expired, Some("Withdrawn".to_owned())));
+        assert_eq!(look(&shop).await.1, None, "forgotten");
+        assert!(!store.has_due_tokens(after(99_999)).await.unwrap());
+    }
+
+    async fn what_is_taken_back_is_handed_out_once_and_no_turn_brings_it_back(store: Store) {
+        use IntegrationStatus::Disconnected;
+        let shop = Shop::new(&store).await;
+        let disconnect = async || {
+            let gone = store.disconnect_integration(shop.account, CALENDAR.to_owned(), after(1));
+            gone.await.unwrap()
+        };
+        assert_eq!(disconnect().await, None, "never connected");
+        connect(&shop, "tokens", times(3_600, 0)).await;
+        let taken = store.take_due_tokens(8, LEASE, T0).await.unwrap().remove(0);
+        let gone = disconnect().await.unwrap().unwrap();
+        assert_eq!(gone.secret, "tokens");
+        let renewed = Renewal::Renewed("new".to_owned(), times(99, 40));
+        assert!(!store.end_renewal(turn(&taken), renewed, after(2)).await.unwrap());
+        assert_eq!(stands(&shop).await, (Disconnected, None));
+        assert_eq!(look(&shop).await.1, None);
+        assert_eq!(disconnect().await, None, "a second time");
+        connect(&shop, "tokens", times(3_600, 0)).await;
+        let set = store.set_connection(shop.account, CALENDAR.to_owned(), Disconnected, None, T0);
+        set.await.unwrap();
+        assert_eq!(look(&shop).await.1, None, "the operator's word too");
+    }
+
+    async fn tokens_that_were_not_taken_are_due_at_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let never = TokenTimes { lapses_at: None, refresh_at: None };
+        connect(&shop, "tokens", never).await;
+        assert!(!store.has_due_tokens(after(99_999)).await.unwrap());
+        let held = look(&shop).await.1.unwrap();
+        store.hasten_tokens(held.id, after(5)).await.unwrap();
+        assert!(store.has_due_tokens(after(5)).await.unwrap());
+        assert_eq!(store.take_due_tokens(8, LEASE, after(5)).await.unwrap().len(), 1);
+        store.hasten_tokens(held.id, after(6)).await.unwrap();
+        assert!(!store.has_due_tokens(after(7)).await.unwrap(), "somebody is at it");
+    }
+
+    async fn connecting_that_failed_is_said_of_what_does_not_work_otherwise(store: Store) {
+        use IntegrationStatus::{Active, Error};
+        let shop = Shop::new(&store).await;
+        let fail = async || {
+            let said = "Denied".to_owned();
+            let failed = store.connecting_failed(shop.account, CALENDAR.to_owned(), said, T0);
+            failed.await.unwrap();
+        };
+        fail().await;
+        assert_eq!(stands(&shop).await, (Error, Some("Denied".to_owned())));
+        connect(&shop, "tokens", times(3_600, 10)).await;
+        fail().await;
+        assert_eq!(stands(&shop).await, (Active, None));
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE integration_consents;
+DROP TABLE integration_tokens;
