@@ -73,6 +73,9 @@ pub struct Tool {
     pub http: Option<HttpRequest>,
     /// To whom a `transfer` tool hands over.
     pub targets: Option<Vec<TransferTarget>>,
+    /// Which function of a connected application an `http` tool is, if it is one: `<toolkit>.<function>`. Only the
+    /// service sets it; it is stored and pinned, and shown to nobody.
+    pub function: Option<String>,
 }
 
 /// Whom an `http` tool asks, and how.
@@ -119,12 +122,22 @@ impl Tool {
         read::merged(self, patch, kept)
     }
 
-    /// Reads the text that [`Tool::to_json`] gave to storage.
+    /// Reads the text that [`Tool::to_stored`] gave to storage.
     ///
     /// # Errors
     /// The text is no tool.
     pub fn from_stored(text: &str) -> Result<Self, crate::JsonError> {
         Ok(read::stored(&Json::parse(text.as_bytes())?)?)
+    }
+
+    /// The text that is stored: every member, the function of an application included.
+    #[must_use]
+    pub fn to_stored(&self) -> String {
+        let mut json = self.to_json();
+        if let (Json::Object(members), Some(function)) = (&mut json, &self.function) {
+            members.push((read::FUNCTION.to_owned(), Json::from(function.as_str())));
+        }
+        json.to_compact()
     }
 
     /// Every member but the id and the times, in the object's order; header values are hidden.

@@ -5,6 +5,7 @@ pub mod audio;
 pub mod door;
 pub mod speech;
 
+mod applications;
 mod embeddings;
 mod knowledge;
 mod leg;
@@ -19,6 +20,9 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 
+pub use applications::{
+    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
+};
 pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
 pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};

@@ -1,8 +1,9 @@
 //! Adapters of the three voice providers' lists, and of language models: `scripted`, which is in process and always
 //! answers alike, and every service that speaks OpenAI's streaming chat completions; and of services that speak its
-//! embeddings; of the legacy agents' provider, simulated and real; and of WhatsApp's Cloud API. [`ModelRegistry`] finds
-//! them by the names that agents give, and [`SpeechRegistry`] ears and voices.
+//! embeddings; of the legacy agents' provider, simulated and real; of WhatsApp's Cloud API; and of the applications that
+//! accounts connect. [`ModelRegistry`] finds models by the names that agents give, and [`SpeechRegistry`] ears and voices.
 
+mod applications;
 mod elevenlabs;
 mod embeddings;
 mod legacy;
@@ -16,6 +17,9 @@ mod wav;
 mod whatsapp;
 
 pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
+pub use applications::{
+    APPLICATIONS, ApplicationError, ApplicationSettings, application, application_within, token_url,
+};
 pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};

@@ -6,3 +6,6 @@ pub mod elevenlabs;
 pub mod elevenlabs_batches;
 pub mod twilio;
 pub mod whatsapp;
+pub mod calendar;
+pub mod crm;
+pub mod oauth;

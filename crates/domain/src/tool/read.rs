@@ -15,6 +15,9 @@ const MAX_HEADERS: usize = 20;
 const HEADER_VALUE: RangeInclusive<usize> = 1..=4_096;
 const TARGETS: RangeInclusive<usize> = 1..=20;
 
+/// A member of stored tools alone.
+pub(super) const FUNCTION: &str = "function";
+
 /// Headers that frame the request, or that the service writes itself.
 const OWN_HEADERS: [&str; 14] = [
     "accept-encoding",
@@ -83,6 +86,7 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>), 
         parameters,
         http,
         targets,
+        function: None,
     };
     Ok((tool, values))
 }
@@ -117,7 +121,9 @@ pub(super) fn merged(
     {
         return Err(FieldError::new(member_path("", name), "unknown field"));
     }
-    tool(&before.merge_patch(patch), kept)
+    let (mut changed, values) = tool(&before.merge_patch(patch), kept)?;
+    changed.function.clone_from(&old.function);
+    Ok((changed, values))
 }
 
 /// A stored tool: its header values are elsewhere.
@@ -128,7 +134,19 @@ pub(super) fn stored(json: &Json) -> Result<Tool, FieldError> {
         .iter()
         .map(|(name, _)| (name.clone(), HIDDEN.to_owned()))
         .collect();
-    Ok(tool(json, &kept)?.0)
+    let function = json.get(FUNCTION).and_then(Json::as_str);
+    let Some(function) = function.map(str::to_owned) else {
+        return Ok(tool(json, &kept)?.0);
+    };
+    let mut shown = json.clone();
+    if let Json::Object(members) = &mut shown {
+        members.retain(|(name, _)| name != FUNCTION);
+    }
+    let (stored, _) = tool(&shown, &kept)?;
+    Ok(Tool {
+        function: Some(function),
+        ..stored
+    })
 }
 
 /// `^[a-z][a-z0-9_]{0,63}$`.

@@ -75,6 +75,21 @@ fn a_patch_keeps_what_it_does_not_name_and_the_values_behind_the_stars() {
 }
 
 #[test]
+fn the_function_of_an_application_is_stored_and_neither_shown_nor_taken() {
+    let (mut tool, values) = Tool::from_json(&json(LOOK), &[]).unwrap();
+    tool.function = Some("google_calendar.book".to_owned());
+    assert_eq!(tool.to_json().get("function"), None);
+    assert_eq!(Tool::from_stored(&tool.to_stored()), Ok(tool.clone()));
+    let (renamed, _) = tool.merge(&json(r#"{"name":"book"}"#), &values).unwrap();
+    assert_eq!(renamed.function, tool.function, "a change keeps it");
+    let taken = json(LOOK).merge_patch(&json(r#"{"function":"google_calendar.book"}"#));
+    assert_eq!(said(&taken.to_compact()), "`function`: unknown field");
+    let patch = json(r#"{"function":"hubspot.log_call"}"#);
+    let fault = tool.merge(&patch, &values).unwrap_err();
+    assert_eq!(fault.to_string(), "`function`: unknown field");
+}
+
+#[test]
 fn faults_name_their_field() {
     let with = |change: &str| {
         let text = json(LOOK).merge_patch(&json(change)).to_compact();

@@ -2,6 +2,7 @@
 
 mod elevenlabs;
 mod elevenlabs_batches;
+mod applications;
 mod embeddings;
 mod openai;
 mod server;

@@ -1,0 +1,154 @@
+//! How an application's interface is asked with an account's access token, and how a failure is told to a model.
+
+use offhook_engine::ports::FunctionError;
+use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::body;
+
+/// An application's interface.
+pub(super) struct Api {
+    client: Client,
+    base: Url,
+    /// What a model calls it: `calendar`.
+    name: &'static str,
+}
+
+/// Why a request has no answer that can be used.
+pub(super) enum Fault {
+    /// The connection did not open: nothing was done.
+    NotSent,
+    /// No whole answer came: nobody knows what was done.
+    NoAnswer,
+    /// The token is not taken: nothing was done.
+    Unauthorized,
+    /// Refused with this status, and a pause in seconds if one was asked for.
+    Status(u16, Option<u64>),
+    /// An answer of another form: nobody knows what was done.
+    Malformed,
+}
+
+impl Api {
+    pub(super) const fn new(client: Client, base: Url, name: &'static str) -> Self {
+        Self { client, base, name }
+    }
+
+    /// The URL of a path.
+    pub(super) fn url(&self, path: &str) -> Option<Url> {
+        self.base.join(path).ok()
+    }
+
+    pub(super) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        token: &str,
+    ) -> Result<T, Fault> {
+        self.ask(Method::GET, path, query, None, token).await
+    }
+
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        value: &Value,
+        token: &str,
+    ) -> Result<T, Fault> {
+        self.ask(Method::POST, path, query, Some(value), token)
+            .await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        value: Option<&Value>,
+        token: &str,
+    ) -> Result<T, Fault> {
+        let mut url = self.url(path).ok_or(Fault::NotSent)?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut bearer =
+            HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| Fault::Unauthorized)?;
+        bearer.set_sensitive(true);
+        let mut request = self
+            .client
+            .request(method, url)
+            .header(AUTHORIZATION, bearer);
+        if let Some(value) = value {
+            request = request.json(value);
+        }
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| match error.is_connect() {
+                true => Fault::NotSent,
+                false => Fault::NoAnswer,
+            })?;
+        let status = answer.status();
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(Fault::Unauthorized);
+        }
+        if !status.is_success() {
+            let pause = answer.headers().get(RETRY_AFTER);
+            let pause = pause.and_then(|value| value.to_str().ok()?.parse().ok());
+            return Err(Fault::Status(status.as_u16(), pause));
+        }
+        let body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
+        serde_json::from_slice(&body).map_err(|_| Fault::Malformed)
+    }
+
+    /// What a model is told where it only looked something up.
+    pub(super) fn not_read(&self, fault: Fault) -> FunctionError {
+        let name = self.name;
+        FunctionError::Said(match fault {
+            Fault::Unauthorized => return FunctionError::Unauthorized,
+            Fault::NotSent | Fault::NoAnswer => {
+                format!(
+                    "The {name} did not answer. Try once more, or say that it cannot be looked up now."
+                )
+            }
+            Fault::Malformed => {
+                format!(
+                    "The {name} answered in a form that cannot be read. Say that it cannot be looked up now."
+                )
+            }
+            Fault::Status(status, pause) => self.refused(status, pause),
+        })
+    }
+
+    /// What a model is told where something was to be done: `done` such as `booked`.
+    pub(super) fn not_done(&self, done: &str, fault: Fault) -> FunctionError {
+        let name = self.name;
+        let nobody_knows = || {
+            format!(
+                "The {name} gave no clear answer: it may have been {done}, or not. Do not try again; say that somebody \
+                 will look after it and confirm."
+            )
+        };
+        FunctionError::Said(match fault {
+            Fault::Unauthorized => return FunctionError::Unauthorized,
+            Fault::NotSent => format!("The {name} cannot be reached: nothing was {done}."),
+            Fault::NoAnswer | Fault::Malformed => nobody_knows(),
+            Fault::Status(status, _) if status >= 500 => nobody_knows(),
+            Fault::Status(status, pause) => {
+                format!("{} Nothing was {done}.", self.refused(status, pause))
+            }
+        })
+    }
+
+    fn refused(&self, status: u16, pause: Option<u64>) -> String {
+        let name = self.name;
+        match (status, pause) {
+            (429, Some(seconds)) => {
+                format!("The {name} is asked too often: it wants a pause of {seconds} s.")
+            }
+            (429, None) => format!("The {name} is asked too often at the moment."),
+            (status, _) => format!("The {name} refused with HTTP status {status}."),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Google Calendar (API v3): the primary calendar of whoever connected it.
+
+use async_trait::async_trait;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp as Moment, Zoned};
+use offhook_domain::Timestamp;
+use offhook_domain::tool::HttpMethod;
+use offhook_engine::ports::{
+    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
+};
+use reqwest::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::api::{Api, Fault};
+use super::oauth::Door;
+use super::slots::{Wish, told};
+use super::{ApplicationError, ApplicationSettings, Places};
+
+pub(super) const TOOLKIT: &str = "google_calendar";
+
+pub(super) const PLACES: Places = Places {
+    toolkit: TOOLKIT,
+    authorize_url: "https://accounts.google.com/o/oauth2/v2/auth",
+    token_url: "https://oauth2.googleapis.com/token",
+    revoke_url: "https://oauth2.googleapis.com/revoke",
+    api_url: "https://www.googleapis.com/calendar/v3",
+};
+
+/// To see and write events, and to see what is taken.
+const SCOPES: [&str; 2] = [
+    "https://www.googleapis.com/auth/calendar.events",
+    "https://www.googleapis.com/auth/calendar.freebusy",
+];
+
+/// A refresh token comes with a consent that was asked for like this, and with no other.
+const EXTRAS: [(&str, &str); 2] = [("access_type", "offline"), ("prompt", "consent")];
+
+const FREE_SLOTS: &str = "free_slots";
+const BOOK: &str = "book";
+
+const BUSY_PATH: &str = "freeBusy";
+const EVENTS_PATH: &str = "calendars/primary/events";
+
+const DAY_BEGINS: Time = Time::constant(9, 0, 0, 0);
+const DAY_ENDS: Time = Time::constant(18, 0, 0, 0);
+const MINUTES: i64 = 30;
+
+const FREE_SLOTS_SCHEMA: &str = r#"{"type":"object","properties":{
+"date":{"type":"string","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$","description":"The first day to look at, YYYY-MM-DD"},
+"days":{"type":"integer","minimum":1,"maximum":14,"description":"How many days to look at; 1 if left out"},
+"duration_minutes":{"type":"integer","minimum":5,"maximum":480,"description":"How long the appointment takes; 30 if left out"},
+"from_time":{"type":"string","pattern":"^[0-9]{2}:[0-9]{2}$","description":"Not before this time of day, HH:MM; 09:00 if left out"},
+"to_time":{"type":"string","pattern":"^[0-9]{2}:[0-9]{2}$","description":"To end by this time of day, HH:MM; 18:00 if left out"},
+"time_zone":{"type":"string","maxLength":64,"description":"IANA name, such as America/Mexico_City; the calendar's own if left out"}},
+"required":["date"],"additionalProperties":false}"#;
+
+const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
+"start":{"type":"string","maxLength":40,"description":"When it begins: one of the free times as it was told, or YYYY-MM-DDTHH:MM in the time zone"},
+"duration_minutes":{"type":"integer","minimum":5,"maximum":480,"description":"How long it takes; 30 if left out"},
+"title":{"type":"string","minLength":1,"maxLength":200,"description":"What stands in the calendar, such as the customer's name and what it is about"},
+"description":{"type":"string","maxLength":2000,"description":"More about it"},
+"attendee_email":{"type":"string","maxLength":254,"pattern":"^[^@\\s]+@[^@\\s]+$","description":"Who is invited by e-mail, if the customer wants that"},
+"time_zone":{"type":"string","maxLength":64,"description":"IANA name, such as America/Mexico_City; the calendar's own if left out"}},
+"required":["start","title"],"additionalProperties":false}"#;
+
+/// The deployment's client at Google Calendar.
+pub(super) struct GoogleCalendar {
+    door: Door,
+    api: Api,
+}
+
+#[derive(Deserialize)]
+struct Free {
+    date: String,
+    days: Option<i64>,
+    duration_minutes: Option<i64>,
+    from_time: Option<String>,
+    to_time: Option<String>,
+    time_zone: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Booking {
+    start: String,
+    duration_minutes: Option<i64>,
+    title: String,
+    description: Option<String>,
+    attendee_email: Option<String>,
+    time_zone: Option<String>,
+}
+
+/// Of `GET calendars/primary/events`.
+#[derive(Deserialize)]
+struct Events {
+    #[serde(rename = "timeZone")]
+    time_zone: String,
+}
+
+/// Of `POST freeBusy`.
+#[derive(Deserialize)]
+struct FreeBusy {
+    calendars: Calendars,
+}
+
+#[derive(Deserialize)]
+struct Calendars {
+    primary: Calendar,
+}
+
+#[derive(Deserialize)]
+struct Calendar {
+    #[serde(default)]
+    errors: Vec<Value>,
+    busy: Vec<Period>,
+}
+
+#[derive(Deserialize)]
+struct Period {
+    start: String,
+    end: String,
+}
+
+/// Of `POST calendars/primary/events`.
+#[derive(Deserialize)]
+struct Event {
+    id: String,
+}
+
+impl GoogleCalendar {
+    pub(super) fn new(
+        client: Client,
+        settings: &ApplicationSettings,
+    ) -> Result<Self, ApplicationError> {
+        let api = Api::new(client.clone(), PLACES.api(settings)?, "calendar");
+        let door = Door::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
+        Ok(Self { door, api })
+    }
+
+    /// The zone that was asked for, or the calendar's own, with its name.
+    async fn zone(
+        &self,
+        asked: Option<String>,
+        token: &str,
+    ) -> Result<(TimeZone, String), FunctionError> {
+        if let Some(name) = asked {
+            return match TimeZone::get(&name) {
+                Ok(zone) => Ok((zone, name)),
+                Err(_) => Err(said(
+                    "There is no such time zone: give an IANA name such as America/Mexico_City, or none.",
+                )),
+            };
+        }
+        let query = [("maxResults", "1"), ("fields", "timeZone")];
+        let events: Events = self
+            .api
+            .get(EVENTS_PATH, &query, token)
+            .await
+            .map_err(|fault| self.api.not_read(fault))?;
+        let zone = TimeZone::get(&events.time_zone);
+        let zone = zone.map_err(|_| self.api.not_read(Fault::Malformed))?;
+        Ok((zone, events.time_zone))
+    }
+
+    async fn busy(
+        &self,
+        from: Moment,
+        to: Moment,
+        token: &str,
+    ) -> Result<Vec<(Moment, Moment)>, FunctionError> {
+        let asked = json!({
+            "timeMin": from.to_string(),
+            "timeMax": to.to_string(),
+            "items": [{"id": "primary"}],
+        });
+        let found: Result<FreeBusy, Fault> = self.api.post(BUSY_PATH, &[], &asked, token).await;
+        let found = found.map_err(|fault| self.api.not_read(fault))?;
+        let calendar = found.calendars.primary;
+        if !calendar.errors.is_empty() {
+            return Err(said(
+                "The calendar does not say what is taken: say that it cannot be looked up now.",
+            ));
+        }
+        let moments = |period: &Period| {
+            let (start, end) = (period.start.parse().ok()?, period.end.parse().ok()?);
+            Some((start, end))
+        };
+        let busy: Option<Vec<_>> = calendar.busy.iter().map(moments).collect();
+        busy.ok_or_else(|| self.api.not_read(Fault::Malformed))
+    }
+
+    async fn free_slots(
+        &self,
+        free: Free,
+        token: &str,
+        now: Moment,
+    ) -> Result<String, FunctionError> {
+        let date: Date = free
+            .date
+            .parse()
+            .map_err(|_| said("There is no such `date`."))?;
+        let time = |text: Option<String>, usual: Time| match text {
+            None => Ok(usual),
+            Some(text) => text
+                .parse()
+                .map_err(|_| said("There is no such time of day.")),
+        };
+        let minutes = free.duration_minutes.unwrap_or(MINUTES);
+        let wish = Wish {
+            date,
+            days: free.days.unwrap_or(1),
+            from: time(free.from_time, DAY_BEGINS)?,
+            to: time(free.to_time, DAY_ENDS)?,
+            length: SignedDuration::from_mins(minutes),
+        };
+        let (zone, name) = self.zone(free.time_zone, token).await?;
+        let windows = wish.windows(&zone);
+        let Some(((from, _), (_, to))) = windows.first().zip(windows.last()) else {
+            return Err(said("`to_time` must be later in the day than `from_time`."));
+        };
+        let busy = self.busy(from.timestamp(), to.timestamp(), token).await?;
+        let (free, more) = wish.free(&windows, &busy, now);
+        let slots: Vec<String> = free.iter().map(told).collect();
+        let answer = json!({
+            "time_zone": name,
+            "duration_minutes": minutes,
+            "free_slots": slots,
+            "more": more,
+        });
+        Ok(answer.to_string())
+    }
+
+    async fn book(
+        &self,
+        booking: Booking,
+        token: &str,
+        now: Moment,
+    ) -> Result<String, FunctionError> {
+        let (zone, name) = self.zone(booking.time_zone, token).await?;
+        let start = instant(&booking.start, &zone)
+            .ok_or_else(|| said("`start` is no time: give it as 2026-12-01T09:00."))?;
+        if start.timestamp() <= now {
+            return Err(said("`start` is in the past: nothing was booked."));
+        }
+        let minutes = booking.duration_minutes.unwrap_or(MINUTES);
+        let end = start
+            .checked_add(SignedDuration::from_mins(minutes))
+            .map_err(|_| said("`start` is too far away: nothing was booked."))?;
+        let busy = self.busy(start.timestamp(), end.timestamp(), token).await?;
+        if !busy.is_empty() {
+            return Err(said(
+                "That time is taken: nothing was booked. Look for free times again and offer another one.",
+            ));
+        }
+        let mut event = json!({
+            "summary": booking.title,
+            "start": {"dateTime": told(&start), "timeZone": name},
+            "end": {"dateTime": told(&end), "timeZone": name},
+        });
+        if let Some(description) = booking.description {
+            event["description"] = description.into();
+        }
+        let mut query = Vec::new();
+        if let Some(email) = booking.attendee_email {
+            event["attendees"] = json!([{"email": email}]);
+            query.push(("sendUpdates", "all"));
+        }
+        let booked: Result<Event, Fault> = self.api.post(EVENTS_PATH, &query, &event, token).await;
+        let booked = booked.map_err(|fault| self.api.not_done("booked", fault))?;
+        let answer = json!({
+            "booked": true,
+            "start": told(&start),
+            "end": told(&end),
+            "time_zone": name,
+            "event_id": super::cut(&booked.id, 100),
+        });
+        Ok(answer.to_string())
+    }
+}
+
+/// A time with an offset, or one of the zone's clocks; of one that comes twice the first, of one that does not come the
+/// time an hour later.
+fn instant(text: &str, zone: &TimeZone) -> Option<Zoned> {
+    if let Ok(moment) = text.parse::<Moment>() {
+        return Some(moment.to_zoned(zone.clone()));
+    }
+    zone.to_zoned(text.parse::<DateTime>().ok()?).ok()
+}
+
+fn said(text: &str) -> FunctionError {
+    FunctionError::Said(text.to_owned())
+}
+
+#[async_trait]
+impl Application for GoogleCalendar {
+    fn toolkit(&self) -> &'static str {
+        TOOLKIT
+    }
+
+    fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
+        self.door.authorize(redirect_uri, state)
+    }
+
+    async fn exchange(
+        &self,
+        code: &str,
+        verifier: &str,
+        redirect_uri: &str,
+    ) -> Result<Grant, GrantError> {
+        self.door.exchange(code, verifier, redirect_uri).await
+    }
+
+    async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
+        self.door.refresh(refresh_token).await
+    }
+
+    async fn revoke(&self, token: &str) -> Result<(), GrantError> {
+        self.door.revoke(token).await
+    }
+
+    fn functions(&self) -> Vec<ToolkitFunction> {
+        let url = |path| self.api.url(path).map(String::from).unwrap_or_default();
+        vec![
+            ToolkitFunction {
+                name: FREE_SLOTS,
+                description: "Looks up which times are free in the calendar. Use it before you offer a time.",
+                parameters: FREE_SLOTS_SCHEMA,
+                method: HttpMethod::Post,
+                url: url(BUSY_PATH),
+            },
+            ToolkitFunction {
+                name: BOOK,
+                description: "Books an appointment in the calendar. Use it once, after the customer has agreed to one of \
+                              the free times.",
+                parameters: BOOK_SCHEMA,
+                method: HttpMethod::Post,
+                url: url(EVENTS_PATH),
+            },
+        ]
+    }
+
+    async fn call(
+        &self,
+        function: &str,
+        access_token: &str,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<String, FunctionError> {
+        let unreadable = |_| said("The arguments cannot be read.");
+        let now = Moment::from_microsecond(now.micros()).unwrap_or(Moment::UNIX_EPOCH);
+        match function {
+            FREE_SLOTS => {
+                let free = serde_json::from_str(arguments).map_err(unreadable)?;
+                self.free_slots(free, access_token, now).await
+            }
+            BOOK => {
+                let booking = serde_json::from_str(arguments).map_err(unreadable)?;
+                self.book(booking, access_token, now).await
+            }
+            _ => Err(said("The calendar has no such function.")),
+        }
+    }
+}

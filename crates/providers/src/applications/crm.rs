@@ -1,0 +1,251 @@
+//! HubSpot (CRM API v3, OAuth 2026-03): contacts, and calls logged with them.
+
+use async_trait::async_trait;
+use offhook_domain::Timestamp;
+use offhook_domain::tool::HttpMethod;
+use offhook_engine::ports::{
+    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
+};
+use reqwest::Client;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::api::{Api, Fault};
+use super::oauth::Door;
+use super::{ApplicationError, ApplicationSettings, Places, cut};
+
+pub(super) const TOOLKIT: &str = "hubspot";
+
+pub(super) const PLACES: Places = Places {
+    toolkit: TOOLKIT,
+    authorize_url: "https://app.hubspot.com/oauth/authorize",
+    token_url: "https://api.hubapi.com/oauth/2026-03/token",
+    revoke_url: "https://api.hubapi.com/oauth/2026-03/token/revoke",
+    api_url: "https://api.hubapi.com",
+};
+
+const SCOPES: [&str; 3] = [
+    "oauth",
+    "crm.objects.contacts.read",
+    "crm.objects.contacts.write",
+];
+
+const FIND_CONTACT: &str = "find_contact";
+const LOG_CALL: &str = "log_call";
+
+const SEARCH_PATH: &str = "crm/v3/objects/contacts/search";
+const CALLS_PATH: &str = "crm/v3/objects/calls";
+
+/// Contacts that are told.
+const CONTACTS: usize = 5;
+
+/// Characters of each of their properties.
+const PROPERTY: usize = 120;
+
+/// HubSpot's type of what joins a call to a contact.
+const CALL_TO_CONTACT: u32 = 194;
+
+const FIND_CONTACT_SCHEMA: &str = r#"{"type":"object","properties":{
+"query":{"type":"string","minLength":2,"maxLength":200,"description":"A name, an e-mail address or a phone number"}},
+"required":["query"],"additionalProperties":false}"#;
+
+const LOG_CALL_SCHEMA: &str = r#"{"type":"object","properties":{
+"contact_id":{"type":"string","pattern":"^[0-9]{1,20}$","description":"The contact's id, as it was found"},
+"summary":{"type":"string","minLength":1,"maxLength":4000,"description":"What was said and agreed"},
+"title":{"type":"string","maxLength":200,"description":"What the call was about, in a few words"},
+"direction":{"type":"string","enum":["inbound","outbound"],"description":"Who called: inbound is the customer"},
+"duration_minutes":{"type":"integer","minimum":0,"maximum":480,"description":"How long it took so far"}},
+"required":["contact_id","summary"],"additionalProperties":false}"#;
+
+/// The deployment's client at HubSpot.
+pub(super) struct HubSpot {
+    door: Door,
+    api: Api,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    query: String,
+}
+
+#[derive(Deserialize)]
+struct CallMade {
+    contact_id: String,
+    summary: String,
+    title: Option<String>,
+    direction: Option<String>,
+    duration_minutes: Option<i64>,
+}
+
+/// Of `POST crm/v3/objects/contacts/search`.
+#[derive(Deserialize)]
+struct Found {
+    total: u64,
+    results: Vec<Contact>,
+}
+
+#[derive(Deserialize)]
+struct Contact {
+    id: String,
+    properties: Properties,
+}
+
+#[derive(Deserialize)]
+struct Properties {
+    firstname: Option<String>,
+    lastname: Option<String>,
+    email: Option<String>,
+    phone: Option<String>,
+    company: Option<String>,
+}
+
+/// Of `POST crm/v3/objects/calls`.
+#[derive(Deserialize)]
+struct Logged {
+    id: String,
+}
+
+impl HubSpot {
+    pub(super) fn new(
+        client: Client,
+        settings: &ApplicationSettings,
+    ) -> Result<Self, ApplicationError> {
+        let api = Api::new(client.clone(), PLACES.api(settings)?, "CRM");
+        let door = Door::new(client, &PLACES, settings, &SCOPES, &[])?;
+        Ok(Self { door, api })
+    }
+
+    async fn find_contact(&self, search: Search, token: &str) -> Result<String, FunctionError> {
+        let asked = json!({
+            "query": search.query,
+            "limit": CONTACTS,
+            "properties": ["firstname", "lastname", "email", "phone", "company"],
+        });
+        let found: Result<Found, Fault> = self.api.post(SEARCH_PATH, &[], &asked, token).await;
+        let found = found.map_err(|fault| self.api.not_read(fault))?;
+        let told = |text: &Option<String>| {
+            let text = text.as_deref().map(|text| cut(text, PROPERTY));
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let contact = |contact: &Contact| {
+            let of = &contact.properties;
+            let names = [told(&of.firstname), told(&of.lastname)];
+            let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            json!({
+                "contact_id": cut(&contact.id, PROPERTY),
+                "name": name,
+                "email": told(&of.email),
+                "phone": told(&of.phone),
+                "company": told(&of.company),
+            })
+        };
+        let contacts = found.results.iter().take(CONTACTS).map(contact);
+        let contacts: Vec<_> = contacts.collect();
+        Ok(json!({"total": found.total, "contacts": contacts}).to_string())
+    }
+
+    async fn log_call(
+        &self,
+        call: CallMade,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<String, FunctionError> {
+        let mut properties = json!({
+            "hs_timestamp": now.to_string(),
+            "hs_call_title": call.title.as_deref().unwrap_or("Call"),
+            "hs_call_body": call.summary,
+            "hs_call_status": "COMPLETED",
+        });
+        if let Some(direction) = call.direction {
+            properties["hs_call_direction"] = direction.to_uppercase().into();
+        }
+        if let Some(minutes) = call.duration_minutes {
+            // In milliseconds, as text: so are all properties.
+            properties["hs_call_duration"] = (minutes * 60_000).to_string().into();
+        }
+        let asked = json!({
+            "properties": properties,
+            "associations": [{
+                "to": {"id": call.contact_id},
+                "types": [{
+                    "associationCategory": "HUBSPOT_DEFINED",
+                    "associationTypeId": CALL_TO_CONTACT,
+                }],
+            }],
+        });
+        let logged: Result<Logged, Fault> = self.api.post(CALLS_PATH, &[], &asked, token).await;
+        let logged = logged.map_err(|fault| self.api.not_done("logged", fault))?;
+        Ok(json!({"logged": true, "call_id": cut(&logged.id, PROPERTY)}).to_string())
+    }
+}
+
+#[async_trait]
+impl Application for HubSpot {
+    fn toolkit(&self) -> &'static str {
+        TOOLKIT
+    }
+
+    fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
+        self.door.authorize(redirect_uri, state)
+    }
+
+    async fn exchange(
+        &self,
+        code: &str,
+        verifier: &str,
+        redirect_uri: &str,
+    ) -> Result<Grant, GrantError> {
+        self.door.exchange(code, verifier, redirect_uri).await
+    }
+
+    async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
+        self.door.refresh(refresh_token).await
+    }
+
+    async fn revoke(&self, token: &str) -> Result<(), GrantError> {
+        self.door.revoke(token).await
+    }
+
+    fn functions(&self) -> Vec<ToolkitFunction> {
+        let url = |path| self.api.url(path).map(String::from).unwrap_or_default();
+        vec![
+            ToolkitFunction {
+                name: FIND_CONTACT,
+                description: "Looks up a customer in the CRM by name, e-mail address or phone number.",
+                parameters: FIND_CONTACT_SCHEMA,
+                method: HttpMethod::Post,
+                url: url(SEARCH_PATH),
+            },
+            ToolkitFunction {
+                name: LOG_CALL,
+                description: "Logs this conversation with a contact of the CRM. Use it once, towards the end, after the \
+                              contact was found.",
+                parameters: LOG_CALL_SCHEMA,
+                method: HttpMethod::Post,
+                url: url(CALLS_PATH),
+            },
+        ]
+    }
+
+    async fn call(
+        &self,
+        function: &str,
+        access_token: &str,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<String, FunctionError> {
+        let said = |text: &str| FunctionError::Said(text.to_owned());
+        let unreadable = |_| said("The arguments cannot be read.");
+        match function {
+            FIND_CONTACT => {
+                let search = serde_json::from_str(arguments).map_err(unreadable)?;
+                self.find_contact(search, access_token).await
+            }
+            LOG_CALL => {
+                let call = serde_json::from_str(arguments).map_err(unreadable)?;
+                self.log_call(call, access_token, now).await
+            }
+            _ => Err(said("The CRM has no such function.")),
+        }
+    }
+}

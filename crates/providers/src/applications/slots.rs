@@ -1,0 +1,152 @@
+//! Free times between busy ones, in a calendar's time zone.
+
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
+
+/// Free times that are told.
+pub(super) const TOLD: usize = 20;
+
+/// What is looked for.
+pub(super) struct Wish {
+    /// The first day.
+    pub(super) date: Date,
+    /// So many days.
+    pub(super) days: i64,
+    /// On each of them, from here
+    pub(super) from: Time,
+    /// to here.
+    pub(super) to: Time,
+    /// So long.
+    pub(super) length: SignedDuration,
+}
+
+impl Wish {
+    /// What is looked at of each day, as instants; a day that the zone does not have is left out.
+    pub(super) fn windows(&self, zone: &TimeZone) -> Vec<(Zoned, Zoned)> {
+        let mut windows = Vec::new();
+        for day in 0..self.days {
+            let Ok(date) = self.date.checked_add(day.days()) else {
+                break;
+            };
+            let at = |time| zone.to_zoned(date.to_datetime(time)).ok();
+            if let Some((from, to)) = at(self.from).zip(at(self.to))
+                && from < to
+            {
+                windows.push((from, to));
+            }
+        }
+        windows
+    }
+
+    /// The first free times of the windows, none of them before `now`; and whether there are more. They begin at whole
+    /// steps of the window: half an hour, or a quarter for what is shorter.
+    pub(super) fn free(
+        &self,
+        windows: &[(Zoned, Zoned)],
+        busy: &[(Timestamp, Timestamp)],
+        now: Timestamp,
+    ) -> (Vec<Zoned>, bool) {
+        let half_an_hour = SignedDuration::from_mins(30);
+        let step = match self.length < half_an_hour {
+            true => SignedDuration::from_mins(15),
+            false => half_an_hour,
+        };
+        let mut free = Vec::new();
+        for (from, to) in windows {
+            let mut start = from.clone();
+            while let Ok(end) = start.timestamp().checked_add(self.length)
+                && end <= to.timestamp()
+            {
+                let begins = start.timestamp();
+                let is_taken = |(from, to): &(Timestamp, Timestamp)| *from < end && begins < *to;
+                if begins >= now && !busy.iter().any(is_taken) {
+                    if free.len() == TOLD {
+                        return (free, true);
+                    }
+                    free.push(start.clone());
+                }
+                let Ok(next) = start.checked_add(step) else {
+                    break;
+                };
+                start = next;
+            }
+        }
+        (free, false)
+    }
+}
+
+/// An instant with its offset, to the second: `2026-12-01T09:00:00-06:00`.
+pub(super) fn told(at: &Zoned) -> String {
+    at.timestamp().display_with_offset(at.offset()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(date: &str, days: i64, from: &str, to: &str, minutes: i64) -> Wish {
+        Wish {
+            date: date.parse().unwrap(),
+            days,
+            from: from.parse().unwrap(),
+            to: to.parse().unwrap(),
+            length: SignedDuration::from_mins(minutes),
+        }
+    }
+
+    fn found(wish: &Wish, zone: &str, busy: &[(&str, &str)], now: &str) -> (Vec<String>, bool) {
+        let zone = TimeZone::get(zone).unwrap();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let busy: Vec<_> = busy.iter().map(|(from, to)| (at(from), at(to))).collect();
+        let (free, more) = wish.free(&wish.windows(&zone), &busy, at(now));
+        (free.iter().map(told).collect(), more)
+    }
+
+    #[test]
+    fn free_times_are_between_the_busy_ones_and_not_in_the_past() {
+        let wish = wish("2026-12-01", 1, "09:00", "12:00", 60);
+        let busy = [("2026-12-01T15:30:00Z", "2026-12-01T16:00:00Z")];
+        let (free, more) = found(&wish, "America/Mexico_City", &busy, "2026-11-01T00:00:00Z");
+        assert_eq!(
+            free,
+            [
+                "2026-12-01T10:00:00-06:00",
+                "2026-12-01T10:30:00-06:00",
+                "2026-12-01T11:00:00-06:00"
+            ]
+        );
+        assert!(!more);
+        let (free, _) = found(&wish, "America/Mexico_City", &busy, "2026-12-01T16:31:00Z");
+        assert_eq!(free, ["2026-12-01T11:00:00-06:00"]);
+    }
+
+    #[test]
+    fn a_day_on_which_the_clocks_change_has_its_own_offsets() {
+        let wish = wish("2026-10-25", 2, "01:00", "04:00", 60);
+        let (free, _) = found(&wish, "Europe/Madrid", &[], "2026-10-01T00:00:00Z");
+        // Half past two comes twice on the 25th.
+        assert_eq!(free.first().unwrap(), "2026-10-25T01:00:00+02:00");
+        assert!(
+            free.contains(&"2026-10-25T02:30:00+02:00".to_owned()),
+            "{free:?}"
+        );
+        assert!(
+            free.contains(&"2026-10-25T02:30:00+01:00".to_owned()),
+            "{free:?}"
+        );
+        assert!(
+            free.contains(&"2026-10-26T03:00:00+01:00".to_owned()),
+            "{free:?}"
+        );
+    }
+
+    #[test]
+    fn no_more_than_twenty_are_told() {
+        let wish = wish("2026-12-01", 7, "09:00", "18:00", 15);
+        let (free, more) = found(&wish, "UTC", &[], "2026-11-01T00:00:00Z");
+        assert_eq!((free.len(), more), (TOLD, true));
+        let none = found(&wish, "UTC", &[], "2027-01-01T00:00:00Z");
+        assert_eq!(none, (Vec::new(), false));
+    }
+}

@@ -1,0 +1,232 @@
+//! An authorization server: authorization code with PKCE, refresh with rotation, revocation.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+
+use crate::upstream::{Answer, Asked};
+
+/// The client that it knows.
+pub const CLIENT_ID: &str = "the-client";
+
+/// That client's secret.
+pub const CLIENT_SECRET: &str = "the-client-s3cret";
+
+/// Where members give their consent.
+pub const AUTHORIZE_PATH: &str = "/oauth/authorize";
+
+/// Where tokens are had.
+pub const TOKEN_PATH: &str = "/oauth/token";
+
+/// Where tokens are taken out of use.
+pub const REVOKE_PATH: &str = "/oauth/revoke";
+
+#[derive(Default)]
+struct State {
+    made: usize,
+    /// Codes, each with its challenge and its redirect URI.
+    codes: HashMap<String, (String, String)>,
+    access: Vec<String>,
+    refresh: Vec<String>,
+    rotates: bool,
+    expires_in: Option<u64>,
+    without_refresh: bool,
+}
+
+/// What an authorization server remembers; a fake of an application asks it who may come in.
+#[derive(Clone)]
+pub struct Authority(Arc<Mutex<State>>);
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(State {
+            expires_in: Some(3_600),
+            ..State::default()
+        })))
+    }
+}
+
+impl Authority {
+    /// The member's yes on the page at `authorize_url`: the query with which they are sent back.
+    ///
+    /// # Panics
+    /// If the URL lacks what RFC 6749 and RFC 7636 want there.
+    #[must_use]
+    pub fn consent(&self, authorize_url: &str) -> String {
+        let asked = asked(authorize_url);
+        let of = |name: &str| {
+            let value = asked.parameter(name);
+            value.unwrap_or_else(|| panic!("no {name} in {authorize_url}"))
+        };
+        assert_eq!(of("response_type"), "code");
+        assert_eq!(of("client_id"), CLIENT_ID);
+        assert_eq!(of("code_challenge_method"), "S256");
+        let mut state = self.lock();
+        state.made += 1;
+        let code = format!("code-{}", state.made);
+        let kept = (of("code_challenge"), of("redirect_uri"));
+        state.codes.insert(code.clone(), kept);
+        format!("state={}&code={code}", of("state"))
+    }
+
+    /// The member's no, or another error: the query with which they are sent back.
+    ///
+    /// # Panics
+    /// If the URL has no state.
+    #[must_use]
+    pub fn refuse(&self, authorize_url: &str, error: &str) -> String {
+        let state = asked(authorize_url).parameter("state");
+        let state = state.unwrap_or_else(|| panic!("no state in {authorize_url}"));
+        format!("state={state}&error={error}")
+    }
+
+    /// From now on a refresh token is good once.
+    pub fn rotate(&self) {
+        self.lock().rotates = true;
+    }
+
+    /// From now on access tokens are good for so many seconds, if that is said.
+    pub fn expire_in(&self, seconds: Option<u64>) {
+        self.lock().expires_in = seconds;
+    }
+
+    /// From now on there are no refresh tokens.
+    pub fn grant_once(&self) {
+        self.lock().without_refresh = true;
+    }
+
+    /// The member withdraws everything that they consented to.
+    pub fn withdraw(&self) {
+        let mut state = self.lock();
+        state.access.clear();
+        state.refresh.clear();
+    }
+
+    /// Access tokens are good no more; refresh tokens are.
+    pub fn lapse(&self) {
+        self.lock().access.clear();
+    }
+
+    /// The access and refresh tokens that are good.
+    #[must_use]
+    pub fn good(&self) -> (Vec<String>, Vec<String>) {
+        let state = self.lock();
+        (state.access.clone(), state.refresh.clone())
+    }
+
+    /// Whether a request carries a good access token.
+    #[must_use]
+    pub fn lets_in(&self, asked: &Asked) -> bool {
+        let bearer = asked.header("authorization").unwrap_or_default();
+        let token = bearer.strip_prefix("Bearer ").unwrap_or_default();
+        self.lock().access.iter().any(|good| good == token)
+    }
+
+    /// Answers what is asked at its own paths; `None` for all others.
+    #[must_use]
+    pub fn answer(&self, asked: &Asked) -> Option<Answer> {
+        match (asked.method.as_str(), asked.path.as_str()) {
+            ("POST", TOKEN_PATH) => Some(self.token(asked)),
+            ("POST", REVOKE_PATH) => Some(self.revoke(asked)),
+            _ => None,
+        }
+    }
+
+    fn token(&self, asked: &Asked) -> Answer {
+        let form = asked.form();
+        let of = |name: &str| {
+            let found = form.iter().find(|(known, _)| known == name);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        if (of("client_id"), of("client_secret")) != (CLIENT_ID, CLIENT_SECRET) {
+            return refusal(401, "invalid_client");
+        }
+        let mut state = self.lock();
+        match of("grant_type") {
+            "authorization_code" => {
+                // A code is good once, whoever brings it.
+                let Some((challenge, redirect_uri)) = state.codes.remove(of("code")) else {
+                    return refusal(400, "invalid_grant");
+                };
+                let proved = challenge_of(of("code_verifier")) == challenge;
+                if !proved || of("redirect_uri") != redirect_uri {
+                    return refusal(400, "invalid_grant");
+                }
+                let refresh = !state.without_refresh;
+                state.granted(refresh)
+            }
+            "refresh_token" => {
+                let token = of("refresh_token").to_owned();
+                if !state.refresh.contains(&token) {
+                    return refusal(400, "invalid_grant");
+                }
+                let rotates = state.rotates;
+                if rotates {
+                    state.refresh.retain(|good| *good != token);
+                }
+                state.granted(rotates)
+            }
+            _ => refusal(400, "unsupported_grant_type"),
+        }
+    }
+
+    fn revoke(&self, asked: &Asked) -> Answer {
+        let form = asked.form();
+        let token = form.iter().find(|(name, _)| name == "token");
+        let token = token.map_or("", |(_, value)| value.as_str());
+        let mut state = self.lock();
+        if state.refresh.iter().any(|good| good == token) {
+            state.refresh.clear();
+            state.access.clear();
+        }
+        state.access.retain(|good| good != token);
+        Answer::empty(200)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn granted(&mut self, with_refresh: bool) -> Answer {
+        self.made += 1;
+        let access = format!("access-{}", self.made);
+        self.access.push(access.clone());
+        let mut granted = json!({"access_token": access, "token_type": "Bearer"});
+        if let Some(seconds) = self.expires_in {
+            granted["expires_in"] = seconds.into();
+        }
+        if with_refresh {
+            let refresh = format!("refresh-{}", self.made);
+            granted["refresh_token"] = refresh.clone().into();
+            self.refresh.push(refresh);
+        }
+        Answer::json(200, &granted)
+    }
+}
+
+fn refusal(status: u16, error: &str) -> Answer {
+    let words = crate::upstream::UPSTREAM_WORDS;
+    Answer::json(status, &json!({"error": error, "error_description": words}))
+}
+
+/// What stands in a URL, as the application's page sees it.
+fn asked(url: &str) -> Asked {
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    Asked {
+        method: "GET".to_owned(),
+        path: place.to_owned(),
+        query: query.to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+    }
+}
+
+/// RFC 7636, 4.2: BASE64URL(SHA256(ASCII(code_verifier))).
+fn challenge_of(verifier: &str) -> String {
+    use base64::Engine as _;
+    let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(digest.as_ref())
+}
