@@ -1,12 +1,23 @@
-//! Integrations: the catalog, and how an account stands to each of its toolkits (decision 6.9).
+//! Integrations: the catalog, how an account stands to each of its toolkits (decision 6.9), and the connecting and use
+//! of those that this service speaks to itself.
 
-use std::collections::HashMap;
+mod calling;
+mod connecting;
+mod renewing;
+mod tokens;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
+use offhook_engine::ports::Application;
 use offhook_storage::{Connection, StoreError};
 
 use crate::{Page, Shared, Toolkit};
+
+pub(crate) use calling::Functions;
+pub use connecting::{Begun, ConnectError, ConsentAnswer};
+pub use renewing::Renewals;
 
 /// The longest description of an error, in characters.
 const LONGEST_ERROR: usize = 500;
@@ -33,6 +44,8 @@ pub struct Integration {
     pub connected_at: Option<Timestamp>,
     /// What is wrong, where something is.
     pub last_error: Option<String>,
+    /// Whether a member can connect it in the portal: this service is set up for it.
+    pub is_connectable: bool,
 }
 
 /// Integrations.
@@ -55,6 +68,7 @@ impl Integrations {
         limit: u32,
     ) -> Result<Page<Integration>, StoreError> {
         let connections = self.0.store.connections(account).await?;
+        let connecting = self.connecting(account).await?;
         let mut of_toolkit: HashMap<String, Connection> = connections
             .into_iter()
             .map(|connection| (connection.toolkit.clone(), connection))
@@ -63,8 +77,35 @@ impl Integrations {
             .unwrap_or(usize::MAX)
             .saturating_add(1);
         let rows = self.0.toolkits.after(after).iter().take(one_more);
-        let rows = rows.map(|toolkit| integration(toolkit, of_toolkit.remove(&toolkit.toolkit)));
+        let rows = rows.map(|toolkit| {
+            let mut integration = integration(toolkit, of_toolkit.remove(&toolkit.toolkit));
+            // What works goes on working while it is connected anew.
+            if integration.status != IntegrationStatus::Active
+                && connecting.contains(&toolkit.toolkit)
+            {
+                integration.status = IntegrationStatus::Connecting;
+                integration.last_error = None;
+            }
+            integration.is_connectable = self.0.application(&toolkit.toolkit).is_some();
+            integration
+        });
         Ok(Page::of(rows.collect(), limit))
+    }
+
+    /// The toolkits to which a member is being asked for their consent.
+    async fn connecting(&self, account: AccountId) -> Result<HashSet<String>, StoreError> {
+        if self.0.applications.get().is_none_or(Vec::is_empty) {
+            return Ok(HashSet::new());
+        }
+        let now = self.0.clock.now();
+        let asked_for = self.0.store.consents_asked_for(account, now).await?;
+        Ok(asked_for.into_iter().collect())
+    }
+
+    /// The worker that renews tokens before they lapse.
+    #[must_use]
+    pub fn renewals(&self) -> Renewals {
+        Renewals::new(self.0.clone())
     }
 
     /// Writes how an account stands to a toolkit: the operator's way.
@@ -119,6 +160,17 @@ impl Integrations {
     }
 }
 
+impl Shared {
+    /// The application behind a toolkit, if this service is set up for it.
+    pub(crate) fn application(&self, toolkit: &str) -> Option<Arc<dyn Application>> {
+        let applications = self.applications.get()?;
+        let found = applications
+            .iter()
+            .find(|application| application.toolkit() == toolkit);
+        found.cloned()
+    }
+}
+
 fn integration(toolkit: &Toolkit, connection: Option<Connection>) -> Integration {
     let toolkit = toolkit.clone();
     match connection {
@@ -127,12 +179,14 @@ fn integration(toolkit: &Toolkit, connection: Option<Connection>) -> Integration
             status: connection.status,
             connected_at: connection.connected_at,
             last_error: connection.last_error,
+            is_connectable: false,
         },
         None => Integration {
             toolkit,
             status: IntegrationStatus::Available,
             connected_at: None,
             last_error: None,
+            is_connectable: false,
         },
     }
 }

@@ -58,6 +58,7 @@ use offhook_domain::{Clock, NodeId, Plans, Price};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::Application;
 use offhook_engine::ports::Embeddings;
 use offhook_engine::ports::Models;
 use offhook_engine::ports::VoiceLibrary;
@@ -83,7 +84,9 @@ pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
 pub use inbound::{Inbound, InboundCall, NotAnswered, WaitingLine};
-pub use integrations::{Integration, IntegrationError, Integrations};
+pub use integrations::{
+    Begun, ConnectError, ConsentAnswer, Integration, IntegrationError, Integrations, Renewals,
+};
 pub use keys::{Caller, KeyError, KeyFault, Keys};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
@@ -200,6 +203,8 @@ pub(crate) struct Shared {
     pub(crate) registry: dialer::Registry,
     /// The calls that this process holds, as tasks: it ends when they have.
     pub(crate) held: TaskTracker,
+    /// What accounts can connect, where this service is set up for any.
+    pub(crate) applications: OnceLock<Vec<Arc<dyn Application>>>,
     /// Search by meaning, where an embeddings endpoint is configured.
     pub(crate) meaning: OnceLock<knowledge::Meaning>,
     /// Where a carrier that speaks HTTP comes in.
@@ -281,6 +286,7 @@ impl Services {
             wakes: Wakes::default(),
             registry: dialer::Registry::default(),
             held: TaskTracker::new(),
+            applications: OnceLock::new(),
             meaning: OnceLock::new(),
             carrier_door: OnceLock::new(),
             placed_by: calls::PlacedBy::default(),
@@ -469,6 +475,13 @@ impl Services {
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
         self.agents = Agents::new(self.shared.clone(), self.voices.clone());
+        self
+    }
+
+    /// The same, with applications that accounts can connect. The first ones given stay.
+    #[must_use]
+    pub fn with_applications(self, applications: Vec<Arc<dyn Application>>) -> Self {
+        let _ = self.shared.applications.set(applications);
         self
     }
 

@@ -30,6 +30,8 @@ pub struct ToolView {
     pub row: ToolRow,
     /// Everything but the id and the times, header values hidden.
     pub definition: Json,
+    /// Whether it is a function of an integration: its name and description alone may be changed.
+    pub is_function: bool,
 }
 
 /// Why a tool operation was refused.
@@ -94,7 +96,7 @@ impl ToolShelf {
             id: mint(at),
             account_id: account,
             name: tool.name.clone(),
-            definition: tool.to_json().to_compact(),
+            definition: tool.to_stored(),
             revision: 1,
             created_at: at,
             updated_at: at,
@@ -131,6 +133,12 @@ impl ToolShelf {
             let before = read(&row)?;
             let kept = headers_from(headers.as_deref())?;
             let (mut after, values) = before.merge(body, &kept)?;
+            if before.function.is_some() && !says_only_otherwise(&before, &after) {
+                return Err(ToolError::Conflict(
+                    "the tool is a function of an integration: only its `name` and `description` may be changed"
+                        .to_owned(),
+                ));
+            }
             self.check(&mut after)?;
             if after == before && values == kept {
                 return Ok(view(row)?);
@@ -138,7 +146,7 @@ impl ToolShelf {
             let change = ToolChange {
                 revision: row.revision,
                 name: after.name.clone(),
-                definition: after.to_json().to_compact(),
+                definition: after.to_stored(),
                 headers: headers_to(&values),
                 at: self.0.clock.now(),
             };
@@ -176,7 +184,8 @@ impl ToolShelf {
         }
         schema::check(&tool.parameters)
             .map_err(|message| FieldError::new("parameters", message))?;
-        if let Some(http) = &mut tool.http {
+        // What an integration asks is the operator's to say, in the settings.
+        if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
                 .map_err(|error| FieldError::new("http.url", error.to_string()))?;
             target.as_str().clone_into(&mut http.url);
@@ -227,6 +236,16 @@ impl Shared {
     }
 }
 
+/// Whether two tools differ in nothing but what models call them and are told of them.
+fn says_only_otherwise(before: &Tool, after: &Tool) -> bool {
+    let same = Tool {
+        name: before.name.clone(),
+        description: before.description.clone(),
+        ..after.clone()
+    };
+    same == *before
+}
+
 /// Whether the operator allows calls to a number.
 fn may_call(prefixes: &[String], number: &E164) -> bool {
     prefixes.is_empty()
@@ -236,8 +255,12 @@ fn may_call(prefixes: &[String], number: &E164) -> bool {
 }
 
 fn view(row: ToolRow) -> Result<ToolView, StoreError> {
-    let definition = read(&row)?.to_json();
-    Ok(ToolView { row, definition })
+    let tool = read(&row)?;
+    Ok(ToolView {
+        row,
+        definition: tool.to_json(),
+        is_function: tool.function.is_some(),
+    })
 }
 
 fn read(row: &ToolRow) -> Result<Tool, StoreError> {

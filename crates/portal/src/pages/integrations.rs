@@ -1,25 +1,29 @@
-//! Integrations: what there is, and how the account stands to it.
+//! Integrations: what there is, how the account stands to it, and the way to connect what this service speaks to itself.
+
+mod connect;
 
 use maud::{Markup, html};
-use offhook_domain::{IntegrationCategory, IntegrationStatus};
+use offhook_domain::{IntegrationCategory, IntegrationStatus, MemberRole};
 use offhook_services::Integration;
 
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::form::{Input, Select};
+use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when_if};
 use crate::routes::Page;
 use crate::trouble::Answer;
-use crate::visit::{Viewer, Visit};
+use crate::visit::{Viewer, Visit, Visitor};
 
 /// The whole catalog fits on a page: it is data of this service.
 const ALL: u32 = 10_000;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
-    vec![Page::at("/integrations").get(list)]
+    let mut routes = vec![Page::at("/integrations").get(list)];
+    routes.extend(connect::routes());
+    routes
 }
 
 /// `GET /portal/integrations`
@@ -48,21 +52,25 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     });
     let rows: Vec<Markup> = shown
         .iter()
-        .map(|integration| line(integration, t))
+        .map(|integration| line(integration, &visit))
         .collect();
     let heads = [
         t.t("Application", "Aplicación"),
         t.t("For", "Para"),
         t.t("State", "Estado"),
         t.t("Connected", "Conectada"),
+        t.t("Actions", "Acciones"),
     ];
     let categories = IntegrationCategory::ALL.iter();
     let states = IntegrationStatus::ALL.iter();
     let body = html! {
         p { (t.t(
-            "These are the applications that agents can work with. Connecting one from here comes later: until then whoever runs this service connects it for you, and its state is shown here.",
-            "Estas son las aplicaciones con las que los agentes pueden trabajar. Conectarlas desde aquí vendrá después: mientras tanto quien opera este servicio las conecta por ti, y aquí se muestra su estado.",
+            "These are the applications that agents can work with. Those with a button here you connect yourself; what agents can do with them is then among the tools. All others are connected by whoever runs this service.",
+            "Estas son las aplicaciones con las que los agentes pueden trabajar. Las que tienen un botón aquí las conectas tú; lo que los agentes pueden hacer con ellas está después entre las herramientas. Las demás las conecta quien opera este servicio.",
         )) }
+        @if !visit.may(MemberRole::Admin) {
+            p.hint { (t.t("An admin or owner of the account connects them.", "Las conecta un administrador o propietario de la cuenta.")) }
+        }
         form.filters method="get" action={ (PATH) "/integrations" } {
             (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
             (Select::new("category", t.t("For", "Para"))
@@ -85,7 +93,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Integrations, title, &body))
 }
 
-fn line(integration: &Integration, t: Lang) -> Markup {
+fn line(integration: &Integration, visitor: &Visitor) -> Markup {
+    let t = visitor.lang();
     let toolkit = &integration.toolkit;
     let tone = match integration.status {
         IntegrationStatus::Active => Tone::Good,
@@ -102,6 +111,33 @@ fn line(integration: &Integration, t: Lang) -> Markup {
                 @if let Some(error) = &integration.last_error { p.hint { (error) } }
             }
             td { (when_if(integration.connected_at)) }
+            td { @if visitor.may(MemberRole::Admin) { (deeds(integration, visitor)) } }
+        }
+    }
+}
+
+/// What may be done with it: nothing with what this service cannot connect.
+fn deeds(integration: &Integration, visitor: &Visitor) -> Markup {
+    use IntegrationStatus::{Active, Available, Connecting, Disconnected, Error, Expired};
+    let t = visitor.lang();
+    let path = |deed| format!("/integrations/{}/{deed}", integration.toolkit.toolkit);
+    let connect = match integration.status {
+        Available | Connecting => t.t("Connect", "Conectar"),
+        Active | Error | Expired | Disconnected => t.t("Connect again", "Conectar de nuevo"),
+    };
+    let is_connected = match integration.status {
+        Active | Error | Expired => true,
+        Available | Connecting | Disconnected => false,
+    };
+    html! {
+        @if integration.is_connectable {
+            (form::button(visitor, &path("connect"), connect, &[]))
+            @if is_connected {
+                (form::danger(visitor, &path("disconnect"), t.t("Disconnect", "Desconectar"), t.t(
+                    "Agents can do nothing with it any more. Disconnect it?",
+                    "Los agentes ya no podrán hacer nada con ella. ¿Desconectarla?",
+                )))
+            }
         }
     }
 }

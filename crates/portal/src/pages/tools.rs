@@ -201,6 +201,12 @@ fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, said: Option<&str>)
     let t = visitor.lang();
     let path = format!("/tools/{}", view.row.id);
     html! {
+        @if view.is_function {
+            p.hint { (t.t(
+                "This tool is a function of a connected application: its name and description may be changed, nothing else. The service adds the access by itself.",
+                "Esta herramienta es una función de una aplicación conectada: se pueden cambiar su nombre y su descripción, nada más. El servicio agrega el acceso por sí mismo.",
+            )) }
+        }
         p.hint { (t.t(
             "Versions that are published keep the tool as it was then: publish an agent again for it to have what you change here.",
             "Las versiones publicadas conservan la herramienta como era entonces: publica de nuevo el agente para que use lo que cambies aquí.",

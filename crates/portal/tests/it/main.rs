@@ -3,6 +3,7 @@
 mod agents;
 mod calls;
 mod developers;
+mod integrations;
 mod knowledge;
 mod stock;
 mod world;

@@ -8,6 +8,7 @@ use actix_web::dev::ServerHandle;
 use offhook_carriers::Simulator;
 use offhook_domain::{AccountId, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes};
 use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::ports::Application;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
@@ -41,6 +42,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start() -> Self {
+        Self::start_with(Vec::new()).await
+    }
+
+    /// One that accounts can connect these applications in.
+    pub(crate) async fn start_with(applications: Vec<Arc<dyn Application>>) -> Self {
         let database = TestDatabase::sqlite();
         let clock = ManualClock::default();
         let carrier = Arc::new(Simulator::new(SPEED));
@@ -63,6 +69,7 @@ impl World {
             tool_client: must(GuardedClient::new(Policy::default())),
             calls: CallSettings::default(),
         }));
+        let services = services.with_applications(applications);
         let portal = Portal::new(services.clone(), PortalConfig::default());
         let limits = RateLimits::new(LimitSettings::default());
         let state = HttpState::new(services.clone(), limits, HttpConfig::default())

@@ -24,6 +24,7 @@ use super::open::{cap_reached, check_serves};
 use super::{ChatError, ChatReply, Chats};
 use crate::Shared;
 use crate::dialer::{insist, persona, with_knowledge};
+use crate::integrations::Functions;
 use crate::keys::sha256;
 use crate::tools::Toolbox;
 
@@ -220,7 +221,7 @@ fn read(body: &Json) -> Result<Message, FieldError> {
 
 /// What the agent may use in writing: nothing that needs a line.
 async fn tools(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     call: &Conversation,
     config: &AgentConfig,
 ) -> Result<Arc<dyn Tools>, StoreError> {
@@ -234,7 +235,9 @@ async fn tools(
         tool.is_ok_and(|tool| matches!(tool.kind, ToolKind::Http | ToolKind::EndCall))
     });
     let client = shared.tool_client.clone();
-    Ok(Arc::new(Toolbox::new(client, Vec::new(), pinned)?))
+    let functions = Functions::new(shared.clone(), account);
+    let toolbox = Toolbox::new(client, Vec::new(), pinned)?;
+    Ok(Arc::new(toolbox.with_functions(functions)))
 }
 
 /// Turns as a dialogue recalls them.

@@ -23,6 +23,7 @@ use super::record::{Record, insist};
 use super::watched::Watched;
 use crate::calls::{Hours, RESERVED_SECONDS, opening};
 use crate::clock::CallClock;
+use crate::integrations::Functions;
 use crate::knowledge::{AgentKnowledge, WithSearch};
 use crate::recordings::recorder_for;
 use crate::spoken::{Direction, on_a_spoken_line};
@@ -225,7 +226,7 @@ type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
 
 /// Looks at the agent and its hours once more (decision 8.4), and fills the call's variables in.
 async fn prepare(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     call: &Conversation,
 ) -> Result<Result<Prepared, FailureReason>, StoreError> {
     let version = Some(call.agent_version);
@@ -265,7 +266,7 @@ async fn prepare(
 
 /// What the agent may use in this call: what the version that was published when the call was placed has pinned.
 async fn tools(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     call: &Conversation,
     config: &AgentConfig,
 ) -> Result<Arc<dyn Tools>, StoreError> {
@@ -278,7 +279,9 @@ async fn tools(
         shared.tool_client.clone(),
         shared.calls.allowed_prefixes.clone(),
     );
-    Ok(Arc::new(Toolbox::new(client, prefixes, pinned)?))
+    let functions = Functions::new(shared.clone(), account);
+    let toolbox = Toolbox::new(client, prefixes, pinned)?;
+    Ok(Arc::new(toolbox.with_functions(functions)))
 }
 
 /// Who the agent is, with the conversation's variables filled in; `None` without a model.

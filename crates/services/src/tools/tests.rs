@@ -80,7 +80,7 @@ fn toolbox_that_calls(definition: &str, policy: Policy, prefixes: &[&str]) -> To
     let (tool, headers) = Tool::from_json(&json, &[]).unwrap();
     let pinned = PinnedTool {
         id: mint(Timestamp::from_micros(0)),
-        definition: tool.to_json().to_compact(),
+        definition: tool.to_stored(),
         headers: headers_to(&headers),
     };
     Toolbox::new(GuardedClient::new(policy).unwrap(), prefixes, vec![pinned]).unwrap()

@@ -10,6 +10,7 @@ use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, T
 use offhook_storage::{PinnedTool, StoreError};
 
 use super::{headers_from, may_call, request, schema};
+use crate::integrations::Functions;
 
 /// What an agent may use in a conversation.
 pub(crate) struct Toolbox {
@@ -17,6 +18,7 @@ pub(crate) struct Toolbox {
     definitions: Arc<[ToolDefinition]>,
     client: GuardedClient,
     allowed_prefixes: Vec<String>,
+    functions: Option<Functions>,
 }
 
 struct Equipped {
@@ -47,7 +49,16 @@ impl Toolbox {
             tools,
             client,
             allowed_prefixes,
+            functions: None,
         })
+    }
+
+    /// The same, with the account's connected applications behind the tools that are functions of theirs.
+    pub(crate) fn with_functions(self, functions: Functions) -> Self {
+        Self {
+            functions: Some(functions),
+            ..self
+        }
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -64,6 +75,12 @@ impl Toolbox {
         let arguments = schema::fit(&tool.parameters, &call.arguments)?;
         let text = |name: &str| arguments.get(name).and_then(|value| value.as_str());
         let broken = || "The tool is set up wrongly.".to_owned();
+        if let Some(function) = &tool.function {
+            let functions = self.functions.as_ref().ok_or_else(broken)?;
+            return Ok(ToolOutcome::Answer(
+                functions.call(function, &arguments).await,
+            ));
+        }
         Ok(match tool.kind {
             ToolKind::Http => {
                 let http = tool.http.as_ref().ok_or_else(broken)?;

@@ -1,0 +1,153 @@
+//! Connecting an application: off to it, and back with its answer.
+
+use maud::html;
+use offhook_services::{ConnectError, ConsentAnswer};
+use url::Url;
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::routes::Page;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Admin, Post, Visit, Visitor};
+
+/// Where applications send members back to, behind `/portal`.
+const CALLBACK: &str = "/integrations/callback";
+
+const LIST: &str = "/integrations";
+
+/// The paths. What comes back is no page: it leads to one, so that its code is in no address that stays.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at(CALLBACK).part(callback),
+        Page::at("/integrations/{toolkit}/connect").post(connect),
+        Page::at("/integrations/{toolkit}/disconnect").post(disconnect),
+    ]
+}
+
+/// `POST /portal/integrations/{toolkit}/connect`: a page with an ordinary link. Browsers let no form of this portal end
+/// at another host, by a redirect neither (its Content-Security-Policy, `form-action`), and a link shows where it leads.
+async fn connect(post: Post<Admin>) -> Answer {
+    let t = post.lang();
+    let redirect_uri = format!("{}{PATH}{CALLBACK}", post.base_url());
+    let integrations = post.services().integrations();
+    let toolkit = post.param("toolkit").to_owned();
+    let begun = match integrations
+        .begin(&post.person, &toolkit, &redirect_uri)
+        .await
+    {
+        Ok(begun) => begun,
+        Err(error) => return refused(&post, error),
+    };
+    let name = &begun.toolkit.name;
+    let host = Url::parse(&begun.url).ok();
+    let host = host.as_ref().and_then(Url::host_str).unwrap_or(name);
+    let (title, lead, go) = match t {
+        Lang::En => (
+            format!("Connect {name}"),
+            format!(
+                "The next page is {name}'s own ({host}). Choose the account there and allow the access; then you come back here. The link is good for ten minutes."
+            ),
+            format!("Continue to {host}"),
+        ),
+        Lang::Es => (
+            format!("Conectar {name}"),
+            format!(
+                "La página siguiente es la de {name} ({host}). Elige ahí la cuenta y permite el acceso; después regresas aquí. El enlace vale diez minutos."
+            ),
+            format!("Continuar a {host}"),
+        ),
+    };
+    let body = html! {
+        p.lead { (lead) }
+        p { (t.t("With it agents get these tools:", "Con ella los agentes tendrán estas herramientas:")) }
+        ul { @for function in &begun.functions { li lang="en" { (function) } } }
+        p {
+            a.button.primary href=(begun.url) rel="noreferrer" { (go) }
+            " "
+            a.button href={ (PATH) (LIST) } { (t.t("Back", "Regresar")) }
+        }
+    };
+    Ok(post.page(Section::Integrations, &title, &body))
+}
+
+/// `GET /portal/integrations/callback?state&code|error`: what an application sent the member back with.
+async fn callback(visit: Visit<Admin>) -> Answer {
+    let query = visit.query();
+    let state = query.text("state").to_owned();
+    let (code, error) = (
+        query.text("code").to_owned(),
+        query.text("error").to_owned(),
+    );
+    let answer = match (error.as_str(), code.as_str()) {
+        ("", "") => return refused(&visit, ConnectError::Stale),
+        ("", code) => ConsentAnswer::Code(code),
+        (error, _) => ConsentAnswer::Error(error),
+    };
+    let integrations = visit.services().integrations();
+    let toolkit = match integrations.finish(&visit.person, &state, answer).await {
+        Ok(toolkit) => toolkit,
+        Err(error) => return refused(&visit, error),
+    };
+    let name = &toolkit.name;
+    let said = match visit.lang() {
+        Lang::En => format!(
+            "{name} is connected. What agents can do with it is among the tools: tick it in an agent, and publish."
+        ),
+        Lang::Es => format!(
+            "{name} está conectada. Lo que los agentes pueden hacer con ella está entre las herramientas: márcalo en un agente y publica."
+        ),
+    };
+    visit
+        .done("integration.connect", &toolkit.toolkit, LIST, &said)
+        .await
+}
+
+/// `POST /portal/integrations/{toolkit}/disconnect`
+async fn disconnect(post: Post<Admin>) -> Answer {
+    let toolkit = post.param("toolkit").to_owned();
+    let integrations = post.services().integrations();
+    let revoked = match integrations.disconnect(post.account(), &toolkit).await {
+        Ok(revoked) => revoked,
+        Err(error) => return refused(&post, error),
+    };
+    let t = post.lang();
+    let said = match revoked {
+        true => t.t(
+            "Disconnected: the access was given back.",
+            "Desconectada: se devolvió el acceso.",
+        ),
+        false => t.t(
+            "Disconnected: nothing is kept here. The application did not confirm that it ended the access: end it in your account there too.",
+            "Desconectada: aquí no se guarda nada. La aplicación no confirmó que terminó el acceso: termínalo también en tu cuenta de ella.",
+        ),
+    };
+    post.done("integration.disconnect", &toolkit, LIST, said)
+        .await
+}
+
+/// Back to the list, with a sentence.
+fn refused(visitor: &Visitor, error: ConnectError) -> Answer {
+    let t = visitor.lang();
+    let said = match error {
+        ConnectError::NotOffered => return Err(Trouble::not_found()),
+        ConnectError::Store(error) => return Err(error.into()),
+        ConnectError::Stale => t.t(
+            "Nothing was connected: this answer came too late, was used already, or belongs to another session or account. Begin again.",
+            "No se conectó nada: esta respuesta llegó tarde, ya se usó o es de otra sesión o cuenta. Empieza de nuevo.",
+        )
+        .to_owned(),
+        ConnectError::NotConnected => {
+            t.t("It is not connected.", "No está conectada.").to_owned()
+        }
+        ConnectError::Denied(name) => match t {
+            Lang::En => format!("The access to {name} was not allowed: nothing has changed."),
+            Lang::Es => format!("No se permitió el acceso a {name}: nada cambió."),
+        },
+        ConnectError::NotGranted(name, _) => match t {
+            Lang::En => format!("{name} did not grant access: nothing was connected. Try again; if it goes on like that, whoever runs this service can see why."),
+            Lang::Es => format!("{name} no dio acceso: no se conectó nada. Inténtalo de nuevo; si sigue igual, quien opera este servicio puede ver por qué."),
+        },
+    };
+    Ok(visitor.go(LIST, &said))
+}

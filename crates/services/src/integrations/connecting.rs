@@ -1,0 +1,364 @@
+//! Connecting an application: OAuth 2.0, authorization code with PKCE (RFC 6749, RFC 7636), as RFC 9700 wants it.
+//!
+//! A member begins it in the portal. The state that goes to the application and comes back is one session's and one
+//! account's, good once and for ten minutes, and it alone says which toolkit is meant: an answer of one application
+//! cannot be taken for another's. While it is good the toolkit is `connecting`; nothing is written for that, so that
+//! who turns back, says no or closes the page leaves everything as it was.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use offhook_domain::tool::{HttpRequest, Tool, ToolKind};
+use offhook_domain::{AccountId, Json, Timestamp};
+use offhook_engine::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
+use offhook_storage::{NewConsent, StoreError, ToolRow, mint};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::{Integrations, tokens::Tokens};
+use crate::keys::sha256;
+use crate::{Person, Toolkit};
+
+/// How long a consent may take.
+const CONSENT_LIMIT: Duration = Duration::from_secs(600);
+
+/// Bytes of a state.
+const STATE_BYTES: usize = 32;
+
+/// How often a connection is written again because a tool's name was taken meanwhile.
+const TRIES: usize = 5;
+
+/// What of a tool an application may take in all.
+pub(super) const TIMEOUT_MS: i64 = 10_000;
+
+/// A consent that a member is to give.
+#[derive(Debug)]
+pub struct Begun {
+    /// What is connected.
+    pub toolkit: Toolkit,
+    /// Where the member gives it.
+    pub url: String,
+    /// What agents can do with it, told to models.
+    pub functions: Vec<&'static str>,
+}
+
+/// With what an application sent the member back.
+pub enum ConsentAnswer<'a> {
+    /// With a code.
+    Code(&'a str),
+    /// With an error: `access_denied` is the member's own no.
+    Error(&'a str),
+}
+
+/// Why a toolkit is not connected, or not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// This service does not connect such a toolkit.
+    #[error("this service does not connect such a toolkit")]
+    NotOffered,
+    /// No consent is waited for with that state in this session and account.
+    #[error("no consent with that state is waited for")]
+    Stale,
+    /// The member said no.
+    #[error("the consent to {0} was denied")]
+    Denied(String),
+    /// The application named here did not grant anything.
+    #[error("{0} granted nothing: {1}")]
+    NotGranted(String, GrantError),
+    /// There is nothing to take back.
+    #[error("the toolkit is not connected")]
+    NotConnected,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Integrations {
+    /// Begins to connect a toolkit: where the member gives their consent, to come back to `redirect_uri`.
+    ///
+    /// # Errors
+    /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::NotGranted`] if
+    /// `redirect_uri` is none.
+    pub async fn begin(
+        &self,
+        person: &Person,
+        toolkit: &str,
+        redirect_uri: &str,
+    ) -> Result<Begun, ConnectError> {
+        let application = self
+            .0
+            .application(toolkit)
+            .ok_or(ConnectError::NotOffered)?;
+        let offered = self
+            .0
+            .toolkits
+            .find(toolkit)
+            .ok_or(ConnectError::NotOffered)?;
+        let state = fresh_state()?;
+        let Authorization { url, verifier } = application
+            .authorize(redirect_uri, &state)
+            .map_err(|error| ConnectError::NotGranted(offered.name.clone(), error))?;
+        let now = self.0.clock.now();
+        let consent = NewConsent {
+            id: mint(now),
+            digest: sha256(state.as_bytes()),
+            session_digest: person.session,
+            account_id: person.caller.account.id,
+            toolkit: toolkit.to_owned(),
+            expires_at: now.plus(CONSENT_LIMIT),
+        };
+        let secret = Json::object([
+            ("verifier", Json::from(verifier.as_str())),
+            ("redirect_uri", Json::from(redirect_uri)),
+        ]);
+        let secret = secret.to_compact();
+        self.0.store.ask_consent(consent, &secret).await?;
+        let functions = application.functions();
+        Ok(Begun {
+            toolkit: offered.clone(),
+            url,
+            functions: functions
+                .iter()
+                .map(|function| function.description)
+                .collect(),
+        })
+    }
+
+    /// Takes what an application sent a member back with: connects the toolkit, and makes its functions tools of the
+    /// account. The connected toolkit.
+    ///
+    /// # Errors
+    /// [`ConnectError`]. Only what the application did not grant is written, as an error of a toolkit that is not
+    /// connected otherwise; after all else everything is as it was.
+    pub async fn finish(
+        &self,
+        person: &Person,
+        state: &str,
+        answer: ConsentAnswer<'_>,
+    ) -> Result<Toolkit, ConnectError> {
+        let account = person.caller.account.id;
+        let digests = (sha256(state.as_bytes()), person.session);
+        let now = self.0.clock.now();
+        let taken = self.0.store.take_consent(account, digests, now).await?;
+        let (toolkit, secret) = taken.ok_or(ConnectError::Stale)?;
+        // It was offered when the consent was asked for.
+        let application = self
+            .0
+            .application(&toolkit)
+            .ok_or(ConnectError::NotOffered)?;
+        let offered = self
+            .0
+            .toolkits
+            .find(&toolkit)
+            .ok_or(ConnectError::NotOffered)?;
+        let name = || offered.name.clone();
+        let code = match answer {
+            ConsentAnswer::Code(code) => code,
+            ConsentAnswer::Error("access_denied") => return Err(ConnectError::Denied(name())),
+            ConsentAnswer::Error(_) => {
+                let error = GrantError::Malformed;
+                let said = format!("{} answered the request for consent with an error", name());
+                self.failed(account, &toolkit, said).await?;
+                return Err(ConnectError::NotGranted(name(), error));
+            }
+        };
+        let (verifier, redirect_uri) = opened(&secret)?;
+        // What comes after the consent was taken reaches its end, whether the browser waits for it or not.
+        let (integrations, code) = (self.clone(), code.to_owned());
+        let offered = offered.clone();
+        let work = tokio::spawn(async move {
+            let granted = application.exchange(&code, &verifier, &redirect_uri).await;
+            match granted {
+                Ok(grant) => integrations.connect(account, &*application, grant).await?,
+                Err(error) => {
+                    let said = not_granted(&offered, error);
+                    integrations.failed(account, &toolkit, said).await?;
+                    return Err(ConnectError::NotGranted(offered.name, error));
+                }
+            }
+            Ok(offered)
+        });
+        let ended = work.await;
+        ended.map_err(|error| StoreError::Internal(error.to_string()))?
+    }
+
+    /// Takes a toolkit's connection back: forgets its tokens, and has the application take them out of use. Whether
+    /// that is certain. Its tools stay, and tell models that it is not connected.
+    ///
+    /// # Errors
+    /// [`ConnectError::NotConnected`] if there is nothing to take back.
+    pub async fn disconnect(
+        &self,
+        account: AccountId,
+        toolkit: &str,
+    ) -> Result<bool, ConnectError> {
+        let now = self.0.clock.now();
+        let removed = self
+            .0
+            .store
+            .disconnect_integration(account, toolkit.to_owned(), now)
+            .await?;
+        let held = removed.ok_or(ConnectError::NotConnected)?;
+        let Some(held) = held else {
+            return Ok(true);
+        };
+        let Some(application) = self.0.application(toolkit) else {
+            return Ok(false);
+        };
+        let tokens = Tokens::read(&held.secret)?;
+        // With the refresh token goes what was granted for it.
+        let token = tokens.refresh_token.unwrap_or(tokens.access_token);
+        let revoked = tokio::spawn(async move { application.revoke(&token).await }).await;
+        Ok(matches!(revoked, Ok(Ok(()))))
+    }
+
+    /// The connection, and a tool for each function that the account has none for.
+    async fn connect(
+        &self,
+        account: AccountId,
+        application: &dyn Application,
+        grant: Grant,
+    ) -> Result<(), ConnectError> {
+        let toolkit = application.toolkit();
+        let now = self.0.clock.now();
+        let (tokens, times) = Tokens::granted(grant, None, now);
+        let mut tries = 0;
+        loop {
+            let tools = self.missing_tools(account, application, now).await?;
+            let whose = (account, toolkit.to_owned());
+            let secret = tokens.to_text();
+            let connected = self
+                .0
+                .store
+                .connect_integration(whose, &secret, times, tools, now);
+            match connected.await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::Conflict(_)) if tries < TRIES => tries += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn failed(
+        &self,
+        account: AccountId,
+        toolkit: &str,
+        said: String,
+    ) -> Result<(), StoreError> {
+        let (store, now) = (&self.0.store, self.0.clock.now());
+        store
+            .connecting_failed(account, toolkit.to_owned(), said, now)
+            .await
+    }
+
+    /// A tool for each function that the account has none for, each with a name of its own.
+    async fn missing_tools(
+        &self,
+        account: AccountId,
+        application: &dyn Application,
+        at: Timestamp,
+    ) -> Result<Vec<ToolRow>, StoreError> {
+        let rows = self
+            .0
+            .store
+            .tools(account, None, i64::from(u16::MAX))
+            .await?;
+        let known: Vec<Tool> = rows
+            .iter()
+            .filter_map(|row| Tool::from_stored(&row.definition).ok())
+            .collect();
+        let toolkit = application.toolkit();
+        let mut missing: Vec<ToolRow> = Vec::new();
+        for function in application.functions() {
+            let key = format!("{toolkit}.{}", function.name);
+            if known
+                .iter()
+                .any(|tool| tool.function.as_deref() == Some(&key))
+            {
+                continue;
+            }
+            let is_free = |name: &String| !known.iter().any(|tool| tool.name == *name);
+            let plain = format!("{toolkit}_{}", function.name);
+            let others = (2..100).map(|n| format!("{plain}_{n}"));
+            let mut names = std::iter::once(plain.clone()).chain(others);
+            let name = names.find(is_free).unwrap_or(plain);
+            let tool = tool(name, key, function)?;
+            missing.push(ToolRow {
+                id: mint(at),
+                account_id: account,
+                name: tool.name.clone(),
+                definition: tool.to_stored(),
+                revision: 1,
+                created_at: at,
+                updated_at: at,
+            });
+        }
+        Ok(missing)
+    }
+}
+
+/// A function as a tool of an account.
+fn tool(name: String, key: String, function: ToolkitFunction) -> Result<Tool, StoreError> {
+    let parameters = Json::parse(function.parameters.as_bytes())
+        .map_err(|_| StoreError::Internal(format!("the schema of {key} is no JSON")))?;
+    Ok(Tool {
+        name,
+        description: function.description.to_owned(),
+        kind: ToolKind::Http,
+        parameters,
+        http: Some(HttpRequest {
+            method: function.method,
+            url: function.url,
+            headers: Vec::new(),
+            timeout_ms: TIMEOUT_MS,
+        }),
+        targets: None,
+        function: Some(key),
+    })
+}
+
+/// Why a toolkit is not connected, for the account.
+fn not_granted(toolkit: &Toolkit, error: GrantError) -> String {
+    let name = &toolkit.name;
+    match error {
+        GrantError::Unreachable => {
+            format!("{name} did not answer when it was asked for access: connect it again")
+        }
+        GrantError::Refused => {
+            format!(
+                "{name} did not take the consent, which is good once and for a few minutes: connect it again"
+            )
+        }
+        GrantError::Client => format!(
+            "{name} does not know this service: whoever runs it must look at integrations.{0}.client_id and \
+             integrations.{0}.client_secret",
+            toolkit.toolkit
+        ),
+        GrantError::Answered(status) => {
+            format!(
+                "{name} answered the request for access with HTTP status {status}: connect it again later"
+            )
+        }
+        GrantError::Malformed => {
+            format!(
+                "{name} answered the request for access in a form that is not the documented one"
+            )
+        }
+    }
+}
+
+fn opened(secret: &str) -> Result<(String, String), StoreError> {
+    let corrupt = || StoreError::Corrupt("a consent's secret".to_owned());
+    let json = Json::parse(secret.as_bytes()).map_err(|_| corrupt())?;
+    let text = |name| json.get(name).and_then(Json::as_str).map(str::to_owned);
+    let both = text("verifier").zip(text("redirect_uri"));
+    both.ok_or_else(corrupt)
+}
+
+fn fresh_state() -> Result<String, StoreError> {
+    let mut random = [0; STATE_BYTES];
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| StoreError::Internal("the system gives no randomness".to_owned()))?;
+    Ok(URL_SAFE_NO_PAD.encode(random))
+}

@@ -1,0 +1,184 @@
+//! Renewing tokens before they lapse: a job that processes share by leases.
+//!
+//! A turn at one account's tokens is claimed for [`LEASE`] and ends in one conditional write. Some applications take a
+//! refresh token out of use when they answer with another one: a process that ends between that answer and the write
+//! has lost both, the next turn is refused, and the connection has `expired`: the account connects it again. Nothing
+//! can be kept from that but to have the write follow the answer at once, as it does here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::Timestamp;
+use offhook_engine::ports::GrantError;
+use offhook_storage::{HeldTokens, Renewal, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::tokens::{Tokens, part};
+use crate::Shared;
+use crate::housekeeping::counted;
+
+/// How often due tokens are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How long one process has for a turn: a request's limits several times over.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Tokens that a process renews at once.
+const BATCH: i64 = 16;
+
+/// The pause behind the first turn that failed; each further one is twice as long.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// The longest pause.
+const AGAIN_AT_MOST: Duration = Duration::from_secs(900);
+
+/// The worker that renews tokens, and forgets consents that nobody gave.
+pub struct Renewals(Arc<Shared>);
+
+impl Renewals {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Renews what is due, until `stop`. A turn that has begun ends.
+    pub async fn run(self, stop: CancellationToken) {
+        if self.0.applications.get().is_none_or(Vec::is_empty) {
+            return stop.cancelled().await;
+        }
+        let mut tick = interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => {}
+            }
+            if let Err(error) = counted("integration_tokens", self.run_due().await) {
+                tracing::warn!(%error, "tokens of integrations could not be renewed");
+            }
+        }
+    }
+
+    /// Renews what is due now; how many turns there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn run_due(&self) -> Result<usize, StoreError> {
+        let (store, mut turns) = (&self.0.store, 0);
+        let now = self.0.clock.now();
+        while store.forget_consents(now).await? > 0 {}
+        // Only reads while nothing is due.
+        while store.has_due_tokens(self.0.clock.now()).await? {
+            let taken = store
+                .take_due_tokens(BATCH, LEASE, self.0.clock.now())
+                .await?;
+            if taken.is_empty() {
+                break;
+            }
+            turns += taken.len();
+            let all = taken.into_iter().map(|held| renew(&self.0, held));
+            for ended in join_all(all).await {
+                ended?;
+            }
+        }
+        Ok(turns)
+    }
+}
+
+/// Takes the turn at renewing `held` now, and has it; the tokens that there are then. `None` if there are no new ones.
+pub(super) async fn renew_now(
+    shared: &Shared,
+    held: &HeldTokens,
+) -> Result<Option<Tokens>, StoreError> {
+    let now = shared.clock.now();
+    match shared.store.take_tokens(held.id, LEASE, now).await? {
+        Some(held) => renew(shared, held).await,
+        None => Ok(None),
+    }
+}
+
+/// A turn that was taken.
+async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, StoreError> {
+    let Some(claim) = held.claim else {
+        return Ok(None);
+    };
+    let turn = (held.id, claim);
+    let end = |renewal, at| shared.store.end_renewal(turn, renewal, at);
+    let name = shared.toolkits.find(&held.toolkit);
+    let name = name.map_or(held.toolkit.as_str(), |toolkit| toolkit.name.as_str());
+    let tokens = Tokens::read(&held.secret)?;
+    let Some(application) = shared.application(&held.toolkit) else {
+        let now = shared.clock.now();
+        let said = format!("this service is not set up for {name} any more");
+        end(later(&held, said, now), now).await?;
+        return Ok(None);
+    };
+    let Some(refresh_token) = tokens.refresh_token else {
+        let said = format!("{name} granted access for a time, and that is over: connect it again");
+        end(Renewal::Refused(said), shared.clock.now()).await?;
+        return Ok(None);
+    };
+    let granted = application.refresh(&refresh_token).await;
+    let now = shared.clock.now();
+    let renewal = match granted {
+        Ok(grant) => {
+            let (tokens, times) = Tokens::granted(grant, Some(refresh_token), now);
+            let renewal = Renewal::Renewed(tokens.to_text(), times);
+            if end(renewal, now).await? {
+                return Ok(Some(tokens));
+            }
+            // Taken back or connected anew meanwhile: what came belongs to nobody.
+            let is_there = shared
+                .store
+                .integration(held.account_id, held.toolkit.clone())
+                .await?;
+            if is_there.1.is_none()
+                && let Err(error) = application.revoke(&tokens.access_token).await
+            {
+                tracing::warn!(account = %held.account_id, %error, "a token that nobody needs was not revoked");
+            }
+            return Ok(None);
+        }
+        Err(GrantError::Refused) => Renewal::Refused(format!(
+            "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
+        )),
+        Err(error) => {
+            tracing::warn!(account = %held.account_id, toolkit = %held.toolkit, %error, "tokens are not renewed");
+            later(&held, not_renewed(name, &held.toolkit, error), now)
+        }
+    };
+    end(renewal, now).await?;
+    Ok(None)
+}
+
+/// Another turn, later and later; and an error as soon as the access token has lapsed, no sooner.
+fn later(held: &HeldTokens, said: String, now: Timestamp) -> Renewal {
+    let doublings = u32::try_from(held.tries.clamp(0, 8)).unwrap_or(0);
+    let pause = (AGAIN * 2_u32.pow(doublings)).min(AGAIN_AT_MOST);
+    let again = now.plus(pause + part(pause / 4, now));
+    let is_over = held.lapses_at.is_some_and(|lapses_at| lapses_at <= now);
+    Renewal::Later(again, is_over.then_some(said))
+}
+
+fn not_renewed(name: &str, toolkit: &str, error: GrantError) -> String {
+    match error {
+        GrantError::Unreachable => {
+            format!(
+                "{name} does not answer, and the access that it granted has lapsed; it is asked again and again"
+            )
+        }
+        GrantError::Client => format!(
+            "{name} does not know this service any more: whoever runs it must look at integrations.{toolkit}.client_id \
+             and integrations.{toolkit}.client_secret"
+        ),
+        GrantError::Answered(status) => format!(
+            "{name} answers with HTTP status {status}, and the access that it granted has lapsed; it is asked again and \
+             again"
+        ),
+        GrantError::Refused | GrantError::Malformed => format!(
+            "{name} answers in a form that is not the documented one, and the access that it granted has lapsed; it is \
+             asked again and again"
+        ),
+    }
+}
