@@ -8,6 +8,7 @@ mod disk;
 mod egress;
 mod models;
 mod legacy;
+mod integrations;
 mod network;
 mod objects;
 mod redis;
@@ -206,6 +207,7 @@ async fn look(settings: Settings, args: &DoctorArgs) -> Vec<Finding> {
         (None, None) => findings.push(network::carrier(&settings).await),
     }
     findings.extend(legacy::look(&settings).await);
+    findings.extend(integrations::look(&settings).await);
     findings.push(egress::look(&settings, args.egress.as_deref()).await);
     if let Some(settings) = &settings.whatsapp {
         findings.push(whatsapp::look(settings).await);

@@ -12,8 +12,8 @@ use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::legacy::LegacyProvider;
 use offhook_objects::Objects;
 use offhook_providers::{
-    ElevenLabsAgents, ModelRegistry, SimulatedLegacy, SpeechRegistry, embeddings, voice_library,
-    whatsapp,
+    ElevenLabsAgents, ModelRegistry, SimulatedLegacy, SpeechRegistry, application, embeddings,
+    voice_library, whatsapp,
 };
 use offhook_services::{
     CallSettings, Catalog, Librarian, ModelKind, Network, Services, ServicesConfig, SharedClock,
@@ -142,6 +142,12 @@ pub(crate) async fn services(
     let services = services.with_voice_libraries(libraries.context("section `voices`")?);
     let cloud_api = settings.whatsapp.clone().unwrap_or_default();
     let services = services.with_whatsapp(whatsapp(&cloud_api).context("section `whatsapp`")?);
+    let applications: Result<_, _> = settings
+        .integrations
+        .iter()
+        .map(|(toolkit, settings)| application(toolkit, settings))
+        .collect();
+    let services = services.with_applications(applications.context("section `integrations`")?);
     Ok(match &settings.embeddings {
         Some(settings) => services.with_embeddings(embeddings(settings)?),
         None => services,

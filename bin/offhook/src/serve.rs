@@ -89,6 +89,8 @@ struct Workers {
     voices: JoinHandle<()>,
     /// Reads documents.
     librarian: JoinHandle<()>,
+    /// Renews the tokens of integrations.
+    renewals: JoinHandle<()>,
     /// No new calls and documents are claimed.
     stop: CancellationToken,
     /// The calls that go on say goodbye.
@@ -217,6 +219,7 @@ impl Running {
             _ = &mut self.workers.voices => "the synchronisation of voices",
             _ = &mut self.workers.logs => "the writer of the request log",
             _ = &mut self.workers.librarian => "the reader of documents",
+            _ = &mut self.workers.renewals => "the renewal of integrations",
         };
         anyhow::anyhow!("{part} ended unexpectedly")
     }
@@ -247,7 +250,11 @@ impl Running {
     async fn drain(self) {
         self.services.health().stop();
         self.workers.stop.cancel();
-        tokio::join!(finish(self.workers.dialer), finish(self.workers.librarian));
+        tokio::join!(
+            finish(self.workers.dialer),
+            finish(self.workers.librarian),
+            finish(self.workers.renewals),
+        );
         let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
         let (_, (), ()) = tokio::join!(last_events, self.http.stop(), finish(self.workers.voices),);
         self.workers.stop_logs.cancel();
@@ -322,8 +329,10 @@ impl Workers {
         let voices = services.voices().clone().run(stop.clone());
         let logs = services.request_logs().clone().run(stop_logs.clone());
         let librarian = parts::librarian(services)?.run(stop.clone());
+        let renewals = services.integrations().renewals().run(stop.clone());
         Ok(Self {
             dialer: tokio::spawn(dialer),
+            renewals: tokio::spawn(renewals),
             librarian: tokio::spawn(librarian),
             dispatcher: tokio::spawn(dispatcher),
             logs: tokio::spawn(logs),

@@ -4,6 +4,7 @@
 //! ever part of such a sentence: it may be a secret.
 
 mod given;
+mod integrations;
 mod objects;
 mod read;
 mod sip;
@@ -28,7 +29,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{
-    EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings, WhatsAppSettings,
+    ApplicationSettings, EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings,
+    WhatsAppSettings,
 };
 use offhook_twilio::TwilioSettings;
 
@@ -99,6 +101,8 @@ pub(crate) struct Settings {
     pub(crate) voices: BTreeMap<VoiceProvider, VoiceLibrarySettings>,
     /// `whatsapp`, if anything of it is set: where the Cloud API is.
     pub(crate) whatsapp: Option<WhatsAppSettings>,
+    /// `integrations`: the applications that accounts can connect, by their toolkit.
+    pub(crate) integrations: BTreeMap<&'static str, ApplicationSettings>,
     /// `knowledge.embeddings`: by what documents are also found by their meaning.
     pub(crate) embeddings: Option<EmbeddingsSettings>,
     /// `metrics.listen`: where the figures of the process are served; `None`: nowhere.

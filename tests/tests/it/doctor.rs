@@ -193,15 +193,20 @@ both! {
         let unknown = file("unknown.toml", "listne = \"127.0.0.1:1\"");
         let open = file("open.toml", "listen = \"0.0.0.0:8080\"");
         let away = file("away.toml", "[simulator]\nurl = \"http://127.0.0.1:9\"");
+        let far = file(
+            "far.toml",
+            "[integrations.hubspot]\nclient_id = \"id\"\nclient_secret = \"s\"\ntoken_url = \"http://127.0.0.1:9/\"",
+        );
         let key = file("another-key", &"08".repeat(32));
         let closed = ["--database-url", "postgres://nobody@127.0.0.1:9/none"];
         let shared = server.database().is_shared();
-        let damages: [Damage<'_>; 9] = [
+        let damages: [Damage<'_>; 10] = [
             (&["--config", &unknown], &[], "configuration", ["unknown setting `listne`", "did you mean"]),
             (&["--config", &open], &[("OFFHOOK_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "false")], "configuration", ["0.0.0.0:8080", "listen on 127.0.0.1"]),
             (&closed, &[("OFFHOOK_MASTER_KEY_FILE", &key)], "database", ["unavailable", "see that the server of `database_url` runs"]),
             (&[], &[("OFFHOOK_MASTER_KEY_FILE", &key)], "database", ["another master key", "the key that the service was first started with"]),
             (&["--config", &away], &[], "carrier", ["`simulator.url` cannot be connected to", "start it with `offhook simulator`"]),
+            (&["--config", &far], &[], "integrations", ["its token_url gives no answer", "correct `integrations.hubspot.token_url`"]),
             (&["--egress", "https://nowhere.invalid/"], &[], "egress", ["the name does not resolve", "resolver"]),
             (&["--egress", "http://localhost:9/"], &[], "egress", ["no connection can be made", "firewall"]),
             (&["--egress", "ftp://example.com/"], &[], "egress", ["the URL may not be a webhook's", "give one that may"]),

@@ -10,6 +10,7 @@ use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettin
 use url::{Position, Url};
 
 use super::given::{Given, Raw};
+use super::integrations::integrations;
 use super::objects::objects;
 use super::sip::sip;
 use super::speech::speech;
@@ -77,6 +78,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings, SettingsError> {
         legacy_base_url: given.read("legacy.base_url", base_url)?,
         voices: voices(given)?,
         whatsapp: whatsapp(given)?,
+        integrations: integrations(given)?,
         embeddings: embeddings(given)?,
         telemetry: telemetry(given)?,
         metrics_listen: given.read("metrics.listen", metrics_address)?,

@@ -1,0 +1,103 @@
+//! `integrations`: the deployment's OAuth clients at the applications that accounts can connect.
+
+use std::collections::BTreeMap;
+
+use offhook_providers::{APPLICATIONS, ApplicationSettings};
+
+use super::SettingsError;
+use super::given::{Given, Raw};
+use super::read::base_url;
+
+pub(super) fn integrations(
+    given: &mut Given,
+) -> Result<BTreeMap<&'static str, ApplicationSettings>, SettingsError> {
+    let mut integrations = BTreeMap::new();
+    for toolkit in APPLICATIONS {
+        let key = |name: &str| format!("integrations.{toolkit}.{name}");
+        let client_id = given.read(&key("client_id"), Raw::text)?;
+        let client_secret = given.read(&key("client_secret"), Raw::text)?;
+        let places = ["authorize_url", "token_url", "revoke_url", "api_url"];
+        let mut given_places = Vec::with_capacity(places.len());
+        for name in places {
+            given_places.push(given.read(&key(name), base_url)?);
+        }
+        let is_placed = given_places.iter().any(Option::is_some);
+        let missing = |name: &str| {
+            let key = key(name);
+            SettingsError(format!(
+                "setting `{key}` is missing: an application is connected with the `client_id` and `client_secret` that it \
+                 gave this service"
+            ))
+        };
+        let (client_id, client_secret) = match (client_id, client_secret) {
+            (None, None) if !is_placed => continue,
+            (Some(client_id), Some(client_secret)) => (client_id, client_secret),
+            (None, _) => return Err(missing("client_id")),
+            (_, None) => return Err(missing("client_secret")),
+        };
+        let mut places = given_places.into_iter();
+        let mut next = || places.next().flatten();
+        let settings = ApplicationSettings {
+            client_id,
+            client_secret,
+            authorize_url: next(),
+            token_url: next(),
+            revoke_url: next(),
+            api_url: next(),
+        };
+        integrations.insert(toolkit, settings);
+    }
+    Ok(integrations)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Flags, Settings};
+
+    fn read(given: &[(&str, &str)]) -> Result<Settings, String> {
+        let environment = given.iter().map(|(name, value)| {
+            let name = format!("OFFHOOK_INTEGRATIONS__{name}");
+            (name.into(), (*value).into())
+        });
+        Settings::from_parts(Flags::default(), environment).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_application_needs_its_client_and_may_be_elsewhere() {
+        assert!(read(&[]).unwrap().integrations.is_empty());
+        let settings = read(&[
+            ("HUBSPOT__CLIENT_ID", "id"),
+            ("HUBSPOT__CLIENT_SECRET", "s3cret"),
+            ("HUBSPOT__API_URL", "http://127.0.0.1:9"),
+        ]);
+        let integrations = settings.unwrap().integrations;
+        let hubspot = &integrations["hubspot"];
+        assert_eq!(integrations.len(), 1);
+        assert_eq!(hubspot.api_url.as_deref(), Some("http://127.0.0.1:9"));
+        assert_eq!(hubspot.token_url, None);
+        assert!(!format!("{hubspot:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn what_is_missing_unknown_or_wrong_is_named() {
+        for (given, said) in [
+            (
+                &[("HUBSPOT__CLIENT_ID", "id")] as &[_],
+                "setting `integrations.hubspot.client_secret` is missing: ",
+            ),
+            (
+                &[("HUBSPOT__API_URL", "https://api.hubapi.com")],
+                "setting `integrations.hubspot.client_id` is missing: ",
+            ),
+            (
+                &[("GOOGLE_CALENDAR__TOKEN_URL", "s3cret")],
+                "setting `integrations.google_calendar.token_url` (",
+            ),
+            (&[("SLACK__CLIENT_ID", "id")], "unknown setting "),
+        ] {
+            let fault = read(given).unwrap_err();
+            assert!(fault.starts_with(said), "{fault}");
+            assert!(!fault.contains("s3cret"), "{fault}");
+        }
+    }
+}
