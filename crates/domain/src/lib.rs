@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agent;
+mod analysis;
 mod batch;
 mod billing;
 mod call;
@@ -25,6 +26,7 @@ pub mod metadata;
 pub mod tool;
 
 pub use agent::{AgentStatus, Runtime};
+pub use analysis::AnalysisStatus;
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{InvoiceStatus, TransactionType};
 pub use call::{

@@ -7,6 +7,7 @@
 mod chat;
 mod control;
 mod dialogue;
+mod extraction;
 mod latencies;
 mod latency;
 mod live;
@@ -28,6 +29,7 @@ pub mod whatsapp;
 pub use chat::{CHAT_BREAK, ChatAnswer, ChatEnd, ChatPiece, ChatSink, answer};
 pub use control::{CallControl, EndRequest};
 pub use dialogue::Dialogue;
+pub use extraction::{EXTRACTION_MAX_BYTES, Misfit, NoData, extract};
 pub use latencies::Latencies;
 pub use latency::TurnLatency;
 pub use persona::{ModelChoice, Persona, Routing, Voicemail};

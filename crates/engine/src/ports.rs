@@ -74,6 +74,9 @@ pub enum Purpose {
     Reply,
     /// The summary of a conversation.
     Summary,
+    /// Data from a conversation, as JSON: the last line of the system's message is the schema, the first message of the
+    /// user the conversation.
+    Extraction,
 }
 
 /// One message of a conversation. Its text is shared, so that a history is cheap to hand on.

@@ -96,10 +96,11 @@ pub fn quote(passages: &[Passage]) -> String {
     quoted.collect::<Vec<_>>().join("\n\n")
 }
 
-struct Candidate {
-    provider: String,
-    model: String,
-    endpoint: Option<String>,
+/// A model that may be asked.
+pub(crate) struct Candidate {
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) endpoint: Option<String>,
 }
 
 struct Writing {
@@ -293,7 +294,8 @@ impl Reply {
     }
 }
 
-fn candidates(choice: &ModelChoice, latencies: &Latencies) -> Vec<Candidate> {
+/// The models of a choice, the one to be asked first in front.
+pub(crate) fn candidates(choice: &ModelChoice, latencies: &Latencies) -> Vec<Candidate> {
     let first = (choice.provider.clone(), choice.model.clone());
     let mut all: Vec<Candidate> = std::iter::once(first)
         .chain(choice.fallback.iter().cloned())

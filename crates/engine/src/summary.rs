@@ -66,7 +66,7 @@ async fn gather(mut reply: Reply) -> Option<String> {
 }
 
 /// One line per turn, `Agent: …` or `Customer: …`.
-fn lines(transcript: &[Message]) -> String {
+pub(crate) fn lines(transcript: &[Message]) -> String {
     let mut lines = String::new();
     for message in transcript {
         let speaker = match message.role {

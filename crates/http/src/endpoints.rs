@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod agents;
+pub(crate) mod analyses;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod calls;

@@ -7,9 +7,9 @@ use actix_web::{FromRequest, HttpResponse, Responder, Route};
 
 use crate::callbacks;
 use crate::endpoints::{
-    account, agents, batches, billing, calls, conversations, docs, integrations, knowledge, logs,
-    models, numbers, process, team, tools, versions, voices, webhooks, widget_door, widget_files,
-    widget_sessions, widgets,
+    account, agents, analyses, batches, billing, calls, conversations, docs, integrations,
+    knowledge, logs, models, numbers, process, team, tools, versions, voices, webhooks,
+    widget_door, widget_files, widget_sessions, widgets,
 };
 use crate::error::ApiError;
 
@@ -93,6 +93,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         agents::routes(),
         versions::routes(),
         widgets::routes(),
+        analyses::routes(),
         billing::routes(),
         calls::routes(),
         conversations::routes(),

@@ -1,6 +1,7 @@
 //! A model that is no model: its answers are a pure function of the prompt and the history. For demonstrations and
 //! tests, in process and free.
 
+mod extraction;
 mod script;
 
 use futures_util::StreamExt;
@@ -29,7 +30,8 @@ const QUOTE_CHARS: usize = 60;
 /// more) it leaves alone.
 ///
 /// Without a script it answers in a friendly way and takes up what the caller said. A summary tells how many turns
-/// there were and what was said first and last.
+/// there were and what was said first and last. Data is made up from the schema: texts are the customer's last words,
+/// numbers the number of turns, choices the first one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scripted;
 
@@ -38,6 +40,7 @@ impl LanguageModel for Scripted {
         let (text, calls) = match request.purpose {
             Purpose::Reply => reply(&request.messages, request.may_call),
             Purpose::Summary => (summary(&request.messages), Vec::new()),
+            Purpose::Extraction => (extraction::data(&request.messages), Vec::new()),
         };
         let pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
         let deltas = pieces.into_iter().map(ModelDelta::Text);

@@ -7,7 +7,7 @@ use futures_util::Stream;
 use futures_util::stream;
 use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_objects::ObjectError;
-use offhook_storage::{ConversationFilter, ConversationView, Moment, StoreError};
+use offhook_storage::{Analysis, ConversationFilter, ConversationView, Moment, StoreError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -85,6 +85,20 @@ impl Conversations {
             .store
             .transcript(caller.account.id, id, since, TRANSCRIPT_TURNS)
             .await
+    }
+
+    /// What was extracted from a conversation that the caller may read. `None` while it lasts, and where nothing is to be
+    /// extracted.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn analysis(&self, view: &ConversationView) -> Result<Option<Analysis>, StoreError> {
+        let conversation = &view.conversation;
+        if !conversation.state.is_terminal() {
+            return Ok(None);
+        }
+        let (account, id) = (conversation.account_id, conversation.id);
+        self.0.store.analysis(account, id).await
     }
 
     /// The recording of a conversation, if there is one. One whose row tells of it and that is not where recordings are

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod analyses;
 mod batches;
 mod billing;
 mod calls;
@@ -71,6 +72,7 @@ use tokio_util::task::TaskTracker;
 
 pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
+pub use analyses::{Analyses, AnalysisSchemaView};
 pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
@@ -172,6 +174,8 @@ pub struct Wakes {
     pub embedder: Arc<Notify>,
     /// A customer has written on WhatsApp.
     pub whatsapp: Arc<Notify>,
+    /// A conversation has ended that may be analysed.
+    pub analyst: Arc<Notify>,
 }
 
 pub(crate) struct Shared {
@@ -228,6 +232,7 @@ pub struct Services {
     accounts: Accounts,
     keys: Keys,
     agents: Agents,
+    analyses: Analyses,
     billing: Billing,
     calls: Calls,
     batches: Batches,
@@ -300,6 +305,7 @@ impl Services {
             accounts: Accounts::new(shared.clone()),
             keys: Keys::new(shared.clone()),
             agents: Agents::new(shared.clone(), voices.clone()),
+            analyses: Analyses::new(shared.clone()),
             billing: Billing::new(shared.clone()),
             calls: Calls::new(shared.clone()),
             conversations: Conversations::new(shared.clone()),
@@ -360,6 +366,12 @@ impl Services {
     #[must_use]
     pub const fn agents(&self) -> &Agents {
         &self.agents
+    }
+
+    /// Analyses of conversations.
+    #[must_use]
+    pub const fn analyses(&self) -> &Analyses {
+        &self.analyses
     }
 
     /// Billing.

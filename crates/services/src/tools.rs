@@ -1,7 +1,7 @@
 //! Tools: what agents may do besides speaking (decision 6.2).
 
 mod request;
-mod schema;
+pub(crate) mod schema;
 mod toolbox;
 
 #[cfg(test)]

@@ -1113,6 +1113,37 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    analysis_schemas (agent_id, revision) {
+        agent_id -> sql::Uuid,
+        revision -> Integer,
+        definition -> Nullable<sql::Json>,
+        created_at -> sql::Instant,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
+    conversation_analyses (conversation_id) {
+        conversation_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        agent_id -> sql::Uuid,
+        revision -> Integer,
+        status -> sql::Word,
+        data -> Nullable<sql::Json>,
+        error -> Nullable<Text>,
+        completed_at -> Nullable<sql::Instant>,
+        tries -> Integer,
+        claim_id -> Nullable<sql::Uuid>,
+        lease_expires_at -> Nullable<sql::Instant>,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     whatsapp_received (account_id, wamid) {
         account_id -> sql::Uuid,
         wamid -> Text,
@@ -1149,6 +1180,8 @@ table! {
     }
 }
 
+joinable!(conversation_analyses -> conversations (conversation_id));
+allow_tables_to_appear_in_same_query!(conversation_analyses, conversations);
 joinable!(retention_windows -> accounts (account_id));
 allow_tables_to_appear_in_same_query!(whatsapp_threads, whatsapp_received, whatsapp_sent);
 allow_tables_to_appear_in_same_query!(accounts, retention_windows);

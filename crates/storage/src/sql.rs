@@ -18,6 +18,7 @@ use diesel::serialize::{self, IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
 use offhook_domain::SliceId;
+use offhook_domain::AnalysisStatus;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
     ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,
@@ -268,3 +269,5 @@ word_columns! { EmailAddress IntegrationStatus MemberRole }
 word_columns! { InvoiceStatus TransactionType }
 word_columns! { DocumentSource DocumentStatus }
 word_columns! { SentStatus }
+
+word_columns! { AnalysisStatus }

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod chat;
 mod dialogue;
+mod extraction;
 mod fakes;
 mod knowledge;
 mod load;

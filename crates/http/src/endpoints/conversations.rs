@@ -51,7 +51,8 @@ async fn get(ask: Ask<ConversationsRead, ConversationId>) -> Reply {
     let conversations = ask.services().conversations();
     let found = conversations.transcript(&ask.caller, ask.id).await?;
     let (view, turns) = found.ok_or_else(ApiError::not_found)?;
-    reply::ok(&ConversationBody::new(&view, &turns)?)
+    let analysis = conversations.analysis(&view).await?;
+    reply::ok(&ConversationBody::new(&view, &turns, analysis.as_ref())?)
 }
 
 /// `GET /v1/conversations/{id}/turns`: the oldest first; the sort key is the number of the moment.

@@ -2,6 +2,7 @@
 
 mod account;
 mod agents;
+mod analyses;
 mod batches;
 mod billing;
 mod calls;
@@ -26,6 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
         account::operations(),
         agents::operations(),
         widgets::operations(),
+        analyses::operations(),
         tools::operations(),
         billing::operations(),
         calls::operations(),
@@ -50,6 +52,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         account::schemas(),
         agents::schemas(),
         widgets::schemas(),
+        analyses::schemas(),
         tools::schemas(),
         billing::schemas(),
         conversations::schemas(),

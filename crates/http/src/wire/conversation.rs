@@ -4,10 +4,11 @@ use offhook_domain::{
     AgentId, CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime,
     TerminationReason, Timestamp,
 };
-use offhook_services::store::{Conversation, ConversationView, Moment};
+use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::analysis::AnalysisBody;
 use super::raw;
 use crate::ApiError;
 
@@ -129,18 +130,24 @@ pub(crate) struct ConversationBody<'a> {
     #[serde(flatten)]
     detail: Detail<'a>,
     recording_url: Option<String>,
+    analysis: Option<AnalysisBody<'a>>,
     transcript: Vec<TurnBody<'a>>,
 }
 
 impl<'a> ConversationBody<'a> {
-    /// A conversation with its first turns.
-    pub(crate) fn new(view: &'a ConversationView, turns: &'a [Moment]) -> Result<Self, ApiError> {
+    /// A conversation with its first turns, and what was extracted from it.
+    pub(crate) fn new(
+        view: &'a ConversationView,
+        turns: &'a [Moment],
+        analysis: Option<&'a Analysis>,
+    ) -> Result<Self, ApiError> {
         Ok(Self {
             detail: Item::conversation(view).in_detail(&view.conversation)?,
             recording_url: view
                 .conversation
                 .has_audio
                 .then(|| format!("/v1/conversations/{}/audio", view.conversation.id)),
+            analysis: analysis.map(AnalysisBody::new).transpose()?,
             transcript: turns.iter().map(TurnBody::from).collect(),
         })
     }

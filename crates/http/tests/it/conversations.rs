@@ -16,9 +16,10 @@ async fn a_conversation_reads_with_its_transcript() {
     let conversation = app.get(&target).send().await.assert(200);
     let mut fields = members(&call);
     fields.insert(16, "messages_count".to_owned());
-    fields.extend(["recording_url".to_owned(), "transcript".to_owned()]);
+    fields.extend(["recording_url", "analysis", "transcript"].map(str::to_owned));
     assert_eq!(members(&conversation), fields);
     assert_eq!(conversation["recording_url"], json!(null));
+    assert_eq!(conversation["analysis"], json!(null));
     let transcript = conversation["transcript"]
         .as_array()
         .cloned()

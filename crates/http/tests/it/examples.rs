@@ -302,6 +302,8 @@ async fn the_examples_are_sent_and_answered_as_they_say() {
         "getAgent",
         "setWidget",
         "getWidget",
+        "setAnalysisSchema",
+        "getAnalysisSchema",
         "listAgentVersions",
         "getAgentVersion",
         "createPhoneNumber",
@@ -479,6 +481,18 @@ async fn errors_read_as_their_examples() {
             runtime,
             &format!("{legacy}/widget"),
             json!({"enabled": false}),
+        ),
+        (
+            "setAnalysisSchema",
+            bad_body,
+            &format!("{engine}/analysis-schema"),
+            json!({"schema": {"type": "array"}}),
+        ),
+        (
+            "setAnalysisSchema",
+            runtime,
+            &format!("{legacy}/analysis-schema"),
+            json!({"schema": {"type": "object"}}),
         ),
         (
             "listAgentVersions",

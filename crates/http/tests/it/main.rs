@@ -2,6 +2,7 @@
 
 mod addresses;
 mod agents;
+mod analyses;
 mod app;
 mod batch_slices;
 mod batches;

@@ -93,6 +93,7 @@ impl Operation {
             }
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
             "setWidget" => json!({"enabled": false}),
+            "setAnalysisSchema" => json!({"schema": {"type": "object"}}),
             "createFolder" => json!({"name": "Rooms"}),
             "searchKnowledge" => json!({"query": "When does it open?"}),
             "createWebhook" => json!({"url": "https://example.com/hook"}),

@@ -1,5 +1,6 @@
 //! Agents: list, editor, versions, publishing, widget.
 
+mod analysis;
 mod choices;
 mod control;
 pub(super) mod document;
@@ -55,6 +56,10 @@ pub(super) fn routes() -> Vec<Page> {
         of("/agents/{id}/widget")
             .get::<Viewer, _, _>(widget::show)
             .post::<Developer, _, _>(widget::set),
+        of("/agents/{id}/analysis")
+            .get::<Viewer, _, _>(analysis::show)
+            .post::<Developer, _, _>(analysis::set),
+        of("/agents/{id}/analysis/clear").post::<Developer, _, _>(analysis::clear),
     ]
 }
 
@@ -105,6 +110,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
         ("json", t.t("As JSON", "Como JSON"), MemberRole::Developer),
         ("versions", t.t("Versions", "Versiones"), MemberRole::Viewer),
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
+        ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),
     ];
     let shown = all.into_iter().filter(|(_, _, role)| visitor.may(*role));
     html! {

@@ -1,6 +1,7 @@
 //! Conversations: list, transcript beside the recording, live calls.
 
 mod about;
+mod analysis;
 mod detail;
 mod sent;
 pub(crate) mod turns;
@@ -36,6 +37,7 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/conversations/live/calls").part::<Viewer, _, _>(watch::live_calls),
         Page::at("/conversations/{id}").get::<Viewer, _, _>(detail::show),
         Page::at("/conversations/{id}/turns").part::<Viewer, _, _>(watch::turns),
+        Page::at("/conversations/{id}/analysis").part::<Viewer, _, _>(analysis::part),
         Page::at("/conversations/{id}/audio").part::<Viewer, _, _>(detail::audio),
         Page::at("/conversations/{id}/hang-up").post::<Developer, _, _>(detail::hang_up),
     ]

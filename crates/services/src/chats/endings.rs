@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AgentConfig, ConversationId, Metadata, TerminationReason};
+use offhook_domain::{ConversationId, TerminationReason};
 use offhook_engine::{Dialogue, summarize};
 use offhook_storage::{ChatEnding, ClosingChat, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answering::turns;
 use crate::Shared;
-use crate::dialer::{insist, persona};
+use crate::dialer::{insist, persona_in};
 
 /// A conversation in which nothing happens for so long has ended (voice design 5.5).
 const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
@@ -130,6 +130,7 @@ async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreErro
         let reason = chat.conversation.termination_reason;
         let reason = reason.map_or("-", TerminationReason::as_str);
         tracing::info!(conversation = %id, reason, "chat ended");
+        shared.wakes.analyst.notify_one();
     }
     shared.touch(id);
     Ok(())
@@ -145,16 +146,7 @@ async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<Stri
     {
         return Ok(None);
     }
-    let version = Some(call.agent_version);
-    let found = insist(|| {
-        shared
-            .store
-            .agent_with_config(call.account_id, call.agent_id, version)
-    });
-    let stored = found.await?.and_then(|(_, stored)| stored);
-    let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
-    let metadata = Metadata::from_stored(&call.metadata).ok();
-    let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
+    let Some(persona) = persona_in(shared, call).await? else {
         return Ok(None);
     };
     let persona = Arc::new(persona);

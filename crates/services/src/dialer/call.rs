@@ -322,6 +322,22 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
     })
 }
 
+/// Who the agent is in a conversation; `None` without a model.
+pub(crate) async fn persona_in(
+    shared: &Shared,
+    call: &Conversation,
+) -> Result<Option<Persona>, StoreError> {
+    let version = Some(call.agent_version);
+    let found = insist(|| {
+        let store = &shared.store;
+        store.agent_with_config(call.account_id, call.agent_id, version)
+    });
+    let stored = found.await?.and_then(|(_, stored)| stored);
+    let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
+    let metadata = Metadata::from_stored(&call.metadata).ok();
+    Ok(config.zip(metadata).and_then(|(c, m)| persona(&c, &m)))
+}
+
 /// Holds more credits while the call lasts longer than what was held at placing; without them the agent says goodbye
 /// (decision 6.9). Counted from the dialing, so never late.
 pub(super) async fn top_up(

@@ -123,6 +123,7 @@ pub(crate) async fn settle(
         count_end(outcome);
         tracing::info!(call = %call.id, outcome = %outcome.state(), duration_seconds, "call ended");
         shared.wakes.dispatcher.notify_one();
+        shared.wakes.analyst.notify_one();
     }
     // A place for the next call.
     shared.wakes.dialer.notify_one();

@@ -26,10 +26,11 @@ use tracing::{Instrument as _, field};
 use crate::calls::end_queued;
 use crate::counting::renamed;
 use crate::{
-    Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, chats, housekeeping, signals,
+    Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, analyses, chats,
+    housekeeping, signals,
 };
 
-pub(crate) use call::{hold, persona, with_knowledge};
+pub(crate) use call::{hold, persona, persona_in, with_knowledge};
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
@@ -92,12 +93,15 @@ impl Dialer {
         let collector = tokio::spawn(collector);
         let recordings = RecordingKeeper::new(self.shared.clone()).run(sweeping.clone());
         let recordings = tokio::spawn(recordings);
+        let analyst = analyses::keep_analysing(self.shared.clone(), stop.clone());
+        let analyst = tokio::spawn(analyst);
         let silent = tokio::spawn(chats::end_the_silent(self.shared.clone(), stop.clone()));
         let whatsapp = crate::whatsapp::keep_answering(self.shared.clone(), stop.clone());
         let whatsapp = tokio::spawn(whatsapp);
         self.claim_until(&stop).await;
         let _ = whatsapp.await;
         let _ = silent.await;
+        let _ = analyst.await;
         let _ = judge.await;
         let _ = sweeper.await;
         let held = &self.shared.held;

@@ -1,4 +1,5 @@
-//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit (decision 6.2).
+//! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit (decision 6.2). Schemas of what is
+//! extracted from conversations have the same bounds.
 
 use std::collections::HashMap;
 
@@ -21,8 +22,8 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// Faults of arguments that are told.
 const FAULTS: usize = 3;
 
-/// Checks the schema of a tool; the fault continues the field's name.
-pub(super) fn check(schema: &Json) -> Result<(), String> {
+/// Checks a schema; the fault continues the field's name.
+pub(crate) fn check(schema: &Json) -> Result<(), String> {
     let text = schema.to_compact();
     if text.len() > MAX_BYTES {
         return Err(format!("is longer than {MAX_BYTES} bytes of compact JSON"));
@@ -74,7 +75,7 @@ pub(super) fn fit(
 }
 
 /// Nothing is fetched, and patterns run in time linear in the text.
-fn compile(schema: &Value) -> Result<Validator, String> {
+pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()
         .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))

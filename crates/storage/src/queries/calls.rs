@@ -9,7 +9,7 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, Db, dialect};
-use super::{batch_looks, events, talks, usage, usage_hours, wallets};
+use super::{analyses, batch_looks, events, talks, usage, usage_hours, wallets};
 use crate::schema::{conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
@@ -182,7 +182,8 @@ pub(crate) async fn close(
         CallOutcome::Failed(reason) => (None, Some(reason)),
     };
     let latency = end.latency;
-    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
+    type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
+    let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
         .filter(calls::claim_id.eq(V(claim)))
         .set((
@@ -198,14 +199,23 @@ pub(crate) async fn close(
             calls::dialog.eq(None::<String>),
             calls::last_seq.eq(calls::last_seq + 1),
         ))
-        .returning(calls::last_seq)
+        .returning((
+            calls::last_seq,
+            calls::account_id,
+            calls::agent_id,
+            calls::runtime,
+            calls::answered_at,
+        ))
         .get_result(conn)
         .await
         .optional()?;
-    let Some(seq) = seq else {
+    let Some((seq, account, agent, runtime, answered_at)) = closed else {
         return Ok(Fenced::Lost);
     };
     moment(conn, id, seq, CallState::Closing, end.ended_at).await?;
+    if runtime == Runtime::Engine && answered_at.is_some() {
+        analyses::order(conn, (account, agent), id).await?;
+    }
     Ok(Fenced::Done)
 }
 

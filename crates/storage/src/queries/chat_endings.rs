@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
 use super::super::Conn;
-use super::{chats, usage, wallets, widgets};
+use super::{analyses, chats, usage, wallets, widgets};
 use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
@@ -72,6 +72,8 @@ pub(crate) async fn close(
         .await?;
     let seq = conversation.last_seq;
     chats::state(conn, id, seq, CallState::Closing, ended_at).await?;
+    let whose = (conversation.account_id, conversation.agent_id);
+    analyses::order(conn, whose, id).await?;
     Ok(Some(ClosingChat {
         claim,
         conversation,

@@ -9,8 +9,9 @@ use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, 
 use super::super::Conn;
 use crate::schema::{
     accounts, attempts, batch_slice_calls as sliced, batch_tries as tries, chat_messages,
-    chat_sessions, conversation_moments as moments, conversations as calls, deliveries, events,
-    resends, retention_windows as windows, whatsapp_sent,
+    chat_sessions, conversation_analyses as analyses, conversation_moments as moments,
+    conversations as calls, deliveries, events, resends, retention_windows as windows,
+    whatsapp_sent,
 };
 use crate::sql::V;
 use crate::{Account, RetentionWindow, StoreError};
@@ -104,7 +105,7 @@ pub(crate) async fn ended_before(
         .await?)
 }
 
-/// Deletes conversations of the account with their moments, events, deliveries, attempts and asked-for repetitions.
+/// Deletes conversations of the account with their moments, analyses, events, deliveries, attempts and asked-for repetitions.
 /// Their ledger rows stay. Idempotency-Keys have expired long before: no window is shorter than their day.
 ///
 /// A conversation that says otherwise of its recording than what was seen is left: its recording came meanwhile.
@@ -169,6 +170,9 @@ pub(crate) async fn delete(
         .execute(conn)
         .await?;
     diesel::delete(chat_sessions::table.filter(chat_sessions::conversation_id.eq_any(of())))
+        .execute(conn)
+        .await?;
+    diesel::delete(analyses::table.filter(analyses::conversation_id.eq_any(of())))
         .execute(conn)
         .await?;
     diesel::delete(moments::table.filter(moments::conversation_id.eq_any(of())))

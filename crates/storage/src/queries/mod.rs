@@ -4,6 +4,7 @@ pub(crate) mod account_voices;
 pub(crate) mod accounts;
 pub(crate) mod agent_pages;
 pub(crate) mod agents;
+pub(crate) mod analyses;
 pub(crate) mod attempts;
 pub(crate) mod batch_looks;
 pub(crate) mod batch_slices;

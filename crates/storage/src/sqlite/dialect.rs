@@ -2,6 +2,7 @@
 
 mod about;
 mod accounts;
+mod analyses;
 mod batches;
 mod calls;
 mod deliveries;
@@ -26,6 +27,7 @@ use crate::schema::service_settings;
 
 pub(crate) use about::*;
 pub(crate) use accounts::*;
+pub(crate) use analyses::*;
 pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;

@@ -5,6 +5,7 @@ mod account_voices;
 mod accounts;
 mod agents;
 mod batch_slices;
+mod analyses;
 mod batches;
 mod billing;
 mod calls;

@@ -7,6 +7,9 @@ mod account_voices;
 mod agents;
 #[cfg(test)]
 mod batch_slices;
+#[cfg(test)]
+mod analyses;
+#[cfg(test)]
 mod batches;
 #[cfg(test)]
 mod billing;

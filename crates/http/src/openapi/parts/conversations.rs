@@ -136,6 +136,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ];
     let whole = vec![
         ("recording_url", nullable(string())),
+        ("analysis", nullable(super::analyses::analysis())),
         ("transcript", array(reference("Turn"))),
     ];
     let messages = vec![("messages_count", integer())];

@@ -5,10 +5,9 @@ use offhook_domain::{CallHandle, ConversationId, MemberRole};
 use offhook_services::HangUpError;
 use offhook_services::store::{Conversation, ConversationView, Moment};
 
-use super::about;
-use super::sent;
 use super::turns::Turns;
 use super::wording;
+use super::{about, analysis, sent};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
@@ -66,6 +65,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
     let variables = about::variables(visitor, conversation).await?;
     let messages = sent::messages(visitor, conversation).await?;
     let deliveries = about::deliveries(visitor, conversation).await?;
+    let analysis = analysis::of(visitor, &story.view).await?;
     let drawn = turns(conversation, lang);
     Ok(html! {
         div.bar-of-actions {
@@ -77,6 +77,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
             h2 { (lang.t("Summary", "Resumen")) }
             p.said { (summary) }
         }
+        (analysis)
         div.split {
             section {
                 h2 { (lang.t("Transcript", "Transcripción")) }

@@ -109,6 +109,7 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "account" => lang.t("Account", "Cuenta"),
         "account.credential" => lang.t("Provider credential", "Credencial de proveedor"),
         "agent" => lang.t("Agent", "Agente"),
+        "analysis" => lang.t("Analysis", "Análisis"),
         "batch" => lang.t("Batch calls", "Llamadas por lote"),
         "call" => lang.t("Call", "Llamada"),
         "chat" => lang.t("Test chat", "Chat de prueba"),

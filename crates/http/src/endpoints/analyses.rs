@@ -1,0 +1,33 @@
+//! `/v1/agents/{id}/analysis-schema`: what is extracted from an agent's conversations once they have ended.
+
+use offhook_domain::{AgentId, Json};
+
+use crate::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::reply::{self, Reply};
+use crate::routes::Endpoint;
+use crate::wire::analysis::AnalysisSchemaBody;
+
+/// The paths.
+pub(crate) fn routes() -> Vec<Endpoint> {
+    vec![
+        Endpoint::at("/v1/agents/{id}/analysis-schema")
+            .get(get)
+            .put(set),
+    ]
+}
+
+/// `GET /v1/agents/{id}/analysis-schema`
+async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
+    let analyses = ask.services().analyses();
+    let schema = analyses.schema(ask.account(), ask.id).await?;
+    reply::ok(&AnalysisSchemaBody::from(&schema))
+}
+
+/// `PUT /v1/agents/{id}/analysis-schema`
+async fn set(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
+    let analyses = ask.services().analyses();
+    let schema = analyses
+        .set_schema(ask.account(), ask.id, &ask.body)
+        .await?;
+    reply::ok(&AnalysisSchemaBody::from(&schema))
+}

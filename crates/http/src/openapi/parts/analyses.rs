@@ -1,0 +1,53 @@
+//! What is extracted from conversations that have ended.
+
+use offhook_domain::{AnalysisStatus, Scope};
+use serde_json::Value;
+
+use super::super::operations::{Access, Answer, Operation};
+use super::super::schemas::{any_object, instant, nullable, object, request, string, words};
+use crate::Code;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let path = "/v1/agents/{id}/analysis-schema";
+    vec![
+        Operation::new(
+            "GET",
+            path,
+            "getAnalysisSchema",
+            Access::Scope(Scope::AgentsRead),
+            Answer::One("AnalysisSchema"),
+            "Read what is extracted from an agent's conversations",
+        ),
+        Operation::new(
+            "PUT",
+            path,
+            "setAnalysisSchema",
+            Access::Scope(Scope::AgentsWrite),
+            Answer::One("AnalysisSchema"),
+            "Set what is extracted from an agent's conversations",
+        )
+        .body("SetAnalysisSchema")
+        .errors_too(&[Code::UnsupportedRuntime]),
+    ]
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let schema = ("schema", nullable(any_object()));
+    vec![
+        (
+            "AnalysisSchema",
+            object(&[schema.clone(), ("updated_at", nullable(instant()))]),
+        ),
+        ("SetAnalysisSchema", request(&["schema"], &[schema])),
+    ]
+}
+
+/// What was extracted from a conversation.
+pub(super) fn analysis() -> Value {
+    object(&[
+        ("status", words(AnalysisStatus::ALL)),
+        ("data", nullable(any_object())),
+        ("error", nullable(string())),
+        ("completed_at", nullable(instant())),
+    ])
+}

@@ -1,0 +1,46 @@
+//! Analyses of conversations, and the schemas that agents have for them.
+
+use offhook_domain::{AnalysisStatus, Json, Timestamp};
+use offhook_services::AnalysisSchemaView;
+use offhook_services::store::Analysis;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::raw;
+use crate::ApiError;
+
+/// What is extracted from an agent's conversations.
+#[derive(Serialize)]
+pub(crate) struct AnalysisSchemaBody<'a> {
+    schema: Option<&'a Json>,
+    updated_at: Option<Timestamp>,
+}
+
+impl<'a> From<&'a AnalysisSchemaView> for AnalysisSchemaBody<'a> {
+    fn from(view: &'a AnalysisSchemaView) -> Self {
+        Self {
+            schema: view.schema.as_ref(),
+            updated_at: view.updated_at,
+        }
+    }
+}
+
+/// What was extracted from a conversation.
+#[derive(Serialize)]
+pub(crate) struct AnalysisBody<'a> {
+    status: AnalysisStatus,
+    data: Option<&'a RawValue>,
+    error: Option<&'a str>,
+    completed_at: Option<Timestamp>,
+}
+
+impl<'a> AnalysisBody<'a> {
+    pub(crate) fn new(analysis: &'a Analysis) -> Result<Self, ApiError> {
+        Ok(Self {
+            status: analysis.status,
+            data: analysis.data.as_deref().map(raw).transpose()?,
+            error: analysis.error.as_deref(),
+            completed_at: analysis.completed_at,
+        })
+    }
+}

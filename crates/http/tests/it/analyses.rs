@@ -1,0 +1,465 @@
+//! What is extracted from conversations that have ended: `/v1/agents/{id}/analysis-schema`, and `analysis` of
+//! GET /v1/conversations/{id}.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use offhook_domain::{CredentialProvider, Plan};
+use offhook_providers::ProviderSettings;
+use offhook_testkit::upstream::{Answer, Asked, Upstream};
+use serde_json::{Value, json};
+
+use crate::app::{CUSTOMER, Setup, TestApp, members, text};
+use crate::client::{self, must};
+
+/// A page whose visitors chat.
+const PAGE: &str = "https://shop.example";
+const SESSIONS: &str = "/widget/v1/sessions";
+
+/// What the model is asked for an extraction begins so.
+const EXTRACTION: &str = "Extract data from the conversation";
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"topic": {"type": "string"}, "rooms": {"type": "integer", "minimum": 1}},
+        "required": ["topic"],
+        "additionalProperties": false,
+    })
+}
+
+async fn put(app: &TestApp, agent: &str, body: Value) -> client::Answer {
+    let target = format!("/v1/agents/{agent}/analysis-schema");
+    app.request("PUT", &target).json(body).send().await
+}
+
+async fn set(app: &TestApp, agent: &str, schema: Value) -> Value {
+    let body = json!({"schema": schema});
+    put(app, agent, body).await.assert(200)
+}
+
+/// Places a call and waits for its end; the conversation's id.
+async fn called(app: &TestApp, agent: &str, to: &str) -> String {
+    let handle = text(&app.call(agent, to).await["id"]);
+    text(&app.ended(&handle).await["conversation_id"])
+}
+
+/// Says something to an agent on a web page and ends the conversation; its id.
+async fn chatted(app: &TestApp, agent: &str) -> String {
+    let ask = |method, target: &str| app.bare(method, target).header("Origin", PAGE);
+    let begun = json!({"agent_id": agent});
+    let begun = ask("POST", SESSIONS).json(begun).send().await.assert(201);
+    let (id, token) = (text(&begun["id"]), text(&begun["token"]));
+    let said = format!("{SESSIONS}/{id}/messages");
+    let said = ask("POST", &said).json(json!({"text": "A room for two."}));
+    said.key(&token).send().await.assert(200);
+    let end = format!("{SESSIONS}/{id}/end");
+    ask("POST", &end).key(&token).send().await.assert(200);
+    let over = async {
+        let target = format!("/v1/conversations/{id}");
+        while app.get(&target).send().await.assert(200)["status"] == "initiated" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(20), over).await);
+    id
+}
+
+async fn analysis(app: &TestApp, conversation: &str) -> Value {
+    let target = format!("/v1/conversations/{conversation}");
+    app.get(&target).send().await.assert(200)["analysis"].clone()
+}
+
+/// The analysis once it is made.
+async fn made(app: &TestApp, conversation: &str) -> Value {
+    let made = async {
+        loop {
+            let analysis = analysis(app, conversation).await;
+            if analysis["status"] != "pending" {
+                return analysis;
+            }
+            // The limit of the account's requests would end the wait.
+            app.clock.advance(Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(60), made).await)
+}
+
+fn failed(analysis: &Value) -> String {
+    assert_eq!(
+        members(analysis),
+        ["status", "data", "error", "completed_at"]
+    );
+    assert_eq!(
+        (&analysis["status"], &analysis["data"]),
+        (&json!("failed"), &Value::Null)
+    );
+    assert!(analysis["completed_at"].is_string(), "{analysis}");
+    text(&analysis["error"])
+}
+
+/// A model that answers extractions one after the other with these, and talks like anybody.
+struct Model {
+    upstream: Upstream,
+    answers: Arc<Mutex<Vec<Answer>>>,
+}
+
+fn written(words: &str) -> Answer {
+    let chunk = |delta: Value| format!("data: {}\n\n", json!({"choices": [delta]}));
+    let text = chunk(json!({"index": 0, "delta": {"content": words}}));
+    let end = chunk(json!({"index": 0, "delta": {}, "finish_reason": "stop"}));
+    Answer::text(
+        200,
+        "text/event-stream",
+        &format!("{text}{end}data: [DONE]\n\n"),
+    )
+}
+
+impl Model {
+    async fn start() -> Self {
+        let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
+        let left = answers.clone();
+        let upstream = Upstream::start(move |asked: &Asked| {
+            if !is_extraction(asked) {
+                return written("Very well.");
+            }
+            let mut left = left.lock().unwrap_or_else(|broken| broken.into_inner());
+            match left.is_empty() {
+                true => Answer::empty(500),
+                false => left.remove(0),
+            }
+        });
+        Self {
+            upstream: upstream.await,
+            answers,
+        }
+    }
+
+    async fn app(&self) -> TestApp {
+        let provider = ProviderSettings {
+            base_url: format!("{}/v1", self.upstream.base_url()),
+            api_key: None,
+        };
+        let app = TestApp::with(Setup {
+            models: vec![("local".to_owned(), provider)],
+            ..Setup::default()
+        })
+        .await;
+        app.dial();
+        app
+    }
+
+    fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
+        let mut left = self
+            .answers
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner());
+        left.extend(answers);
+    }
+
+    /// Waits until it was asked for so many extractions. What rests after a failed one rests no longer than a moment: the
+    /// clock of leases is turned, less often than an extraction takes at its slowest.
+    async fn asked(&self, app: &TestApp, times: usize) {
+        let asked = async {
+            let mut turned = 0;
+            for look in 1_u32.. {
+                if self.extractions().len() >= times {
+                    return;
+                }
+                if look % 200 == 30 {
+                    turned += 130_000_000;
+                    app.services.store().turn_lease_clock(turned);
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        must(tokio::time::timeout(Duration::from_secs(60), asked).await);
+    }
+
+    /// The messages of the extractions that it was asked for.
+    fn extractions(&self) -> Vec<Value> {
+        let asked = self.upstream.asked().into_iter().filter(is_extraction);
+        asked
+            .map(|asked| asked.json()["messages"].clone())
+            .collect()
+    }
+}
+
+fn is_extraction(asked: &Asked) -> bool {
+    let first = &asked.json()["messages"][0]["content"];
+    first
+        .as_str()
+        .is_some_and(|words| words.starts_with(EXTRACTION))
+}
+
+/// An agent of that model, published.
+async fn agent_of(app: &TestApp) -> String {
+    let agent = json!({
+        "name": "Sofía",
+        "language": "en",
+        "config": {
+            "system_prompt": "You take bookings.",
+            "first_message": "Hello.",
+            "llm": {"provider": "local", "model": "small"},
+        },
+    });
+    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let id = text(&agent["id"]);
+    let publish = format!("/v1/agents/{id}/publish");
+    app.post(&publish, "{}").send().await.assert(200);
+    let widget =
+        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
+    let target = format!("/v1/agents/{id}/widget");
+    app.request("PUT", &target)
+        .json(widget)
+        .send()
+        .await
+        .assert(200);
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_is_set_read_and_cleared() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let target = format!("/v1/agents/{agent}/analysis-schema");
+    let before = app.get(&target).send().await.assert(200);
+    assert_eq!(before, json!({"schema": null, "updated_at": null}));
+    let row = app
+        .get(&format!("/v1/agents/{agent}"))
+        .send()
+        .await
+        .assert(200);
+
+    let at = set(&app, &agent, schema()).await;
+    assert_eq!(
+        at,
+        json!({"schema": schema(), "updated_at": "2026-04-30T18:32:11.123Z"})
+    );
+    assert_eq!(app.get(&target).send().await.assert(200), at);
+    // The same once more is no change.
+    app.clock.advance(Duration::from_secs(60));
+    assert_eq!(set(&app, &agent, schema()).await, at);
+    let other = set(&app, &agent, json!({})).await;
+    assert_eq!(
+        other,
+        json!({"schema": {}, "updated_at": "2026-04-30T18:33:11.123Z"})
+    );
+    let cleared = set(&app, &agent, Value::Null).await;
+    assert_eq!(
+        cleared,
+        json!({"schema": null, "updated_at": "2026-04-30T18:33:11.123Z"})
+    );
+    assert_eq!(app.get(&target).send().await.assert(200), cleared);
+    // It is none of the agent's versions.
+    assert_eq!(
+        app.get(&format!("/v1/agents/{agent}"))
+            .send()
+            .await
+            .assert(200),
+        row
+    );
+
+    let stranger = app.stranger(Plan::Scale).await;
+    for method in ["GET", "PUT"] {
+        let foreign = app.bare(method, &target).key(&stranger);
+        let foreign = match method {
+            "PUT" => foreign.json(json!({"schema": {}})),
+            _ => foreign,
+        };
+        foreign.send().await.assert_error(404, "not_found");
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_cannot_be_is_refused_by_name_and_a_legacy_agent_has_none() {
+    let app = TestApp::start().await;
+    let agent = app.agent().await;
+    let mut deep = json!({});
+    for _ in 0..40 {
+        deep = json!({"not": deep});
+    }
+    for (body, said) in [
+        (json!({}), "`schema`: is required; null clears it"),
+        (
+            json!({"schema": []}),
+            "`schema`: must be a JSON Schema, as an object, or null",
+        ),
+        (json!({"schema": {}, "name": "x"}), "`name`: unknown field"),
+        (
+            json!({"schema": {"type": "array"}}),
+            "`schema`: must have the `type` `object`: what is extracted is an object",
+        ),
+        (
+            json!({"schema": {"$ref": "https://example.com/schema.json"}}),
+            "`schema`: has a `$ref` that is not local: only `#` and `#/…` are followed",
+        ),
+        (
+            json!({"schema": {"properties": {"a": {"$ref": "#"}}}}),
+            "`schema`: has a `$ref` that leads back to itself: write it out",
+        ),
+        (
+            json!({"schema": deep}),
+            "`schema`: nests deeper than 32 levels, references followed",
+        ),
+        (
+            json!({"schema": {"description": "x".repeat(64 * 1024)}}),
+            "`schema`: is longer than 65536 bytes of compact JSON",
+        ),
+    ] {
+        let refused = put(&app, &agent, body).await;
+        assert_eq!(refused.assert_error(400, "invalid_body"), said);
+    }
+    let credentials = app.services.credentials();
+    let stored = credentials.set(app.account, CredentialProvider::Legacy, "sim_acme");
+    must(stored.await);
+    must(app.services.legacy().sync(app.account).await);
+    let legacy = app.get("/v1/agents?runtime=legacy").send().await;
+    let legacy = text(&legacy.assert(200)["data"][0]["id"]);
+    let refused = put(&app, &legacy, json!({"schema": {}})).await;
+    refused.assert_error(422, "unsupported_runtime");
+    let target = format!("/v1/agents/{legacy}/analysis-schema");
+    let none = app.get(&target).send().await.assert(200);
+    assert_eq!(none["schema"], Value::Null);
+    app.dial();
+    let conversation = called(&app, &legacy, CUSTOMER).await;
+    assert_eq!(analysis(&app, &conversation).await, Value::Null);
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_is_extracted_where_there_is_a_schema_and_somebody_spoke() {
+    // So fast that nobody waits for long, and so slow that there is time to speak.
+    let app = TestApp::with(Setup {
+        speed: 50.0,
+        ..Setup::default()
+    })
+    .await;
+    let agent = app.agent().await;
+    app.dial();
+    let without = called(&app, &agent, CUSTOMER).await;
+    set(&app, &agent, schema()).await;
+    let with = called(&app, &agent, CUSTOMER).await;
+    let completed = made(&app, &with).await;
+    assert_eq!(
+        members(&completed),
+        ["status", "data", "error", "completed_at"]
+    );
+    assert_eq!(
+        (&completed["status"], &completed["error"]),
+        (&json!("completed"), &Value::Null)
+    );
+    assert!(completed["completed_at"].is_string());
+    let data = &completed["data"];
+    assert_eq!(members(data), ["topic", "rooms"]);
+    assert!(
+        !text(&data["topic"]).is_empty() && data["rooms"].as_i64() > Some(1),
+        "{data}"
+    );
+    // Busy: nobody spoke.
+    let unanswered = called(&app, &agent, "+15005550001").await;
+    set(&app, &agent, Value::Null).await;
+    let cleared = called(&app, &agent, CUSTOMER).await;
+    for none in [without, unanswered, cleared] {
+        assert_eq!(analysis(&app, &none).await, Value::Null);
+    }
+    assert_eq!(
+        analysis(&app, &with).await,
+        completed,
+        "what was extracted stays"
+    );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_analysed_by_the_schema_that_it_ended_under_once_a_model_answers() {
+    let model = Model::start().await;
+    let app = model.app().await;
+    let agent = agent_of(&app).await;
+    set(&app, &agent, schema()).await;
+    // It is over though its model extracts nothing yet.
+    let conversation = chatted(&app, &agent).await;
+    let pending = json!({"status": "pending", "data": null, "error": null, "completed_at": null});
+    assert_eq!(analysis(&app, &conversation).await, pending);
+    model.asked(&app, 1).await;
+    let other =
+        json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
+    set(&app, &agent, other).await;
+    model.answers([written(
+        "```json\n{\"topic\": \"a room\", \"rooms\": 2}\n```",
+    )]);
+    model.asked(&app, 2).await;
+    let completed = made(&app, &conversation).await;
+    assert_eq!(completed["data"], json!({"topic": "a room", "rooms": 2}));
+    let asked = model.extractions();
+    let system = text(&asked[1][0]["content"]);
+    assert_eq!(system.lines().last(), Some(schema().to_string().as_str()));
+    let transcript = text(&asked[1][1]["content"]);
+    assert!(
+        transcript.starts_with("Agent: Hello.\nCustomer: A room for two.\n"),
+        "{transcript}"
+    );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_do_not_fit_are_repaired_once_and_then_there_is_no_data() {
+    const NO_OBJECT: &str = "the model's answer was not a JSON object";
+    let good = r#"{"topic": "a room"}"#;
+    let model = Model::start().await;
+    let app = model.app().await;
+    let agent = agent_of(&app).await;
+    set(&app, &agent, schema()).await;
+    for (first, second, error) in [
+        (good, "", ""),
+        (r#"{"rooms": 0}"#, good, ""),
+        ("I would rather not.", good, ""),
+        ("I would rather not.", "Really not.", NO_OBJECT),
+        ("[1]", "{\"topic\":", NO_OBJECT),
+        (
+            "{}",
+            r#"{"topic": "a room", "rooms": "secret words"}"#,
+            "the model's answer did not fit the schema at `/properties/rooms/type`",
+        ),
+        (
+            r#"{"topic": 1}"#,
+            r#"{"topic": "a room", "secret": true}"#,
+            "the model's answer did not fit the schema at `/additionalProperties`",
+        ),
+    ] {
+        let before = model.extractions().len();
+        let answers = [first, second].map(written);
+        let used = if first == good { 1 } else { 2 };
+        model.answers(answers.into_iter().take(used));
+        let conversation = chatted(&app, &agent).await;
+        let made = made(&app, &conversation).await;
+        assert_eq!(model.extractions().len() - before, used, "{first} {second}");
+        match error {
+            "" => assert_eq!(made["data"], json!({"topic": "a room"}), "{made}"),
+            error => assert_eq!(failed(&made), error),
+        }
+    }
+    let repaired = &model.extractions()[2];
+    assert_eq!(repaired[2]["content"], r#"{"rooms": 0}"#);
+    let told = text(&repaired[3]["content"]);
+    assert!(told.contains("\"topic\" is a required property"), "{told}");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_never_answers_is_asked_three_times() {
+    let model = Model::start().await;
+    let app = model.app().await;
+    let agent = agent_of(&app).await;
+    set(&app, &agent, schema()).await;
+    let conversation = chatted(&app, &agent).await;
+    model.asked(&app, 3).await;
+    assert_eq!(
+        failed(&made(&app, &conversation).await),
+        "no model of the agent answered"
+    );
+    assert_eq!(model.extractions().len(), 3);
+    app.close().await;
+}

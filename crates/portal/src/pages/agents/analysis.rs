@@ -1,0 +1,168 @@
+//! What is extracted from an agent's conversations once they have ended.
+
+use maud::{Markup, html};
+use offhook_domain::json::{FieldError, Json};
+use offhook_domain::{MemberRole, Runtime};
+use offhook_services::{AgentView, AnalysisSchemaView};
+
+use super::document::{parse, pretty, unix_lines};
+use super::{agent_of, tabs};
+use crate::PATH;
+use crate::lang::Lang;
+use crate::layout::Section;
+use crate::parts::form::{danger, refusal};
+use crate::parts::words::when;
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
+
+/// What a schema looks like, for those who have none yet.
+const EXAMPLE: &str = r#"{
+  "type": "object",
+  "properties": {
+    "topic": { "type": "string", "description": "What the conversation was about" },
+    "mood": { "enum": ["pleased", "neutral", "annoyed"] },
+    "call_back": { "type": "boolean", "description": "Whether the customer wants to be called back" }
+  },
+  "required": ["topic", "mood"]
+}"#;
+
+async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
+    let view = agent_of(visitor).await?;
+    match view.agent.runtime {
+        Runtime::Engine => Ok(view),
+        Runtime::Legacy => Err(Trouble::not_found()),
+    }
+}
+
+fn title(visitor: &Visitor, view: &AgentView) -> String {
+    match visitor.lang() {
+        Lang::En => format!("Analysis of {}", view.agent.name),
+        Lang::Es => format!("Análisis de {}", view.agent.name),
+    }
+}
+
+async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView, Trouble> {
+    let analyses = visitor.services().analyses();
+    Ok(analyses.schema(visitor.account(), view.agent.id).await?)
+}
+
+fn text_of(schema: &AnalysisSchemaView) -> String {
+    schema.schema.as_ref().map(pretty).unwrap_or_default()
+}
+
+/// `GET /portal/agents/{id}/analysis`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let view = engine_agent(&visit).await?;
+    let schema = current(&visit, &view).await?;
+    let body = draw(&visit, &view, &schema, &text_of(&schema), None);
+    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+}
+
+/// `text` is what was typed, where it was refused.
+fn draw(
+    visitor: &Visitor,
+    view: &AgentView,
+    schema: &AnalysisSchemaView,
+    text: &str,
+    said: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    let id = view.agent.id;
+    let is_set = schema.schema.is_some();
+    html! {
+        (tabs(visitor, &view.agent, "analysis"))
+        (refusal(said))
+        p.lead { (t.t(
+            "When a conversation is over, the agent's model reads it and fills in what this JSON Schema asks for. The data is on the conversation's page and in the API. It costs nothing extra.",
+            "Cuando termina una conversación, el modelo del agente la lee y llena lo que pide este JSON Schema. Los datos están en la página de la conversación y en la API. No tiene costo adicional.",
+        )) }
+        p.soft {
+            @match (is_set, schema.updated_at) {
+                (true, Some(at)) => { (t.t("In force for conversations that end after ", "Vale para las conversaciones que terminen después de ")) (when(at)) "." },
+                _ => (t.t("Nothing is extracted at present.", "Por ahora no se extrae nada.")),
+            }
+        }
+        @if visitor.may(MemberRole::Developer) {
+            (editor(visitor, &format!("/agents/{id}/analysis"), text))
+            @if is_set {
+                (danger(visitor, &format!("/agents/{id}/analysis/clear"), t.t("Stop extracting", "Dejar de extraer"), t.t(
+                    "Extract nothing from conversations that end from now on? What was extracted stays.",
+                    "¿No extraer nada de las conversaciones que terminen a partir de ahora? Lo extraído se conserva.",
+                )))
+            }
+        } @else if is_set { pre.document tabindex="0" { (text) } }
+        @if !is_set {
+            h2 { (t.t("An example", "Un ejemplo")) }
+            pre #example tabindex="0" { (EXAMPLE) }
+            p { button type="button" data-copy="example" { (t.t("Copy", "Copiar")) } }
+        }
+    }
+}
+
+/// A form that is not left without a question once it was changed.
+fn editor(visitor: &Visitor, path: &str, text: &str) -> Markup {
+    let t = visitor.lang();
+    html! {
+        form method="post" action={ (PATH) (path) } data-keep="" {
+            input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            div.field {
+                label for="field-schema" { (t.t("JSON Schema", "JSON Schema")) }
+                textarea #field-schema name="schema" rows="20" spellcheck="false" required aria-describedby="field-schema-hint" {
+                    "\n" (text)
+                }
+                p.hint #field-schema-hint { (t.t(
+                    "An object at the top; references within it alone (#/…); at most 32 levels deep and 64 KiB. Say what a member means in its description: the model reads it.",
+                    "Un objeto en la raíz; solo referencias internas (#/…); máximo 32 niveles y 64 KiB. Explica cada miembro en su description: el modelo la lee.",
+                )) }
+            }
+            button.primary type="submit" { (t.t("Save", "Guardar")) }
+        }
+    }
+}
+
+/// `POST /portal/agents/{id}/analysis`
+pub(super) async fn set(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    let text = unix_lines(post.fields.raw("schema"));
+    let said = match parse(&text) {
+        Ok(schema) => match save(&post, &view, schema).await {
+            Ok(()) => {
+                let said = post.lang().t(
+                    "Saved. It holds for conversations that end from now on.",
+                    "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
+                );
+                return done(&post, &view, said).await;
+            }
+            Err(trouble) => trouble.of_form()?,
+        },
+        Err(message) => FieldError::new("schema", message).to_string(),
+    };
+    let schema = current(&post, &view).await?;
+    let body = draw(&post, &view, &schema, &text, Some(&said));
+    Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+}
+
+/// `POST /portal/agents/{id}/analysis/clear`
+pub(super) async fn clear(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    save(&post, &view, Json::Null).await?;
+    let said = post
+        .lang()
+        .t("Nothing is extracted any more.", "Ya no se extrae nada.");
+    done(&post, &view, said).await
+}
+
+async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<(), Trouble> {
+    let analyses = post.services().analyses();
+    let body = Json::object([("schema", schema)]);
+    let (account, agent) = (post.account(), view.agent.id);
+    analyses.set_schema(account, agent, &body).await?;
+    Ok(())
+}
+
+async fn done(post: &Post<Developer>, view: &AgentView, said: &str) -> Answer {
+    let id = view.agent.id;
+    let path = format!("/agents/{id}/analysis");
+    post.done("analysis.set", &id.to_string(), &path, said)
+        .await
+}

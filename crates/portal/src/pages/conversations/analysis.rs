@@ -1,0 +1,60 @@
+//! What was extracted from a conversation.
+
+use maud::{Markup, html};
+use offhook_domain::{AnalysisStatus, ConversationId, Json};
+use offhook_services::store::{Analysis, ConversationView};
+
+use crate::PATH;
+use crate::lang::Lang;
+use crate::pages::agents::document::pretty;
+use crate::parts::words::{Tone, badge, when_if};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Viewer, Visit, Visitor};
+
+/// The analysis of a conversation; nothing where there is none to be.
+pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Markup, Trouble> {
+    let conversations = visitor.services().conversations();
+    let found = conversations.analysis(view).await?;
+    let id = view.conversation.id;
+    Ok(found.map_or_else(|| html! {}, |found| draw(id, &found, visitor.lang())))
+}
+
+/// `GET /portal/conversations/{id}/analysis`: asked for again and again until it is made.
+pub(super) async fn part(visit: Visit<Viewer>) -> Answer {
+    let conversations = visit.services().conversations();
+    let view = conversations
+        .get(visit.caller(), visit.id("id")?, false)
+        .await?
+        .ok_or_else(Trouble::not_found)?;
+    let drawn = of(&visit, &view).await?;
+    Ok(visit.part(&drawn))
+}
+
+fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
+    let path = format!("{PATH}/conversations/{id}/analysis");
+    let waits = analysis.status == AnalysisStatus::Pending;
+    html! {
+        section #analysis hx-get=[waits.then_some(path)] hx-trigger=[waits.then_some("every 2s")]
+            hx-swap=[waits.then_some("outerHTML")] {
+            h2 { (lang.t("Analysis", "Análisis")) }
+            @match analysis.status {
+                AnalysisStatus::Pending => p { (badge(Tone::Busy, lang.t("Being made", "En proceso"))) },
+                AnalysisStatus::Completed => {
+                    (data(analysis))
+                    p.hint { (when_if(analysis.completed_at)) }
+                },
+                AnalysisStatus::Failed => {
+                    p { (badge(Tone::Bad, lang.t("No data", "Sin datos"))) " "
+                        @if let Some(error) = &analysis.error { code { (error) } } }
+                    p.hint { (when_if(analysis.completed_at)) }
+                },
+            }
+        }
+    }
+}
+
+fn data(analysis: &Analysis) -> Markup {
+    let text = analysis.data.as_deref().unwrap_or_default();
+    let shown = Json::parse(text.as_bytes()).map_or_else(|_| text.to_owned(), |json| pretty(&json));
+    html! { pre.document tabindex="0" { (shown) } }
+}

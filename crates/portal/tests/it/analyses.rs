@@ -1,0 +1,98 @@
+//! What is extracted from conversations: the schema's editor, and the data on the conversation's page.
+
+use offhook_domain::MemberRole;
+
+use crate::world::World;
+
+const SCHEMA: &str =
+    r#"{"type": "object", "properties": {"mood": {"enum": ["<b>calm", "angry"]}}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversations_page() {
+    let world = World::start().await;
+    let ana = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = [("name", "Front desk"), ("language", "en")];
+    let agent = ana.post("/agents/new", &agent).await.leads();
+    let publish = format!("{agent}/versions/1/publish");
+    ana.post(&publish, &[("note", "")]).await.leads();
+    let path = format!("{agent}/analysis");
+    ana.get(&path).await.assert(200).shows(&[
+        "Nothing is extracted at present",
+        "An example",
+        "name=\"schema\"",
+    ]);
+
+    for (typed, said) in [
+        ("{\"type\":", "`schema`: "),
+        (
+            "{\"type\": \"array\"}",
+            "`schema`: must have the `type` `object`",
+        ),
+        ("<i>", "&lt;i&gt;"),
+    ] {
+        let refused = ana.post(&path, &[("schema", typed)]).await.assert(422);
+        // What was typed is still there.
+        let typed = typed
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;");
+        assert!(refused.body.contains(&typed), "{}", refused.body);
+        refused.shows(&["role=\"alert\"", said]);
+    }
+    let foreign = world.stranger().await;
+    foreign.get(&path).await.assert(404);
+    viewer.post(&path, &[("schema", SCHEMA)]).await.assert(403);
+
+    assert_eq!(ana.post(&path, &[("schema", SCHEMA)]).await.leads(), path);
+    ana.get(&path).await.assert(200).shows(&[
+        "In force for conversations",
+        "Stop extracting",
+        "&quot;&lt;b&gt;calm&quot;",
+    ]);
+    viewer
+        .get(&path)
+        .await
+        .assert(200)
+        .shows(&["<pre class=\"document\""]);
+
+    let id = agent.rsplit('/').next().unwrap_or_default();
+    let chat = ana.post("/try/chat", &[("agent", id)]).await.leads();
+    let words = [
+        ("message_id", "a"),
+        ("after", "0"),
+        ("text", "A room for two."),
+    ];
+    ana.post(&format!("{chat}/messages"), &words).await.leads();
+    let chat = ana.post(&format!("{chat}/end"), &[]).await.leads();
+    world.until(&viewer, &chat, "The customer ended it").await;
+    viewer
+        .get(&chat)
+        .await
+        .shows(&["Being made", "hx-trigger=\"every 2s\""]);
+    world.dial();
+    let made = "<pre class=\"document\" tabindex=\"0\">{\n  &quot;mood&quot;: &quot;&lt;b&gt;calm&quot;\n}</pre>";
+    let page = world.until(&viewer, &chat, made).await;
+    let part = viewer.get(&format!("{chat}/analysis")).await.assert(200);
+    assert!(
+        part.body.contains(made) && !part.body.contains("hx-get"),
+        "{}",
+        part.body
+    );
+    assert!(
+        page.body.contains(part.body.trim()),
+        "the part is the page's"
+    );
+
+    assert_eq!(ana.post(&format!("{path}/clear"), &[]).await.leads(), path);
+    ana.get(&path)
+        .await
+        .assert(200)
+        .shows(&["Nothing is extracted at present"]);
+    viewer.get(&chat).await.assert(200).shows(&[made]);
+    ana.get("/settings/audit")
+        .await
+        .assert(200)
+        .shows(&["Analysis: set", id]);
+    world.close().await;
+}

@@ -1,0 +1,195 @@
+//! What is extracted from conversations that have ended, by a JSON Schema that their agent has (docs/API.md, Analysis).
+//!
+//! The schema belongs to the agent and not to its versions: it says what an account wants to know of its conversations, and
+//! not how they are held. The end of a conversation orders its analysis by the schema that is in force then; what is changed
+//! later changes nothing that has ended.
+
+mod analyst;
+mod judge;
+
+use std::sync::Arc;
+
+use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
+use offhook_storage::{Agent, AnalysisSchema, StoreError};
+
+use crate::tools::schema;
+use crate::{AgentError, Shared};
+
+pub(crate) use analyst::keep_analysing;
+
+/// What is to be extracted from an agent's conversations.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AnalysisSchemaView {
+    /// A JSON Schema; `None`: nothing is extracted.
+    pub schema: Option<Json>,
+    /// When it was set or cleared; `None` if it never was.
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Analyses of conversations.
+#[derive(Clone)]
+pub struct Analyses(Arc<Shared>);
+
+impl Analyses {
+    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The schema of an agent.
+    ///
+    /// # Errors
+    /// [`AgentError::NotFound`] if the account has no such agent.
+    pub async fn schema(
+        &self,
+        account: AccountId,
+        id: AgentId,
+    ) -> Result<AnalysisSchemaView, AgentError> {
+        let agent = self.agent(account, id).await?;
+        match self.0.store.analysis_schema(agent.id).await? {
+            Some(schema) => Ok(view(schema)?),
+            None => Ok(AnalysisSchemaView::default()),
+        }
+    }
+
+    /// Sets the schema of an agent: `{schema}`, where null clears it.
+    ///
+    /// # Errors
+    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent.
+    pub async fn set_schema(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        body: &Json,
+    ) -> Result<AnalysisSchemaView, AgentError> {
+        let definition = read(body)?;
+        let agent = self.agent(account, id).await?;
+        if agent.runtime == Runtime::Legacy {
+            return Err(AgentError::UnsupportedRuntime(
+                "a legacy agent's conversations are held and summed up at its provider: only an engine agent's are \
+                 analysed"
+                    .to_owned(),
+            ));
+        }
+        let store = &self.0.store;
+        let at = self.0.clock.now();
+        let set = store.set_analysis_schema(account, id, definition, at);
+        let set = set.await?.ok_or(AgentError::NotFound)?;
+        Ok(view(set)?)
+    }
+
+    async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, AgentError> {
+        let found = self.0.store.agent_with_config(account, id, None).await?;
+        found.map(|(agent, _)| agent).ok_or(AgentError::NotFound)
+    }
+}
+
+fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView, StoreError> {
+    let corrupt = |_| StoreError::Corrupt("an analysis schema".to_owned());
+    let schema = stored.definition.as_deref();
+    let schema = schema.map(|text| Json::parse(text.as_bytes()));
+    Ok(AnalysisSchemaView {
+        schema: schema.transpose().map_err(corrupt)?,
+        updated_at: Some(stored.created_at),
+    })
+}
+
+/// The schema of a body as compact text; `None` where it is to be cleared.
+fn read(body: &Json) -> Result<Option<String>, FieldError> {
+    let mut fields = Fields::of(body, "")?;
+    let given = fields.take("schema");
+    let given = given.ok_or_else(|| fields.fault("schema", "is required; null clears it"))?;
+    let definition = match given {
+        Json::Null => None,
+        Json::Object(_) => {
+            check(given).map_err(|message| fields.fault("schema", message))?;
+            Some(given.to_compact())
+        }
+        _ => return Err(fields.fault("schema", "must be a JSON Schema, as an object, or null")),
+    };
+    fields.finish()?;
+    Ok(definition)
+}
+
+fn check(given: &Json) -> Result<(), String> {
+    let is_object = given
+        .get("type")
+        .is_none_or(|kind| kind.as_str() == Some("object"));
+    if !is_object {
+        return Err("must have the `type` `object`: what is extracted is an object".to_owned());
+    }
+    schema::check(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> String {
+        let json = Json::parse(body.as_bytes()).unwrap();
+        read(&json).map_or_else(|fault| fault.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn a_schema_is_kept_as_it_was_written_and_null_clears_it() {
+        let read = |body: &str| read(&Json::parse(body.as_bytes()).unwrap()).unwrap();
+        assert_eq!(read(r#"{"schema": null}"#), None);
+        let written =
+            r#"{"schema": {"type": "object", "properties": {"b": {"maximum": 1.50}, "a": true}}}"#;
+        let kept = r#"{"type":"object","properties":{"b":{"maximum":1.50},"a":true}}"#;
+        assert_eq!(read(written).as_deref(), Some(kept));
+    }
+
+    #[test]
+    fn bad_schemas_are_refused_with_a_sentence() {
+        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(40), "}".repeat(40));
+        let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(64 * 1024));
+        for (schema, said) in [
+            ("[]", "must be a JSON Schema, as an object, or null"),
+            ("true", "must be a JSON Schema, as an object, or null"),
+            (
+                r#"{"type":"array"}"#,
+                "must have the `type` `object`: what is extracted is an object",
+            ),
+            (
+                r#"{"type":["object","null"]}"#,
+                "must have the `type` `object`: what is extracted is an object",
+            ),
+            (
+                deep.as_str(),
+                "nests deeper than 32 levels, references followed",
+            ),
+            (long.as_str(), "is longer than 65536 bytes of compact JSON"),
+            (
+                r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
+                "has a `$ref` that is not local: only `#` and `#/…` are followed",
+            ),
+            (
+                r##"{"properties":{"a":{"$ref":"#"}}}"##,
+                "has a `$ref` that leads back to itself: write it out",
+            ),
+            (
+                r##"{"$ref":"#/$defs/a"}"##,
+                "has a `$ref` that leads nowhere",
+            ),
+            (
+                r#"{"$id":"https://a.example/"}"#,
+                "must not use `$id`: refer by `#/…` alone",
+            ),
+        ] {
+            let refused = fault(&format!(r#"{{"schema":{schema}}}"#));
+            assert_eq!(refused, format!("`schema`: {said}"));
+        }
+        let invalid = fault(r#"{"schema":{"properties":{"a":{"type":"strnig"}}}}"#);
+        assert!(
+            invalid.starts_with("`schema`: is no valid JSON Schema at /properties/a/type"),
+            "{invalid}"
+        );
+        assert_eq!(fault("{}"), "`schema`: is required; null clears it");
+        assert_eq!(fault(r#"{"schema":null,"x":1}"#), "`x`: unknown field");
+        assert_eq!(
+            fault(r#"{"type":"object"}"#),
+            "`schema`: is required; null clears it"
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! The worker that makes analyses. Conversations that have ended are claimed with a lease, on any node, once their end is
+//! settled and told: an analysis delays nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::AccountId;
+use offhook_engine::ports::{Message, Role};
+use offhook_engine::{NoData, extract};
+use offhook_storage::{AnalysisEnd, AnalysisJob, Fenced, Moment, StoreError};
+use tokio::task::{Id, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::judge::Judge;
+use crate::Shared;
+use crate::dialer::{insist, persona_in};
+
+/// Backstop for a lost wake, and how soon another node's lost lease is seen.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Analyses that a process makes at once, and of one account: a model that is slow keeps nobody else waiting.
+const AT_ONCE: usize = 64;
+const AT_ONCE_OF_ACCOUNT: usize = 16;
+
+/// How often an analysis is tried, and how long it is left alone after the first and the second time.
+const TRIES: i32 = 3;
+const RESTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)];
+
+/// How often a claim is renewed, and without how long a renewal it is given up (decision 8.7).
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// The newest turns that a model is shown.
+const TURNS: i64 = 1_000;
+
+/// Makes analyses until `stop`; those under way then are given back.
+pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken) {
+    if shared.store.is_embedded() {
+        // The process that had these is gone.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            released = insist(|| shared.store.release_analyses()) => if let Err(error) = released {
+                tracing::error!(%error, "analyses of an earlier process could not be taken over");
+            },
+        }
+    }
+    let mut tasks = JoinSet::new();
+    let mut accounts: HashMap<Id, AccountId> = HashMap::new();
+    let mut is_away = false;
+    while !stop.is_cancelled() {
+        match claim(&shared, &accounts).await {
+            Ok(Some(job)) => {
+                let account = job.account;
+                let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()));
+                accounts.insert(task.id(), account);
+                is_away = false;
+                continue;
+            }
+            Ok(None) => is_away = false,
+            Err(error) => {
+                // Said once an outage, not at every look.
+                if !std::mem::replace(&mut is_away, true) {
+                    tracing::warn!(%error, "conversations cannot be analysed: they wait for the database");
+                }
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            Some(ended) = tasks.join_next_with_id() => {
+                let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                accounts.remove(&id);
+            }
+            _ = timeout(LOOK_EVERY, shared.wakes.analyst.notified()) => {}
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// The next analysis for which there is room.
+async fn claim(
+    shared: &Shared,
+    accounts: &HashMap<Id, AccountId>,
+) -> Result<Option<AnalysisJob>, StoreError> {
+    if accounts.len() >= AT_ONCE {
+        return Ok(None);
+    }
+    let mut counts: HashMap<AccountId, usize> = HashMap::new();
+    for account in accounts.values() {
+        *counts.entry(*account).or_default() += 1;
+    }
+    let busy = counts
+        .into_iter()
+        .filter(|(_, count)| *count >= AT_ONCE_OF_ACCOUNT)
+        .map(|(account, _)| account)
+        .collect();
+    let now = shared.clock.now();
+    shared.store.claim_analysis(busy, now).await
+}
+
+/// What comes of a try.
+enum Made {
+    /// It is over.
+    Ended(AnalysisEnd),
+    /// No model answered.
+    NoReply,
+}
+
+async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToken) {
+    let made = tokio::select! {
+        made = make(&shared, &job) => made,
+        () = lose(&shared, &job) => return,
+        () = stop.cancelled() => {
+            // Should this fail, the lease runs out.
+            let _ = shared.store.release_analysis(job, None).await;
+            return;
+        }
+    };
+    let conversation = job.conversation;
+    let written = match made {
+        Ok(Made::Ended(end)) => {
+            let completed = matches!(end, AnalysisEnd::Completed(_));
+            tracing::debug!(%conversation, completed, "a conversation was analysed");
+            finish(&shared, &job, end).await
+        }
+        Ok(Made::NoReply) => match rest_after(job.tries) {
+            Some(rest) => shared.store.release_analysis(job, Some(rest)).await,
+            None => finish(&shared, &job, failed("no model of the agent answered")).await,
+        },
+        Err(error) => Err(error),
+    };
+    if let Err(error) = written {
+        tracing::error!(%error, %conversation, "an analysis could not be written down; its lease will end it");
+    }
+}
+
+async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<(), StoreError> {
+    let at = shared.clock.now();
+    let finish = || shared.store.finish_analysis(job.clone(), end.clone(), at);
+    // Lost is what another one has finished, or a conversation that was deleted.
+    insist(finish).await.map(drop)
+}
+
+/// Until when an analysis is left alone; `None` after its last try.
+fn rest_after(tries: i32) -> Option<Duration> {
+    let before = usize::try_from(tries.saturating_sub(1)).unwrap_or(0);
+    RESTS.get(before).copied()
+}
+
+fn failed(reason: &str) -> AnalysisEnd {
+    AnalysisEnd::Failed(reason.to_owned())
+}
+
+/// Renews the claim; returns when it is gone.
+async fn lose(shared: &Shared, job: &AnalysisJob) {
+    let mut tick = interval(RENEW_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick.reset();
+    let mut renewed_at = Instant::now();
+    loop {
+        tick.tick().await;
+        match shared.store.renew_analysis(job.clone()).await {
+            Ok(Fenced::Done) => renewed_at = Instant::now(),
+            Ok(Fenced::Lost) => return,
+            Err(_) if renewed_at.elapsed() >= RENEWED_WITHIN => return,
+            Err(_) => {}
+        }
+    }
+}
+
+async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made, StoreError> {
+    let ended = |reason| Ok(Made::Ended(failed(reason)));
+    if job.tries > TRIES {
+        // Whoever tried did not live to say what came of it.
+        return ended("the analysis was interrupted too often");
+    }
+    let Some(definition) = &job.definition else {
+        return ended("the schema that it was ordered by is gone");
+    };
+    let found = insist(|| {
+        let store = &shared.store;
+        store.conversation(job.account, job.conversation, None)
+    });
+    let Some(conversation) = found.await?.map(|view| view.conversation) else {
+        return ended("the conversation is gone");
+    };
+    let Some(persona) = persona_in(shared, &conversation).await? else {
+        return ended("the agent's version has no model");
+    };
+    let judge = match Judge::of(definition) {
+        Ok(judge) => judge,
+        Err(error) => {
+            tracing::error!(%error, conversation = %conversation.id, "a stored schema cannot be used");
+            return ended("the schema cannot be used any more: set it again");
+        }
+    };
+    let turns = insist(|| shared.store.chat_history(conversation.id, TURNS)).await?;
+    let transcript: Vec<Message> = turns.into_iter().filter_map(message).collect();
+    let data = extract(
+        &shared.models,
+        &shared.latencies,
+        &persona.llm,
+        definition,
+        &transcript,
+        |answer| judge.read(answer),
+    );
+    Ok(match data.await {
+        Ok(data) => Made::Ended(AnalysisEnd::Completed(data)),
+        Err(NoData::NoReply) => Made::NoReply,
+        Err(no_data @ (NoData::NothingSaid | NoData::Unfit(_))) => {
+            Made::Ended(failed(&no_data.to_string()))
+        }
+    })
+}
+
+fn message(turn: Moment) -> Option<Message> {
+    let role = match turn.role.as_deref()? {
+        "agent" => Role::Assistant,
+        "user" => Role::User,
+        _ => Role::Tool,
+    };
+    Some(Message::new(role, turn.content?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_analysis_is_tried_three_times_with_longer_rests() {
+        let rests = [1, 2, 3, 4].map(|tries| rest_after(tries).map(|rest| rest.as_secs()));
+        assert_eq!(rests, [Some(30), Some(120), None, None]);
+    }
+}

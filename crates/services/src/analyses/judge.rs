@@ -1,0 +1,137 @@
+//! Whether a model's answer is the data that a schema asks for.
+
+use jsonschema::Validator;
+use offhook_domain::json::Json;
+use offhook_engine::Misfit;
+use serde_json::Value;
+
+use crate::tools::schema;
+
+/// Faults that a model is told.
+const FAULTS: usize = 5;
+
+/// Characters of one of them.
+const FAULT_CHARS: usize = 300;
+
+/// Reads answers by one schema.
+pub(super) struct Judge(Validator);
+
+impl Judge {
+    /// By the schema of this text.
+    ///
+    /// # Errors
+    /// It is none; a sentence.
+    pub(super) fn of(definition: &str) -> Result<Self, String> {
+        let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
+        schema::compile(&schema).map(Self)
+    }
+
+    /// The data of an answer, as compact JSON text.
+    ///
+    /// # Errors
+    /// [`Misfit`] says why it is none.
+    pub(super) fn read(&self, answer: &str) -> Result<String, Misfit> {
+        let no_object = || Misfit {
+            for_the_model: "Your answer is not one JSON object.".to_owned(),
+            for_people: "the model's answer was not a JSON object".to_owned(),
+        };
+        let text = object_in(answer).ok_or_else(no_object)?;
+        let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
+        let value: Value = serde_json::from_str(text).map_err(|_| no_object())?;
+        let (mut faults, mut place) = (Vec::new(), None);
+        for fault in self.0.iter_errors(&value).take(FAULTS) {
+            let at = fault.instance_path().to_string();
+            let at = if at.is_empty() { "the object" } else { &at };
+            faults.push(shortened(&format!("{at}: {fault}")));
+            place.get_or_insert_with(|| fault.schema_path().to_string());
+        }
+        let Some(place) = place else {
+            return Ok(data.to_compact());
+        };
+        let faults = faults.join("; ");
+        Err(Misfit {
+            for_the_model: format!("Your answer does not fit the schema ({faults})."),
+            // Where in the schema, which the account wrote: what stands in the answer is no business of an error.
+            for_people: format!("the model's answer did not fit the schema at `{place}`"),
+        })
+    }
+}
+
+/// The object in an answer, without what models write around it: their thoughts, fences, a polite sentence.
+fn object_in(answer: &str) -> Option<&str> {
+    let answer = answer.rsplit("</think>").next().unwrap_or(answer);
+    let (begin, end) = (answer.find('{')?, answer.rfind('}')?);
+    answer.get(begin..=end)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(FAULT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge() -> Judge {
+        let schema = r##"{"type":"object","properties":{"day":{"$ref":"#/$defs/day"},"rooms":{"type":"integer"}},
+            "required":["day"],"additionalProperties":false,"$defs":{"day":{"enum":["Mon","Tue"]}}}"##;
+        Judge::of(schema).unwrap()
+    }
+
+    #[test]
+    fn data_is_read_out_of_what_models_write_around_it() {
+        let kept = r#"{"rooms":2,"day":"Mon"}"#;
+        for answer in [
+            kept.to_owned(),
+            format!("\n {kept} \n"),
+            format!("```json\n{kept}\n```"),
+            format!("```\n{kept}\n```\nIs there anything else?"),
+            format!("Here you are: {kept}"),
+            format!("<think>Is {{\"day\": \"Sun\"}} right?</think>\n{kept}"),
+            "{\n  \"rooms\": 2,\n  \"day\": \"Mon\"\n}".to_owned(),
+        ] {
+            assert_eq!(judge().read(&answer).as_deref(), Ok(kept), "{answer}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_to_the_model_and_only_its_place_to_people() {
+        let no_object = "the model's answer was not a JSON object";
+        for (answer, for_people) in [
+            ("", no_object),
+            ("I cannot do that.", no_object),
+            ("[1, 2]", no_object),
+            ("{\"day\": \"Mon\"", no_object),
+            ("}{", no_object),
+            (r#"{"day":"Mon","day":"Tue"}"#, no_object),
+            (r#"{"day":"Mon","rooms":1e999}"#, no_object),
+            (r#"{"day":"M\u0000n"}"#, no_object),
+            (
+                "{}",
+                "the model's answer did not fit the schema at `/required`",
+            ),
+            (
+                r#"{"day":"Mon","rooms":"secret"}"#,
+                "the model's answer did not fit the schema at `/properties/rooms/type`",
+            ),
+            (
+                r#"{"day":"Mon","secret":1}"#,
+                "the model's answer did not fit the schema at `/additionalProperties`",
+            ),
+        ] {
+            let misfit = judge().read(answer).unwrap_err();
+            assert_eq!(misfit.for_people, for_people, "{answer}");
+        }
+        let misfit = judge().read(r#"{"day":"Mon","rooms":"two"}"#).unwrap_err();
+        assert_eq!(
+            misfit.for_the_model,
+            "Your answer does not fit the schema (/rooms: \"two\" is not of type \"integer\")."
+        );
+        let long = format!(r#"{{"day":"{}"}}"#, "é".repeat(5_000));
+        let misfit = judge().read(&long).unwrap_err();
+        assert!(misfit.for_the_model.chars().count() < 400);
+    }
+}

@@ -1,0 +1,2 @@
+DROP TABLE conversation_analyses;
+DROP TABLE analysis_schemas;
