@@ -29,8 +29,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{
-    ApplicationSettings, EmbeddingsSettings, ProviderSettings, SpeechProvider, VoiceLibrarySettings,
-    WhatsAppSettings,
+    ApplicationSettings, EmbeddingsSettings, ProviderSettings, SpeechProvider,
+    VoiceLibrarySettings, WhatsAppSettings,
 };
 use offhook_twilio::TwilioSettings;
 

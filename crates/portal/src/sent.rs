@@ -142,12 +142,18 @@ async fn typed(
     let limits = SizeLimit::new().per_field(MAX_FIELD);
     let constraints = Constraints::new().size_limit(limits);
     let mut form = Multipart::with_constraints(body, boundary, constraints);
+    let mut room = AROUND;
     while let Some(part) = form.next_field().await? {
         let name = part.name().unwrap_or_default().to_owned();
-        if name == FILE || name == FILE_TEXT {
-            break;
+        let value = match name.as_str() {
+            FILE | FILE_TEXT => break,
+            _ => part.bytes().await?,
+        };
+        match room.checked_sub(name.len() + value.len()) {
+            Some(left) => room = left,
+            None => break,
         }
-        fields.push(&name, &String::from_utf8_lossy(&part.bytes().await?));
+        fields.push(&name, &String::from_utf8_lossy(&value));
     }
     Ok(())
 }

@@ -210,7 +210,16 @@ pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
 }
 
 /// The fields of a form of ours.
-pub(crate) async fn read_form(req: &HttpRequest, mut body: Payload) -> Result<Fields, Trouble> {
+pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields, Trouble> {
+    read_form_of(req, body, MAX_FORM_BYTES).await
+}
+
+/// The same, of a form of at most `most` bytes.
+pub(crate) async fn read_form_of(
+    req: &HttpRequest,
+    mut body: Payload,
+    most: usize,
+) -> Result<Fields, Trouble> {
     let kind = req.headers().get(CONTENT_TYPE);
     let is_form = kind
         .and_then(|kind| kind.to_str().ok())
@@ -218,7 +227,7 @@ pub(crate) async fn read_form(req: &HttpRequest, mut body: Payload) -> Result<Fi
     let mut bytes = BytesMut::new();
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
-        if bytes.len() + chunk.len() > MAX_FORM_BYTES {
+        if bytes.len() + chunk.len() > most {
             return Err(Trouble::Unreadable);
         }
         bytes.extend_from_slice(&chunk);

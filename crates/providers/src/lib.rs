@@ -16,10 +16,10 @@ mod voices;
 mod wav;
 mod whatsapp;
 
-pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use applications::{
     APPLICATIONS, ApplicationError, ApplicationSettings, application, application_within, token_url,
 };
+pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
 pub use registry::{ModelRegistry, ProviderSettings, SettingsError};

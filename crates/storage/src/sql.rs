@@ -17,8 +17,8 @@ use diesel::query_builder::QueryId;
 use diesel::serialize::{self, IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
 use diesel::sqlite::{Sqlite, SqliteValue};
-use offhook_domain::SliceId;
 use offhook_domain::AnalysisStatus;
+use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
     ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,

@@ -255,6 +255,25 @@ both! {
         assert!(invited.text().contains("/portal/join/"), "{}", invited.text());
     }
 
+    async fn the_largest_form_is_kept_too(database: Database) {
+        let server = start(database).await;
+        let (_, mut ana) = owner(&server, "ana@example.com").await;
+        ana.session = None;
+        // As long as a form may be, of characters that grow each time that they are encoded.
+        let text = "año + 5 % & más ".repeat(24_000);
+        let kept = ana.send("/portal/knowledge/text", &[("name", "Largo"), ("text", &text)]).await;
+        assert_eq!(kept.status, 401);
+        let body = between(&kept.text(), "name=\"resume_body\" value=\"", "\"").replace("&amp;", "&");
+        let fields = [
+            ("email", "ana@example.com"), ("password", PASSWORD), ("resume_path", "/portal/knowledge/text"),
+            ("resume_body", &body),
+        ];
+        let again = ana.send("/portal/sign-in", &fields).await;
+        assert_eq!(again.status, 200);
+        let shown = text.replace('&', "&amp;");
+        assert!(again.text().contains(&format!("name=\"text\" value=\"{shown}\"")), "it was cut short");
+    }
+
     async fn a_viewer_looks_and_an_owners_form_is_refused(database: Database) {
         let server = start(database).await;
         let (_, ana) = owner(&server, "ana@example.com").await;

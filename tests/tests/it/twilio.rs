@@ -212,7 +212,7 @@ impl Caller {
     }
 
     /// The end of the stream.
-    async fn is_let_go(mut self) {
+    async fn let_go(mut self) {
         let line = std::mem::replace(&mut self.line, tokio::spawn(async {}));
         let _ = within("the end of the stream", PATIENCE, line).await;
     }
@@ -254,7 +254,7 @@ both! {
             desk.turns(&handle).await,
             ["agent: Hello there.", "user: When do you open?", "agent: At nine."]
         );
-        caller.is_let_go().await;
+        caller.let_go().await;
         let kinds: Vec<String> = desk.events.count(2).await.iter().map(|event| event.kind()).collect();
         assert_eq!(kinds, ["call.initiated", "call.completed"]);
         assert_eq!(desk.twilio.calls().len(), 1);
@@ -289,7 +289,7 @@ both! {
         assert_eq!(turns[1..4], ["user: Please stop talking now.", "agent: At nine.", "user: DTMF 12#"]);
         let changes = desk.twilio.call(&call.sid).changes;
         assert_eq!(changes, [("Status".to_owned(), "completed".to_owned())]);
-        caller.is_let_go().await;
+        caller.let_go().await;
     }
 
     async fn a_machine_that_answers_is_hung_up_on(database: Database) {
@@ -310,7 +310,7 @@ both! {
             (&json!("completed"), &json!("voicemail")),
             "{ended}"
         );
-        caller.is_let_go().await;
+        caller.let_go().await;
     }
 
     async fn what_is_forged_or_told_again_ends_no_call(database: Database) {

@@ -20,7 +20,7 @@ use crate::routes::Page;
 use crate::trouble::{Answer, Trouble, Typed};
 use crate::visit::{
     Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, go, portal_of,
-    read_form, token_of,
+    read_form_of, token_of,
 };
 use crate::{PATH, Portal};
 
@@ -36,8 +36,11 @@ const RESUME_ACCOUNT: &str = "resume_account";
 /// That it has a file, which is to be chosen again.
 const RESUME_FILE: &str = "resume_file";
 
-/// The longest value that goes along in an address.
-const MAX_IN_ADDRESS: usize = 2_000;
+/// The longest address in which the fields of a form with a file go along: what is longer goes without them.
+const MAX_ADDRESS: usize = 4_000;
+
+/// The largest form of signing in: one that was interrupted, encoded in a field of it.
+const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -103,7 +106,7 @@ async fn show(portal: Portal, req: HttpRequest) -> Answer {
 async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
     check_origin(&req)?;
     let lang = Lang::of(&req);
-    let fields = read_form(&req, body).await?;
+    let fields = read_form_of(&req, body, MAX_KEPT_BYTES).await?;
     let kept = Kept::of(&fields);
     let email = fields.text("email");
     if !portal.may_sign_in(&req) {
@@ -320,13 +323,14 @@ impl From<Typed> for Kept {
             };
         }
         let mut fields = Fields::default();
-        for (name, value) in typed.fields.iter() {
-            if name != TOKEN_FIELD && value.len() <= MAX_IN_ADDRESS {
-                fields.push(name, value);
-            }
+        for (name, value) in typed.fields.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
+            fields.push(name, value);
         }
+        let next = format!("{}?{}", typed.path, fields.encode());
         Self {
-            next: format!("{}?{}", typed.path, fields.encode()),
+            next: Some(next)
+                .filter(|next| next.len() <= MAX_ADDRESS)
+                .unwrap_or(typed.path),
             account,
             has_file: true,
             ..Self::default()

@@ -324,7 +324,7 @@ async fn a_recording_is_kept_as_it_is_if_it_is_a_wav_file() {
 
 #[tokio::test]
 async fn no_call_can_be_ended_there() {
-    let (fake, provider) = start().await;
+    let (_fake, provider) = start().await;
     let id = placed(&provider).await;
     assert!(!provider.hangs_up());
     assert!(provider.hang_up(KEY, &by_id(&id)).await.is_err());

@@ -1,8 +1,8 @@
 //! The adapters, against services that behave and misbehave on a loopback port.
 
+mod applications;
 mod elevenlabs;
 mod elevenlabs_batches;
-mod applications;
 mod embeddings;
 mod openai;
 mod server;

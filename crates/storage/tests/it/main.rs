@@ -6,9 +6,9 @@ mod account_voices;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
-mod batch_slices;
-#[cfg(test)]
 mod analyses;
+#[cfg(test)]
+mod batch_slices;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]

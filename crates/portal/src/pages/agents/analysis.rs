@@ -133,7 +133,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
                 );
                 return done(&post, &view, said).await;
             }
-            Err(trouble) => trouble.of_form()?,
+            Err(trouble) => trouble.of_form(post.lang())?,
         },
         Err(message) => FieldError::new("schema", message).to_string(),
     };
