@@ -111,7 +111,7 @@ mod tests {
         for wrong in [
             "",
             "token",
-            &format!("{ACCOUNT}"),
+            ACCOUNT,
             &format!("{ACCOUNT}:"),
             &format!("{KEY}:token"),
             &format!("{ACCOUNT}/../x:token"),

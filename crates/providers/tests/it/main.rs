@@ -2,6 +2,7 @@
 
 mod applications;
 mod elevenlabs;
+#[cfg(test)]
 mod elevenlabs_batches;
 mod embeddings;
 mod openai;

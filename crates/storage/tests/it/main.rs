@@ -53,6 +53,7 @@ mod jobs;
 mod keys;
 #[cfg(test)]
 mod legacy;
+#[cfg(test)]
 mod legacy_reports;
 #[cfg(test)]
 mod logs;
