@@ -56,8 +56,9 @@ both! {
         assert_eq!(items[0]["role"], "agent");
         assert_eq!(conversation["messages_count"], items.len());
         assert_eq!(conversation["recording_url"], json!(null));
+        assert_eq!(conversation["analysis"], json!(null));
         if let Some(members) = conversation.as_object_mut() {
-            for name in ["messages_count", "recording_url", "transcript"] {
+            for name in ["messages_count", "recording_url", "transcript", "analysis"] {
                 members.shift_remove(name);
             }
         }
