@@ -48,6 +48,8 @@ struct State {
     deeds: VecDeque<Deed>,
     /// Whether it keeps everybody waiting.
     holds: bool,
+    /// Whether it says for ever that the first of a batch who waits is being dialed.
+    is_stuck: bool,
     batches: HashMap<String, Batch>,
     /// Every request to call many: its name, and whom.
     asked: Vec<(String, Vec<CallHandle>)>,
@@ -65,6 +67,7 @@ struct Batch {
 /// The simulated provider, with batch operations in front of it.
 struct Batching {
     simulated: SimulatedLegacy,
+    over_within: Duration,
     state: Mutex<State>,
 }
 
@@ -152,6 +155,7 @@ impl LegacyProvider for Batching {
     fn pace(&self) -> LegacyPace {
         LegacyPace {
             appears_within: Duration::from_millis(500),
+            over_within: self.over_within,
             ..self.simulated.pace()
         }
     }
@@ -216,11 +220,16 @@ impl LegacyBatches for Batching {
         let state = self.state();
         let name = id.strip_prefix("btc_").unwrap_or(id);
         Ok(state.batches.get(name).map(|batch| {
-            let calls = batch.calls.iter();
+            let calls = batch.calls.iter().enumerate();
             calls
-                .map(|call| LegacyRecipient {
+                .map(|(at, call)| LegacyRecipient {
                     reference: call.reference,
-                    stage: batch.stage,
+                    stage: match batch.stage {
+                        RecipientStage::Pending if state.is_stuck && at == 0 => {
+                            RecipientStage::UnderWay
+                        }
+                        stage => stage,
+                    },
                     conversation: (batch.stage == RecipientStage::UnderWay)
                         .then(|| call.reference.to_string()),
                 })
@@ -246,11 +255,20 @@ async fn at(deeds: &[Deed], holds: bool, calls: CallSettings) -> (TestApp, Arc<B
         holds,
         ..State::default()
     };
+    with(state, calls, LegacyPace::default().over_within).await
+}
+
+async fn with(
+    state: State,
+    calls: CallSettings,
+    over_within: Duration,
+) -> (TestApp, Arc<Batching>) {
     let clock = ManualClock::default();
     let node = mint(clock.now());
     let carrier = Arc::new(Simulator::new(SPEED));
     let batching = Arc::new(Batching {
         simulated: SimulatedLegacy::new(carrier, Arc::new(clock), node),
+        over_within,
         state: Mutex::new(state),
     });
     let app = TestApp::with(Setup {
@@ -515,4 +533,29 @@ async fn a_slice_that_the_provider_does_not_begin_in_time_is_called_off() {
     }
     let state = provider.state();
     assert_eq!(state.cancelled.len(), state.asked.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_dials_for_ever_keeps_nobody_waiting_for_ever() {
+    let calls = CallSettings {
+        max_queue: Duration::from_millis(100),
+        ..CallSettings::default()
+    };
+    let state = State {
+        holds: true,
+        is_stuck: true,
+        ..State::default()
+    };
+    let (app, provider) = with(state, calls, Duration::from_secs(1)).await;
+    let id = made(&app, 4).await;
+    app.dial();
+    handed_over(&provider, 4).await;
+    let batch = reads(&app, &id, |batch| batch["status"] == "completed").await;
+    assert_eq!(batch["counts"], all(0, 4));
+    for [status, reason, _] in recipients(&app, &id).await {
+        assert_eq!((status, reason), (json!("failed"), json!("expired")));
+    }
+    let state = provider.state();
+    assert_eq!(state.cancelled.len(), 1);
+    assert_eq!(state.alone, []);
 }

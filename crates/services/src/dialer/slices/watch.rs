@@ -140,7 +140,15 @@ impl Watch {
             return Ok(Standing::Called(Some(named.clone())));
         }
         Ok(match (recipient.stage, seen.cancelled) {
-            (RecipientStage::Pending | RecipientStage::UnderWay, _) => Standing::Waits,
+            (RecipientStage::Pending | RecipientStage::UnderWay, _)
+                if self.began.elapsed() < pace.over_within =>
+            {
+                Standing::Waits
+            }
+            // No call lasts so long that it could still be waited for.
+            (RecipientStage::Pending | RecipientStage::UnderWay, _) => {
+                Standing::Over(FailureReason::Expired)
+            }
             (RecipientStage::Ended, _) => Standing::Called(None),
             (RecipientStage::Failed, _) => Standing::Over(FailureReason::CarrierError),
             // It may have been dialed in the same moment.
@@ -205,8 +213,10 @@ impl Watch {
     /// off is not documented, so nothing is called off while there are some.
     async fn is_late(&self, shared: &Shared, seen: &Seen) -> Option<FailureReason> {
         let is = |stage| seen.recipients.values().any(|one| one.stage == stage);
-        if seen.cancelled.is_some() || !is(RecipientStage::Pending) || is(RecipientStage::UnderWay)
-        {
+        // What is said to be under way for longer than a call lasts is not.
+        let calls =
+            is(RecipientStage::UnderWay) && self.began.elapsed() < shared.legacy.pace().over_within;
+        if seen.cancelled.is_some() || !is(RecipientStage::Pending) || calls {
             return None;
         }
         if self.began.elapsed() >= shared.calls.max_queue {
