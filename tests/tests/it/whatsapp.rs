@@ -46,7 +46,7 @@ impl Line {
             "--provider",
             "whatsapp",
         ];
-        let set = [&set[..], &["--secret", &secret, "--json"]].concat();
+        let set = [&set[..], &["--secret", &secret]].concat();
         server.cli(&set).await;
         let body = json!({"phone_number": OURS, "agent_id": agent(&account).await});
         let made = account
