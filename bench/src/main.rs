@@ -30,7 +30,7 @@ use report::Report;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The figures to measure: limits, redis, lists, posts, pages, resources, voices, knowledge, usage, batch, webhooks, dead,
-    /// drain, backlog, nodes, crowd, turns, fifty, invite, metrics, process. None: all of them.
+    /// drain, backlog, nodes, crowd, turns, fifty, invite, metrics, callbacks, legacy, process. None: all of them.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]

@@ -269,8 +269,9 @@ async fn a_call_is_followed_by_its_id_and_by_our_handle_alike() {
 async fn a_call_of_somebody_elses_is_never_taken_for_ours() {
     let (fake, provider) = start().await;
     let id = placed(&provider).await;
-    // As from a service that does not know the parameter, and lists everybody's.
+    fake.state().lists_everybody = true;
     fake.change(&id, |conversation| {
+        conversation["user_id"] = json!("theirs");
         conversation["conversation_initiation_client_data"] = json!({"user_id": "theirs"});
     });
     assert!(
@@ -280,6 +281,11 @@ async fn a_call_of_somebody_elses_is_never_taken_for_ours() {
             .unwrap()
             .is_none()
     );
+    // It was there to be mistaken, and ours is found beside it.
+    assert!(provider.progress(KEY, &by_id(&id)).await.unwrap().is_some());
+    let ours = placed(&provider).await;
+    let found = progress(&provider, &by_handle()).await;
+    assert_eq!(found.conversation, Some(ours));
 }
 
 #[tokio::test]

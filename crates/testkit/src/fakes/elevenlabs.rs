@@ -41,8 +41,10 @@ pub struct State {
     pub page_size: usize,
     /// Whether a new call is in no list and cannot be read.
     pub hides_calls: bool,
-    /// What the next calls are answered with in place of being placed.
+    /// Whether it refuses to place calls, in the words of an answer that is otherwise good.
     pub refuses: bool,
+    /// Whether its list does not know the parameter `user_id`, and holds everybody's conversations.
+    pub lists_everybody: bool,
     /// What `/audio` answers, with its media type.
     pub recording: Option<(&'static str, Vec<u8>)>,
     more: Option<Box<More>>,
@@ -438,7 +440,7 @@ impl State {
     }
 
     fn conversations(&self, key: &str, asked: &Asked) -> Answer {
-        let user = asked.parameter("user_id");
+        let user = asked.parameter("user_id").filter(|_| !self.lists_everybody);
         let of = |call: &&Call| {
             user.as_ref()
                 .is_none_or(|user| call.conversation["user_id"] == **user)
