@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
-    AccountId, AgentId, CredentialProvider, E164, E164Error, NumberProvider, PhoneNumberId,
+    AccountId, AgentId, CredentialProvider, E164, E164Error, FailureReason, NumberProvider,
+    PhoneNumberId,
 };
 use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
@@ -201,7 +202,8 @@ impl Numbers {
     /// Takes over the numbers that the account's own carrier credential opens.
     ///
     /// # Errors
-    /// [`NumberError::Conflict`] without such a credential, [`NumberError::Upstream`] if the carrier did not list them.
+    /// [`NumberError::Conflict`] without such a credential, or with one of Twilio's that it does not accept,
+    /// [`NumberError::Upstream`] if the carrier did not list them.
     pub async fn import(&self, account: AccountId) -> Result<Imported, NumberError> {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
@@ -286,7 +288,8 @@ impl Numbers {
 /// Why a carrier did not list an account's numbers, with nothing of what it said.
 fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
     match (provider, error) {
-        (CredentialProvider::Twilio, DialError::Refused(_)) => NumberError::Upstream(
+        // To try again later would not help.
+        (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => NumberError::Conflict(
             "Twilio does not accept the account's credential: store it again as `AccountSid:AuthToken`, or as \
              `AccountSid:SK…:secret`"
                 .to_owned(),

@@ -1,6 +1,7 @@
 //! Calls over Twilio: the real binary, a fake of Twilio that posts signed callbacks and opens the stream, and a customer
 //! who speaks into it. The agent's ear is a script, its voice hums.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -117,6 +118,36 @@ fn config(lines: &[&str]) -> Value {
     })
 }
 
+/// What Twilio has been sent and has not played yet: a frame each, or a mark's name.
+#[derive(Default)]
+struct Player(VecDeque<Option<String>>);
+
+impl Player {
+    /// Takes a message; the marks that come back at once, as what was before them is not played any more.
+    fn take(&mut self, message: &Value) -> Vec<String> {
+        match message["event"].as_str() {
+            Some("media") => self.0.push_back(None),
+            Some("mark") => self
+                .0
+                .push_back(message["mark"]["name"].as_str().map(str::to_owned)),
+            _ => return self.0.drain(..).flatten().collect(),
+        }
+        Vec::new()
+    }
+
+    /// Plays a frame; the marks that were reached with it.
+    fn play(&mut self) -> Vec<String> {
+        if self.0.front().is_some_and(Option::is_none) {
+            self.0.pop_front();
+        }
+        let mut reached = Vec::new();
+        while let Some(Some(_)) = self.0.front() {
+            reached.extend(self.0.pop_front().flatten());
+        }
+        reached
+    }
+}
+
 /// The customer, at the other end of Twilio: a microphone that never falls silent, and marks that come back.
 struct Caller {
     texts: mpsc::UnboundedSender<String>,
@@ -141,9 +172,9 @@ impl Caller {
         let line = tokio::spawn(async move {
             let mut tick = interval(Duration::from_millis(20));
             tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
-            let (mut saying, mut number) = (Vec::new(), 0);
+            let (mut saying, mut number, mut player) = (Vec::new(), 0, Player::default());
             loop {
-                let text = tokio::select! {
+                let texts = tokio::select! {
                     _ = tick.tick() => {
                         while let Ok(more) = said.try_recv() {
                             saying.extend(more);
@@ -151,23 +182,27 @@ impl Caller {
                         let mut codes: Vec<u8> = saying.drain(..160.min(saying.len())).collect();
                         codes.resize(160, 0xff);
                         number += 1;
-                        sound(&codes, number)
+                        let mut texts = vec![sound(&codes, number)];
+                        texts.extend(player.play().iter().map(|name| {
+                            let _ = came.send(json!({"event": "played", "name": name}));
+                            echo(name)
+                        }));
+                        texts
                     }
-                    Some(text) = written.recv() => text,
+                    Some(text) = written.recv() => vec![text],
                     message = stream.next() => match message {
                         None => return,
                         Some(message) => {
-                            let name = message["mark"]["name"].as_str().map(echo);
+                            let cleared = player.take(&message);
                             let _ = came.send(message);
-                            match name {
-                                Some(echo) => echo,
-                                None => continue,
-                            }
+                            cleared.iter().map(|name| echo(name)).collect()
                         }
                     },
                 };
-                if !stream.send(text).await {
-                    return;
+                for text in texts {
+                    if !stream.send(text).await {
+                        return;
+                    }
                 }
             }
         });
@@ -194,6 +229,19 @@ impl Caller {
             let message = must(kind, message.ok_or("the stream is closed"));
             if message["event"] == kind {
                 return message;
+            }
+        }
+    }
+
+    /// The end of a sentence, played to the customer.
+    async fn hears_it_out(&mut self) {
+        loop {
+            let played = self.gets("played").await;
+            if played["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with('s'))
+            {
+                return;
             }
         }
     }
@@ -238,10 +286,10 @@ both! {
         assert_eq!(call.asked("StatusCallback"), Some(told.as_str()));
         assert_eq!(call.asked("MachineDetection"), None);
         caller.hears(15).await;
-        caller.gets("mark").await;
+        caller.hears_it_out().await;
         caller.speaks();
         caller.hears(15).await;
-        caller.gets("mark").await;
+        caller.hears_it_out().await;
         caller.send(stop(&call));
         desk.tell(&call, "completed", 3).await;
         let ended = desk.ended(&handle).await;
@@ -273,12 +321,12 @@ both! {
         caller.speaks();
         caller.gets("clear").await;
         caller.hears(10).await;
-        caller.gets("mark").await;
+        caller.hears_it_out().await;
         for digit in "12#".chars() {
             caller.send(key(digit));
         }
         caller.hears(10).await;
-        caller.gets("mark").await;
+        caller.hears_it_out().await;
         let hang_up = desk.account.post(&format!("/v1/calls/{handle}/hangup"), "{}").send().await;
         hang_up.assert(202);
         let ended = desk.ended(&handle).await;
@@ -368,11 +416,15 @@ both! {
         let desk = Desk::open(database).await;
         let import = desk.account.post("/v1/phone-numbers/import", "{}").send().await;
         assert_eq!(import.assert(200), json!({"imported": 0, "already_present": 1}));
-        for fault in [Fault::Status(401), Fault::Status(500), Fault::CutBody, Fault::Unknown] {
+        desk.twilio.upstream().fail("GET", "/2010", Fault::Status(401), 1);
+        let import = desk.account.post("/v1/phone-numbers/import", "{}").send().await;
+        let message = import.assert_error(409, "conflict");
+        assert!(message.starts_with("Twilio does not accept the account's credential: "), "{message}");
+        for fault in [Fault::Status(500), Fault::RetryAfter(429, 30), Fault::CutBody, Fault::Unknown] {
             desk.twilio.upstream().fail("GET", "/2010", fault, 1);
             let import = desk.account.post("/v1/phone-numbers/import", "{}").send().await;
             let message = import.assert_error(502, "upstream_error");
-            assert!(message.starts_with("Twilio d") && !message.contains(UPSTREAM_WORDS), "{message}");
+            assert!(!message.contains(UPSTREAM_WORDS), "{message}");
         }
         let body = json!({"phone_number": "+15005550001"});
         let chosen = desk.account.post("/v1/phone-numbers", &body).send().await;

@@ -42,7 +42,7 @@ const SID: &str = "CA00000000000000000000000000000009";
 async fn ask(carrier: &Arc<TwilioCarrier>, operation: Operation) -> Result<(), DialError> {
     match operation {
         Operation::Dial => carrier.dial(request(1)).await.map(drop),
-        Operation::End => carrier.hang_up_dialog(handle(1), SID).await,
+        Operation::End => carrier.hang_up_dialog(handle(9), SID).await,
         Operation::Numbers => {
             let own = format!("{OWN_ACCOUNT}:{OWN_TOKEN}");
             carrier.numbers(&own).await.map(drop)
