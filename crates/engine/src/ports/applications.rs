@@ -108,6 +108,9 @@ pub enum GrantError {
     /// It does not take this deployment for its client (`invalid_client`, `unauthorized_client`).
     #[error("the application does not take this service's client_id and client_secret")]
     Client,
+    /// The member allowed less than what was asked for.
+    #[error("the application was allowed less than what was asked for")]
+    Partial,
     /// It answered with this status.
     #[error("the application answered with {0}")]
     Answered(u16),

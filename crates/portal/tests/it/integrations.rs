@@ -355,6 +355,16 @@ async fn an_application_that_grants_nothing_is_told_of_without_its_words() {
             "used up"
         );
     }
+    fake.authority
+        .allow(Some("https://www.googleapis.com/auth/calendar.events"));
+    let query = fake.authority.consent(&begin(&ana, CONNECT).await);
+    assert!(told(&ana, &query).await.starts_with(not_granted), "a part");
+    let error = stands(&world).await.1.unwrap_or_default();
+    assert!(
+        error.ends_with("connect it again, and allow all of it"),
+        "{error}"
+    );
+    fake.authority.allow(None);
     let url = begin(&ana, CONNECT).await;
     let said = told(&ana, &fake.authority.refuse(&url, "server_error")).await;
     assert!(said.starts_with(not_granted), "{said}");

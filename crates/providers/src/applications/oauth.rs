@@ -99,7 +99,25 @@ impl Door {
             .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
             .request_async(&self.wire)
             .await;
-        granted.map(grant).map_err(fault)
+        let granted = granted.map_err(fault)?;
+        let is_whole = self.is_whole(&granted);
+        let grant = grant(granted);
+        if !is_whole {
+            // With a part of it nothing works: what was granted is given back, as far as that goes.
+            let token = grant.refresh_token.as_ref();
+            let _ = self.revoke(token.unwrap_or(&grant.access_token)).await;
+            return Err(GrantError::Partial);
+        }
+        Ok(grant)
+    }
+
+    /// Whether everything was granted that was asked for. An answer that says nothing of that means yes (RFC 6749, 5.1).
+    fn is_whole(&self, granted: &BasicTokenResponse) -> bool {
+        let Some(scopes) = granted.scopes() else {
+            return true;
+        };
+        let has = |asked: &&str| scopes.iter().any(|scope| scope.as_str() == *asked);
+        self.scopes.iter().all(has)
     }
 
     pub(super) async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {

@@ -155,6 +155,34 @@ async fn tokens_are_renewed_rotated_withdrawn_and_revoked() {
     assert_eq!(stranger.refresh(&next).await, Err(GrantError::Client));
 }
 
+#[tokio::test]
+async fn a_consent_to_a_part_is_given_back() {
+    let fake = FakeCalendar::start().await;
+    let application = calendar_at(&fake.upstream.base_url());
+    let events = "https://www.googleapis.com/auth/calendar.events";
+    let busy = "https://www.googleapis.com/auth/calendar.freebusy";
+    for (allowed, is_whole) in [
+        (events.to_owned(), false),
+        (format!("{busy} openid"), false),
+        (format!("{busy} openid {events}"), true),
+    ] {
+        fake.authority.allow(Some(&allowed));
+        let asked = application.authorize(BACK, "the-state").unwrap();
+        let back = fake.authority.consent(&asked.url);
+        let code = back.split_once("code=").unwrap().1;
+        let granted = application.exchange(code, &asked.verifier, BACK).await;
+        assert_eq!(granted.is_ok(), is_whole, "{allowed}");
+        let (access, refresh) = fake.authority.good();
+        assert_eq!(
+            (access.is_empty(), refresh.is_empty()),
+            (!is_whole, !is_whole)
+        );
+        if !is_whole {
+            assert_eq!(granted, Err(GrantError::Partial));
+        }
+    }
+}
+
 fn application_of(toolkit: &str, settings: &ApplicationSettings) -> Arc<dyn Application> {
     application(toolkit, settings).unwrap()
 }

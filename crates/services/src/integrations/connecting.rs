@@ -334,6 +334,11 @@ fn not_granted(toolkit: &Toolkit, error: GrantError) -> String {
              integrations.{0}.client_secret",
             toolkit.toolkit
         ),
+        GrantError::Partial => {
+            format!(
+                "{name} was allowed less than what agents need: connect it again, and allow all of it"
+            )
+        }
         GrantError::Answered(status) => {
             format!(
                 "{name} answered the request for access with HTTP status {status}: connect it again later"

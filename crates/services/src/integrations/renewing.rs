@@ -176,7 +176,7 @@ fn not_renewed(name: &str, toolkit: &str, error: GrantError) -> String {
             "{name} answers with HTTP status {status}, and the access that it granted has lapsed; it is asked again and \
              again"
         ),
-        GrantError::Refused | GrantError::Malformed => format!(
+        GrantError::Refused | GrantError::Partial | GrantError::Malformed => format!(
             "{name} answers in a form that is not the documented one, and the access that it granted has lapsed; it is \
              asked again and again"
         ),

@@ -32,6 +32,7 @@ struct State {
     rotates: bool,
     expires_in: Option<u64>,
     without_refresh: bool,
+    allowed: Option<String>,
 }
 
 /// What an authorization server remembers; a fake of an application asks it who may come in.
@@ -94,6 +95,11 @@ impl Authority {
     /// From now on there are no refresh tokens.
     pub fn grant_once(&self) {
         self.lock().without_refresh = true;
+    }
+
+    /// From now on members allow these scopes, parted by spaces, and it says so; `None`: it says nothing of them.
+    pub fn allow(&self, scopes: Option<&str>) {
+        self.lock().allowed = scopes.map(str::to_owned);
     }
 
     /// The member withdraws everything that they consented to.
@@ -197,6 +203,9 @@ impl State {
         let mut granted = json!({"access_token": access, "token_type": "Bearer"});
         if let Some(seconds) = self.expires_in {
             granted["expires_in"] = seconds.into();
+        }
+        if let Some(allowed) = &self.allowed {
+            granted["scope"] = allowed.as_str().into();
         }
         if with_refresh {
             let refresh = format!("refresh-{}", self.made);
