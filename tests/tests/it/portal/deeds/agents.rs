@@ -11,6 +11,7 @@ deeds! {
         "/portal/agents/{id}/versions", "/portal/agents/{id}/versions/{version}", "/portal/agents/{id}/diff";
     an_agent_is_edited_as_json: "/portal/agents/{id}/json";
     a_widget_is_turned_on_for_a_page: "/portal/agents/{id}/widget";
+    what_is_extracted_is_set_by_a_schema: "/portal/agents/{id}/analysis";
 }
 
 both! {
@@ -115,5 +116,27 @@ both! {
         let door = stage.server.client().get(&format!("/widget/v1/agents/{agent}"));
         let door = door.header("Origin", "https://shop.example").send().await.assert(200);
         assert_eq!(door["name"], "Eva");
+    }
+
+    async fn what_is_extracted_is_set_by_a_schema(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(Person::spanish()).await;
+        browser.open(&format!("/portal/agents/{agent}/analysis")).await;
+        browser.sees("Por ahora no se extrae nada.").await;
+        browser.fill("JSON Schema", "{\"type\": \"array\"}").await;
+        browser.click("Guardar").await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+        assert_eq!(browser.filled("JSON Schema").await, "{\"type\": \"array\"}");
+        let schema = json!({"type": "object", "properties": {"topic": {"type": "string"}}});
+        browser.fill("JSON Schema", &schema.to_string()).await;
+        browser.click("Guardar").await;
+        browser.sees("Guardado. Vale para las conversaciones que terminen a partir de ahora.").await;
+        browser.sees("Dejar de extraer").await;
+        browser.no_violations().await;
+        let set = stage.account.read(&format!("/v1/agents/{agent}/analysis-schema")).await;
+        assert_eq!(set["schema"], schema);
     }
 }
