@@ -13,7 +13,7 @@ mod tests;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-use crate::json::{FieldError, Json, JsonError, item_path, member_path};
+use crate::json::{FieldError, Json, JsonError, Rule, item_path, member_path};
 
 pub use language::is_bcp47_shape;
 pub use sections::{
@@ -144,7 +144,7 @@ impl AgentConfig {
     /// # Errors
     /// The first field, in the table's order, that stands in the way.
     pub fn publishable(&self) -> Result<(), FieldError> {
-        let missing = |path: &str| Err(FieldError::new(path, "is required to publish"));
+        let missing = |path: &str| Err(FieldError::new(path, Rule::ToPublish));
         if self.system_prompt.trim().is_empty() {
             return missing("config.system_prompt");
         }

@@ -111,6 +111,8 @@ ids! {
     NodeId;
     /// One HTTP request (`X-Request-Id`).
     RequestId;
+    /// Whatever a request is about: [`crate::Resource`] says which kind of row it is an id of.
+    ResourceId;
     /// A tool of an account.
     ToolId;
 }

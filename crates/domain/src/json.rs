@@ -4,6 +4,7 @@ mod canonical;
 mod fault;
 mod fields;
 mod parse;
+mod rule;
 mod text;
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ use serde_json::value::RawValue;
 pub use fault::Fault;
 pub use fields::Fields;
 pub(crate) use fields::check_string;
+pub use rule::{Rule, UrlRule};
 
 /// The deepest nesting that is read: an object in an object is 2 deep.
 pub const MAX_DEPTH: usize = 64;

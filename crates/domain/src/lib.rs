@@ -15,6 +15,7 @@ mod member;
 mod number;
 mod plan;
 mod price;
+mod resource;
 mod scope;
 mod timestamp;
 mod voice;
@@ -39,6 +40,7 @@ pub use document::{DocumentSource, DocumentStatus};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
+pub use ids::ResourceId;
 pub use ids::SliceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
@@ -53,6 +55,7 @@ pub use metadata::Metadata;
 pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};
 pub use price::{Credits, Price};
+pub use resource::{Resource, ResourceKind};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;

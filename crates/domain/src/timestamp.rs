@@ -85,6 +85,13 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// The seconds from `earlier` to this instant, one that has begun counted whole; zero if `earlier` is later.
+    #[must_use]
+    pub fn started_seconds_since(self, earlier: Self) -> i64 {
+        let seconds = self.since(earlier).as_micros().div_ceil(1_000_000);
+        i64::try_from(seconds).unwrap_or(i64::MAX)
+    }
+
     /// The calendar month in UTC as `year * 12 + month - 1`: what a monthly budget counts by.
     #[must_use]
     pub fn utc_month(self) -> i32 {
@@ -240,6 +247,24 @@ mod tests {
     fn to_covers_the_whole_millisecond_that_it_names() {
         let to = Timestamp::parse_to("2026-04-30T18:32:11.123Z").unwrap();
         assert_eq!(to.micros() % 1_000_000, 123_999);
+    }
+
+    #[test]
+    fn a_second_that_has_begun_counts_whole() {
+        let at = Timestamp::from_micros;
+        for (from, to, seconds) in [
+            (0, 0, 0),
+            (0, 1, 1),
+            (5, 1_000_005, 1),
+            (5, 1_000_006, 2),
+            (9, 0, 0),
+        ] {
+            assert_eq!(
+                at(to).started_seconds_since(at(from)),
+                seconds,
+                "{from} {to}"
+            );
+        }
     }
 
     #[test]

@@ -157,6 +157,11 @@ async fn answer(
             ModelDelta::Finish => return Ok(text),
         }
         if text.len() > EXTRACTION_MAX_BYTES {
+            let mut end = EXTRACTION_MAX_BYTES;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
             return Ok(text);
         }
     }

@@ -1,5 +1,7 @@
 //! The port to the provider that runs the legacy agents: it holds their configuration, and their calls' media.
 
+use std::fs::File;
+use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -61,15 +63,22 @@ pub trait LegacyProvider: Send + Sync {
         true
     }
 
-    /// The recording of an ended call, a WAV file; `None` if there is none.
+    /// Whether it calls from any number, and not only from those that it has: those of the account's legacy agents.
+    fn calls_from_any(&self) -> bool {
+        false
+    }
+
+    /// Writes the recording of an ended call to an empty file, as a WAV file; `false` if the provider has none, or none
+    /// yet.
     ///
     /// # Errors
-    /// [`LegacyError`] if the provider did not say.
+    /// [`RecordingError`]; what is in the file is nothing then.
     async fn recording(
         &self,
         credential: &str,
         reference: &LegacyReference,
-    ) -> Result<Option<Vec<u8>>, LegacyError>;
+        to: File,
+    ) -> Result<bool, RecordingError>;
 
     /// The provider's batch operations; `None` if it has none, and calls are placed one by one.
     fn batches(&self) -> Option<&dyn LegacyBatches> {
@@ -231,6 +240,20 @@ pub struct LegacyReport {
 /// Not a message of the provider, or not one of now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotGenuine;
+
+/// Why a recording was not fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The provider did not say; it may be asked again.
+    #[error(transparent)]
+    Provider(#[from] LegacyError),
+    /// It cannot be written; it may be asked for again.
+    #[error("the recording cannot be written: {0}")]
+    File(#[from] io::Error),
+    /// What the provider has is no recording that can be kept, and will be none the next time.
+    #[error("what the legacy provider has as the recording {0}")]
+    Unusable(&'static str),
+}
 
 /// Why the provider did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -21,7 +21,8 @@ use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 
 pub use applications::{
-    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
+    Application, Authorization, Consents, FunctionCall, FunctionError, Grant, GrantError,
+    ToolkitFunction,
 };
 pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};

@@ -91,6 +91,9 @@ pub enum Refusal {
         "WhatsApp does not send from this number (code {0}): see that it is registered, and the ids in the credential"
     )]
     Number(i64),
+    /// It says that it did not deliver the message, and not why.
+    #[error("WhatsApp did not deliver the message, and does not say why")]
+    Unexplained,
     /// Anything else, by the code that is in WhatsApp's list.
     #[error(
         "WhatsApp refused the message (code {0}): its meaning is in the list of the Cloud API's error codes"

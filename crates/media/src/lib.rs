@@ -4,6 +4,7 @@ pub mod ambient;
 pub mod codec;
 mod conceal;
 pub mod jitter;
+pub mod mp3;
 pub mod playout;
 pub mod ports;
 pub mod pump;
@@ -12,6 +13,7 @@ pub mod resample;
 pub mod rtp;
 pub mod sdp;
 pub mod telephone_event;
+pub mod tones;
 pub mod vad;
 pub mod wav;
 

@@ -180,7 +180,7 @@ impl Seen {
 }
 
 /// Frames that a key sounds for: 100 ms.
-const TONE_FRAMES: u32 = 5;
+pub(crate) const TONE_FRAMES: u32 = 5;
 
 /// Times that its end is sent.
 const END_FRAMES: u32 = 3;
@@ -201,10 +201,22 @@ pub struct Outbox {
     now: Option<(Step, u32, Timestamp)>,
 }
 
+/// One of the things that a text of keys says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
+    /// The key with this event code.
     Key(u8),
+    /// Half a second of silence.
     Pause,
+}
+
+/// What a text of keys says, with `w` for a pause.
+pub(crate) fn steps(keys: &str) -> Result<Vec<Step>, NoKey> {
+    let step = |(at, character)| match character {
+        'w' | 'W' => Ok(Step::Pause),
+        _ => code(character).map(Step::Key).ok_or(NoKey { at }),
+    };
+    keys.chars().enumerate().map(step).collect()
 }
 
 /// What a frame's packet carries instead of sound.
@@ -239,14 +251,7 @@ impl Outbox {
     /// # Errors
     /// [`NoKey`]; nothing is added then.
     pub fn push(&mut self, keys: &str) -> Result<(), NoKey> {
-        let steps: Vec<Step> = keys
-            .chars()
-            .enumerate()
-            .map(|(at, character)| match character {
-                'w' | 'W' => Ok(Step::Pause),
-                _ => code(character).map(Step::Key).ok_or(NoKey { at }),
-            })
-            .collect::<Result<_, _>>()?;
+        let steps = steps(keys)?;
         self.waiting.extend(steps);
         Ok(())
     }
@@ -293,7 +298,8 @@ impl Outbox {
 }
 
 impl Step {
-    const fn frames(self) -> u32 {
+    /// How many frames it takes.
+    pub(crate) const fn frames(self) -> u32 {
         match self {
             Self::Key(_) => TONE_FRAMES + END_FRAMES - 1 + GAP_FRAMES,
             Self::Pause => PAUSE_FRAMES,

@@ -2,7 +2,7 @@
 
 use super::Pronunciation;
 use super::read::{NAME, list};
-use crate::json::{FieldError, Fields, item_path, member_path};
+use crate::json::{FieldError, Fields, Rule, item_path, member_path};
 
 const MOST: usize = 200;
 
@@ -12,7 +12,7 @@ pub(super) fn pronunciation(fields: &mut Fields<'_>) -> Result<Vec<Pronunciation
     for (at, rule) in rules.iter().enumerate() {
         let path = member_path(&item_path(&fields.path_of(name), at), "term");
         if rule.term.trim().is_empty() {
-            return Err(FieldError::new(path, "must not be blank"));
+            return Err(FieldError::new(path, Rule::Blank));
         }
         if rules[..at].iter().any(|earlier| shadows(earlier, rule)) {
             let message = "appears more than once: the first one would always count";

@@ -12,7 +12,7 @@ use super::{
     KnowledgeMode, Llm, ModelRef, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
     is_bcp47_shape,
 };
-use crate::json::{Fault, FieldError, Fields, Json, check_string, item_path, member_path};
+use crate::json::{Fault, FieldError, Fields, Json, Rule, check_string, item_path, member_path};
 use crate::metadata::check_scalar;
 
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
@@ -246,14 +246,14 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>, FieldError> {
     let items = fields.optional_array(name, 1..=7)?.unwrap_or_default();
     let mut days = Vec::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
-        let fault = |message| FieldError::new(item_path(&fields.path_of(name), at), message);
+        let fault = |fault: Fault| FieldError::new(item_path(&fields.path_of(name), at), fault);
         let day = item
             .as_i64()
             .and_then(|day| u8::try_from(day).ok())
             .filter(|day| (1..=7).contains(day))
-            .ok_or_else(|| fault("must be an integer from 1 (Monday) to 7"))?;
+            .ok_or_else(|| fault("must be an integer from 1 (Monday) to 7".into()))?;
         if days.contains(&day) {
-            return Err(fault("appears more than once"));
+            return Err(fault(Rule::Twice.into()));
         }
         days.push(day);
     }
@@ -263,7 +263,7 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>, FieldError> {
 fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay, FieldError> {
     let text = fields.required_string(name, 0..=usize::MAX)?;
     text.parse()
-        .map_err(|_| fields.fault(name, "must be a time of day as `HH:MM`, 00:00 to 23:59"))
+        .map_err(|_| fields.fault(name, Rule::TimeOfDay))
 }
 
 /// An optional string.
@@ -288,9 +288,7 @@ fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String,
 fn language(fields: &mut Fields<'_>) -> Result<Option<String>, FieldError> {
     let name = "language";
     match fields.optional_string(name, 0..=usize::MAX)? {
-        Some(tag) if !is_bcp47_shape(tag) => {
-            Err(fields.fault(name, "must be a BCP 47 language tag, such as es-MX"))
-        }
+        Some(tag) if !is_bcp47_shape(tag) => Err(fields.fault(name, Rule::Language)),
         tag => Ok(tag.map(str::to_owned)),
     }
 }
@@ -338,16 +336,16 @@ fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>, 
     let path = fields.path_of(name);
     let mut seen = HashSet::new();
     let read = |(at, item): (usize, &Json)| {
-        let fault = |message| FieldError::new(item_path(&path, at), message);
+        let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
         let uuid = item
             .as_str()
             .filter(|text| text.len() == 36)
             .and_then(|text| Uuid::try_parse(text).ok())
-            .ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)"))?;
+            .ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)".into()))?;
         if seen.insert(uuid) {
             Ok(uuid)
         } else {
-            Err(fault("appears more than once"))
+            Err(fault(Rule::Twice.into()))
         }
     };
     items.iter().enumerate().map(read).collect()

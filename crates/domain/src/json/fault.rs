@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::Rule;
+use crate::{E164Error, TimestampError};
+
 /// What is wrong with a field. The faults that any field may have are told apart, so that a page can say them in its
 /// reader's language; the text of each is the message for the client (decision 1.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub enum Fault {
     TooFew(usize),
     /// `unknown field`
     Unknown,
+    /// A rule of fields of this kind; boxed, as most results carry an error and no fault.
+    Rule(Box<Rule>),
     /// A rule of this field alone.
     Own(String),
 }
@@ -63,8 +68,27 @@ impl fmt::Display for Fault {
             Self::TooMany(most) => write!(f, "more than {most} items"),
             Self::TooFew(least) => write!(f, "fewer than {least} items"),
             Self::Unknown => f.write_str("unknown field"),
+            Self::Rule(rule) => write!(f, "{rule}"),
             Self::Own(message) => f.write_str(message),
         }
+    }
+}
+
+impl From<Rule> for Fault {
+    fn from(rule: Rule) -> Self {
+        Self::Rule(Box::new(rule))
+    }
+}
+
+impl From<E164Error> for Fault {
+    fn from(error: E164Error) -> Self {
+        Rule::Phone(error).into()
+    }
+}
+
+impl From<TimestampError> for Fault {
+    fn from(error: TimestampError) -> Self {
+        Rule::Date(error).into()
     }
 }
 

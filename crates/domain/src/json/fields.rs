@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Fault, FieldError, Json, member_path};
+use super::{Fault, FieldError, Json, Rule, member_path};
 
 /// The members of an object that are still to be read.
 ///
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         };
         match word.parse() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(self.fault(name, format!("must be {}", choices()))),
+            Err(_) => Err(self.fault(name, Rule::Choice(choices()))),
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
 use crate::E164;
-use crate::json::{FieldError, Fields, Json, check_string, item_path, member_path};
+use crate::json::{Fault, FieldError, Fields, Json, Rule, check_string, item_path, member_path};
 
 const NAME_CHARS: RangeInclusive<usize> = 1..=64;
 const DESCRIPTION: RangeInclusive<usize> = 1..=1_024;
@@ -48,11 +48,11 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>), 
         .to_owned();
     let description = fields.required_string("description", DESCRIPTION)?;
     if description.trim().is_empty() {
-        return Err(fields.fault("description", "must not be blank"));
+        return Err(fields.fault("description", Rule::Blank));
     }
     let kind = fields
         .optional_choice::<ToolKind>("kind", ToolKind::choices)?
-        .ok_or_else(|| fields.fault("kind", "is required"))?;
+        .ok_or_else(|| fields.fault("kind", Fault::Required))?;
     let parameters = fields.present("parameters");
     let http = fields.optional_object("http")?;
     let transfer = fields.optional_object("transfer")?;
@@ -106,7 +106,7 @@ pub(super) fn merged(
     }
     for name in ["name", "description", "kind"] {
         if matches!(patch.get(name), Some(Json::Null)) {
-            return Err(FieldError::new(name, "must not be null"));
+            return Err(FieldError::new(name, Rule::Null));
         }
     }
     // What the service derives is derived anew.
@@ -225,7 +225,7 @@ fn request(
 ) -> Result<(HttpRequest, Vec<Header>), FieldError> {
     let method = fields
         .optional_choice::<HttpMethod>("method", HttpMethod::choices)?
-        .ok_or_else(|| fields.fault("method", "is required"))?;
+        .ok_or_else(|| fields.fault("method", Fault::Required))?;
     let url = fields.required_string("url", URL)?.to_owned();
     let values = headers(&mut fields, kept)?;
     let timeout_ms = fields
@@ -303,22 +303,22 @@ fn check_header_name(name: &str) -> Result<(), &'static str> {
 fn targets(mut fields: Fields<'_>) -> Result<Vec<TransferTarget>, FieldError> {
     let items = fields
         .optional_array("targets", TARGETS)?
-        .ok_or_else(|| fields.fault("targets", "is required"))?;
+        .ok_or_else(|| fields.fault("targets", Fault::Required))?;
     let path = fields.path_of("targets");
     let mut targets: Vec<TransferTarget> = Vec::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
         let mut fields = Fields::of(item, &item_path(&path, at))?;
         let name = fields.required_string("name", NAME_CHARS)?.to_owned();
         if name.trim().is_empty() {
-            return Err(fields.fault("name", "must not be blank"));
+            return Err(fields.fault("name", Rule::Blank));
         }
         if targets.iter().any(|target| target.name == name) {
-            return Err(fields.fault("name", "appears more than once"));
+            return Err(fields.fault("name", Rule::Twice));
         }
         let to = fields.required_string("to", 1..=64)?;
         let to: E164 = to
             .parse()
-            .map_err(|error: crate::E164Error| fields.fault("to", error.to_string()))?;
+            .map_err(|error: crate::E164Error| fields.fault("to", error))?;
         fields.finish()?;
         targets.push(TransferTarget { name, to });
     }

@@ -16,6 +16,15 @@ use crate::tool_use;
 /// How long the carrier may take to do what a tool asks of the line.
 const LINE_LIMIT: Duration = Duration::from_secs(5);
 
+/// How much longer for each of the tones that it is to send: as long as a pause lasts, the longest of them.
+const TONE_LIMIT: Duration = Duration::from_millis(500);
+
+/// What a transcript tells of a tool that the line was needed for.
+const NOT_DONE: &str = "Not done: the call is over.";
+
+/// What it tells of one that was at work: what it asked somebody else for is not undone.
+const GIVEN_UP: &str = "The call was over before it answered: it may have been done, or not.";
+
 /// The tools of one reply.
 pub(super) struct ToolStep<'a> {
     calls: Vec<ToolCall>,
@@ -109,7 +118,7 @@ impl Live<'_> {
         for (call, outcome) in step.calls.iter().zip(&step.outcomes) {
             let answer = match outcome {
                 ToolOutcome::Answer(text) => text.clone(),
-                ToolOutcome::Act(_) if over.is_some() => "Not done: the call is over.".to_owned(),
+                ToolOutcome::Act(_) if over.is_some() => NOT_DONE.to_owned(),
                 ToolOutcome::Act(action) => {
                     let (answer, end) = self.act(action).await;
                     over = end;
@@ -131,15 +140,19 @@ impl Live<'_> {
         let line = self.line;
         match action {
             ToolAction::EndCall => ("Done.".to_owned(), Some(TerminationReason::AgentHangup)),
-            ToolAction::Transfer { name, to } => match self.unless_asked(line.transfer(to)).await {
-                Ok(()) => (
-                    format!("Transferred to {name}."),
-                    Some(TerminationReason::Transferred),
-                ),
-                Err(error) => (format!("The transfer failed: {error}."), None),
-            },
+            ToolAction::Transfer { name, to } => {
+                match self.unless_asked(LINE_LIMIT, line.transfer(to)).await {
+                    Ok(()) => (
+                        format!("Transferred to {name}."),
+                        Some(TerminationReason::Transferred),
+                    ),
+                    Err(error) => (format!("The transfer failed: {error}."), None),
+                }
+            }
             ToolAction::SendDigits(digits) => {
-                match self.unless_asked(line.send_digits(digits)).await {
+                let tones = u32::try_from(digits.chars().count()).unwrap_or(u32::MAX);
+                let limit = LINE_LIMIT + TONE_LIMIT.saturating_mul(tones);
+                match self.unless_asked(limit, line.send_digits(digits)).await {
                     Ok(()) => ("The digits were sent.".to_owned(), None),
                     Err(error) => (format!("The digits were not sent: {error}."), None),
                 }
@@ -150,12 +163,13 @@ impl Live<'_> {
     /// Waits for the carrier, but neither long nor against a request to end the call.
     async fn unless_asked(
         &mut self,
+        limit: Duration,
         doing: impl Future<Output = Result<(), LineError>>,
     ) -> Result<(), LineError> {
         tokio::select! {
             biased;
             _ = self.requests.beyond(self.granted) => Err(LineError::Refused),
-            done = timeout(LINE_LIMIT, doing) => done.unwrap_or(Err(LineError::Refused)),
+            done = timeout(limit, doing) => done.unwrap_or(Err(LineError::Refused)),
         }
     }
 
@@ -164,9 +178,8 @@ impl Live<'_> {
         for (at, call) in step.calls.iter().enumerate() {
             let turn = match step.outcomes.get(at) {
                 Some(ToolOutcome::Answer(text)) => step.turn(call, text, false),
-                Some(ToolOutcome::Act(_)) | None => {
-                    step.turn(call, "Not done: the call is over.", true)
-                }
+                Some(ToolOutcome::Act(_)) => step.turn(call, NOT_DONE, true),
+                None => step.turn(call, GIVEN_UP, true),
             };
             self.record(turn).await?;
         }

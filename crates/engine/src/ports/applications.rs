@@ -4,15 +4,31 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::Timestamp;
 use offhook_domain::tool::HttpMethod;
+use offhook_domain::{ConversationId, Timestamp};
 
-/// An application that accounts connect by OAuth 2.0 (RFC 6749, authorization code with PKCE, RFC 7636).
+/// An application that accounts connect, and what it does for their agents.
 #[async_trait]
 pub trait Application: Send + Sync {
     /// Its key in the catalog of integrations.
     fn toolkit(&self) -> &'static str;
 
+    /// How accounts give it their consent, and take it back.
+    fn consents(&self) -> &dyn Consents;
+
+    /// What agents can have it do.
+    fn functions(&self) -> Vec<ToolkitFunction>;
+
+    /// Does it. The answer is for a model: short, and nothing of the application's own words about a failure.
+    ///
+    /// # Errors
+    /// [`FunctionError`] says what came in between.
+    async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError>;
+}
+
+/// The consents of an application's users, by OAuth 2.0 (RFC 6749, authorization code with PKCE, RFC 7636).
+#[async_trait]
+pub trait Consents: Send + Sync {
     /// Where a member goes to give their consent. `state` comes back with the answer to `redirect_uri`.
     ///
     /// # Errors
@@ -42,22 +58,42 @@ pub trait Application: Send + Sync {
     /// # Errors
     /// [`GrantError`] if nobody knows whether it is.
     async fn revoke(&self, token: &str) -> Result<(), GrantError>;
+}
 
-    /// What agents can have it do.
-    fn functions(&self) -> Vec<ToolkitFunction>;
+/// What an agent wants an application to do.
+#[derive(Clone, Copy)]
+pub struct FunctionCall<'a> {
+    /// The name of a function of the toolkit.
+    pub function: &'a str,
+    /// What the request is made with.
+    pub access_token: &'a str,
+    /// Arguments that fit the function's schema, as JSON text.
+    pub arguments: &'a str,
+    /// Where it was asked for: what a conversation wants twice is done once, where the application can tell.
+    pub conversation: ConversationId,
+    /// The present.
+    pub now: Timestamp,
+}
 
-    /// Does it, with arguments that fit the function's schema, as JSON text. The answer is for a model: short, and
-    /// nothing of the application's own words about a failure.
-    ///
-    /// # Errors
-    /// [`FunctionError`] says what came in between.
-    async fn call(
-        &self,
-        function: &str,
-        access_token: &str,
-        arguments: &str,
-        now: Timestamp,
-    ) -> Result<String, FunctionError>;
+impl<'a> FunctionCall<'a> {
+    /// The same, made with this access token.
+    #[must_use]
+    pub const fn with(self, access_token: &'a str) -> Self {
+        Self {
+            access_token,
+            ..self
+        }
+    }
+}
+
+/// Without the token and the arguments.
+impl fmt::Debug for FunctionCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionCall")
+            .field("function", &self.function)
+            .field("conversation", &self.conversation)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a consent is asked for with.

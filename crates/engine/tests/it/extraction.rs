@@ -138,5 +138,11 @@ async fn nothing_is_asked_where_the_customer_said_nothing_and_endless_answers_ar
     let model = FakeModel::new(&endless);
     assert_eq!(data(&model).await, unfit());
     let read = &model.asked()[1].messages[2].content;
-    assert!(read.len() > EXTRACTION_MAX_BYTES && read.len() < EXTRACTION_MAX_BYTES + 20);
+    assert_eq!(read.len(), EXTRACTION_MAX_BYTES);
+    // Also where it comes in one piece, and then at a character.
+    let whole: &'static str = Box::leak("é".repeat(EXTRACTION_MAX_BYTES).into_boxed_str());
+    let model = FakeModel::new(&[Does::Write("x"), Does::Write(whole), Does::Finish]);
+    assert_eq!(data(&model).await, unfit());
+    let read = &model.asked()[1].messages[2].content;
+    assert_eq!(read.len(), EXTRACTION_MAX_BYTES - 1);
 }

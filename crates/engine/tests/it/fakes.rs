@@ -211,6 +211,9 @@ impl Line for FakeLine {
     }
 
     async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        for digit in digits.chars() {
+            sleep(Duration::from_millis(if digit == 'w' { 500 } else { 200 })).await;
+        }
         lock(&self.state.did).push(format!("digits {digits}"));
         Ok(())
     }

@@ -249,6 +249,23 @@ async fn digits_are_sent_once_the_agent_is_quiet() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn as_many_digits_as_a_tool_may_send_have_the_time_that_they_take() {
+    let model = calling("").then(&[Does::Write("Done."), Does::Finish]);
+    let digits = format!("1{}#", "w".repeat(30));
+    let sends = acts(ToolAction::SendDigits(digits.clone()));
+    let call = on_stage(&model, &sends).begin();
+    asked(&call).await;
+    sleep(20 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(end.did, [format!("digits {digits}")]);
+    assert_eq!(
+        end.script()[2..],
+        [r#"T: look({"id":7}) → The digits were sent."#, "A: Done."]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_customer_who_interrupts_stops_the_words_and_not_the_tool() {
     let model = calling("Let me see what I can find.").then(&[Does::Write("Yes."), Does::Finish]);
     let tools = Arc::new(Toolbox {
@@ -323,7 +340,7 @@ async fn a_hang_up_does_not_wait_for_a_tool_and_the_transcript_says_so() {
         end.script()[2..],
         [
             "A: Let me see.",
-            r#"T: look({"id":7}) → Not done: the call is over. --"#
+            r#"T: look({"id":7}) → The call was over before it answered: it may have been done, or not. --"#
         ]
     );
     assert_eq!(end.took, 6 * SECOND);

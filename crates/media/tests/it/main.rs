@@ -6,6 +6,7 @@
 
 mod codec;
 mod jitter;
+mod mp3;
 mod playout;
 mod ports;
 mod pump;
@@ -14,5 +15,6 @@ mod resample;
 mod rtp;
 mod sdp;
 mod telephone_event;
+mod tones;
 mod vad;
 mod wav;
