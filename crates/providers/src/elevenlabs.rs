@@ -11,15 +11,17 @@ mod client;
 mod conversations;
 mod numbers;
 mod outcome;
+mod recordings;
 mod reports;
 
 use std::fmt;
+use std::fs::File;
 
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
-    LegacyReference, LegacyReport, NotGenuine,
+    LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
 use offhook_engine::legacy_batches::LegacyBatches;
 use tokio::time::Instant;
@@ -128,7 +130,8 @@ impl LegacyProvider for ElevenLabsAgents {
         &self,
         credential: &str,
         reference: &LegacyReference,
-    ) -> Result<Option<Vec<u8>>, LegacyError> {
-        conversations::recording(&self.client, credential, reference).await
+        to: File,
+    ) -> Result<bool, RecordingError> {
+        recordings::fetch(&self.client, credential, reference, to).await
     }
 }

@@ -5,6 +5,8 @@ mod wav;
 mod workspace;
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,13 +14,14 @@ use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, NodeId, Timestamp};
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
-    LegacyReference,
+    LegacyReference, RecordingError,
 };
 use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, EndRequest, Latencies, ModelChoice, Persona, Routing,
     Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
 };
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::Scripted;
@@ -156,15 +159,26 @@ impl LegacyProvider for SimulatedLegacy {
         Ok(())
     }
 
+    /// It has a phone network of its own.
+    fn calls_from_any(&self) -> bool {
+        true
+    }
+
     async fn recording(
         &self,
         credential: &str,
         reference: &LegacyReference,
-    ) -> Result<Option<Vec<u8>>, LegacyError> {
+        mut to: File,
+    ) -> Result<bool, RecordingError> {
         let progress = self.progress(credential, reference).await?;
-        Ok(progress
-            .filter(|progress| progress.end.as_ref().is_some_and(|end| end.recorded))
-            .map(|progress| wav::of(&progress.turns)))
+        let progress =
+            progress.filter(|progress| progress.end.as_ref().is_some_and(|end| end.recorded));
+        let Some(progress) = progress else {
+            return Ok(false);
+        };
+        let written = spawn_blocking(move || to.write_all(&wav::of(&progress.turns))).await;
+        written.map_err(io::Error::other)??;
+        Ok(true)
     }
 
     /// What it knows it knows at once.

@@ -147,6 +147,8 @@ pub enum Fault {
     Malformed,
     /// Does what it was asked, and answers 200 with JSON of another shape.
     Unknown,
+    /// Answers 200 with a body that does not end.
+    Endless,
 }
 
 /// The words in the body of a [`Fault::Status`]: they must not be found in anything that a customer reads.
@@ -320,6 +322,7 @@ async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler
                 let answer = Answer::text(200, "application/json", "{\"cut\": [1, 2");
                 (answer, false)
             }
+            Some(Fault::Endless) => return endless(&mut socket).await,
             Some(Fault::Unknown) => {
                 handler(&asked);
                 let value = serde_json::json!({"of_another_shape": [{"nothing": true}]});
@@ -329,6 +332,14 @@ async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler
         if send(&mut socket, &answer, cut).await.is_err() || cut {
             return;
         }
+    }
+}
+
+/// Sends zeros until nobody takes them any more.
+async fn endless(socket: &mut TcpStream) {
+    let head = b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n";
+    if socket.write_all(head).await.is_ok() {
+        while socket.write_all(&[0; 64 * 1024]).await.is_ok() {}
     }
 }
 

@@ -6,18 +6,24 @@ use std::time::Duration;
 use offhook_domain::FailureReason;
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::{AudioEvent, FRAME_TIME, Played, SILENCE, Tick};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{
+    Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at,
+};
 
 use crate::carrier::Lines;
 use crate::client::{TwilioClient, TwilioError};
-use crate::line::{Line, Signal};
+use crate::line::{Line, Signal, is_set};
 use crate::lock;
 use crate::status::{CallStatus, failure_of_code, failure_of_status};
 use crate::stream;
 
 /// How long a call whose placing was not answered may show itself, before it is taken not to have been placed.
 const SHOWS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long Twilio may refuse a call for the moment before it is none, and what is waited if it does not say how long.
+const PLACED_WITHIN: Duration = Duration::from_secs(8);
+const BUSY_WAIT: Duration = Duration::from_secs(1);
 
 /// How long a call may wait to be made: an account makes one a second, and Twilio keeps the others.
 const QUEUED_AT_MOST: Duration = Duration::from_secs(120);
@@ -97,8 +103,12 @@ enum End {
 
 impl Call {
     /// Lives the call to its end. `taken` learns whether Twilio has taken it over.
-    pub(crate) async fn run(mut self, order: Order, taken: oneshot::Sender<Result<(), DialError>>) {
-        let placed = self.place(&order).await;
+    pub(crate) async fn run(
+        mut self,
+        order: Order,
+        mut taken: oneshot::Sender<Result<(), DialError>>,
+    ) {
+        let placed = self.place(&order, &mut taken).await;
         let is_placed = placed.is_ok();
         if is_placed {
             let _ = self.events.try_send(AudioEvent::Accepted);
@@ -119,7 +129,11 @@ impl Call {
     }
 
     /// Asks for the call, once. When the answer is lost, what Twilio tells of the call shows whether there is one.
-    async fn place(&mut self, order: &Order) -> Result<(), DialError> {
+    async fn place(
+        &mut self,
+        order: &Order,
+        taken: &mut oneshot::Sender<Result<(), DialError>>,
+    ) -> Result<(), DialError> {
         let placing = crate::client::Placing {
             from: &order.from,
             to: &order.to,
@@ -129,11 +143,29 @@ impl Call {
             ring: order.ring,
             longest: order.longest,
         };
-        match self.client.place(&placing).await {
+        let until = Instant::now() + PLACED_WITHIN;
+        let placed = loop {
+            match self.client.place(&placing).await {
+                // Nothing was done: it is asked again, while whoever dials still waits.
+                Err(TwilioError::Busy(asked)) => {
+                    let again = Instant::now() + asked.unwrap_or(BUSY_WAIT);
+                    let waits = again < until && !taken.is_closed();
+                    if !waits || timeout_at(again, taken.closed()).await.is_ok() {
+                        break Err(TwilioError::Busy(asked));
+                    }
+                }
+                placed => break placed,
+            }
+        };
+        match placed {
             Ok(sid) if self.line.is_of(&sid) => Ok(()),
             // A stranger's callback cannot have come before: it would have had to be signed.
             Ok(_) => Err(DialError::Unknown),
             Err(TwilioError::NotConnected) => Err(DialError::NotConnected),
+            Err(TwilioError::Busy(_)) => {
+                tracing::warn!(call = %self.line.handle, "Twilio takes no more calls for now");
+                Err(DialError::Refused(FailureReason::CarrierError))
+            }
             Err(TwilioError::Refused { status, code }) => {
                 tracing::warn!(call = %self.line.handle, status, code, "Twilio refused a call");
                 Err(DialError::Refused(failure_of_code(status, code)))
@@ -251,6 +283,7 @@ impl Call {
                 None
             }
             Signal::Stopped if self.line.is_handed_over() => {
+                self.line.has_left();
                 // The engine lets go of it; if Twilio would not hand the call over after all, there is no sound.
                 let at = Instant::now() + HANDED_OVER_WITHIN;
                 self.progress.fails_at = Some((at, FailureReason::CarrierError));
@@ -397,11 +430,6 @@ impl Call {
             self.progress.started || self.progress.rank.is_some_and(|rank| rank >= 2);
         end(&self.client, sid, was_answered).await.is_ok()
     }
-}
-
-/// Waits for a flag, and holds nothing of it.
-async fn is_set(flag: &mut watch::Receiver<bool>) {
-    let _ = flag.wait_for(|set| *set).await;
 }
 
 /// Ends a call of this id, whatever it does.

@@ -382,6 +382,7 @@ fn dial_error(error: TwilioError) -> DialError {
     match error {
         TwilioError::NotConnected => DialError::NotConnected,
         TwilioError::Unknown => DialError::Unknown,
+        TwilioError::Busy(_) => DialError::Refused(FailureReason::CarrierError),
         TwilioError::Refused { status, code } => DialError::Refused(failure_of_code(status, code)),
     }
 }

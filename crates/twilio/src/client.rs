@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use offhook_domain::E164;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -39,6 +39,9 @@ pub enum TwilioError {
     /// It was asked, and what came of that is not known.
     #[error("Twilio did not answer as it should")]
     Unknown,
+    /// It takes no more requests for now, and did nothing; how long to wait, if it says so.
+    #[error("Twilio takes no more requests for now")]
+    Busy(Option<Duration>),
     /// It would not.
     #[error("Twilio refused with status {status}")]
     Refused {
@@ -333,6 +336,9 @@ impl TwilioClient {
         if status.is_server_error() {
             return Err(TwilioError::Unknown);
         }
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(TwilioError::Busy(asked_wait(&answer)));
+        }
         let body = whole(answer).await;
         if status.is_success() {
             let body = body.ok_or(TwilioError::Unknown)?;
@@ -354,6 +360,13 @@ fn refused(status: StatusCode, code: Option<u32>) -> TwilioError {
         status: status.as_u16(),
         code,
     }
+}
+
+/// `Retry-After` in seconds.
+fn asked_wait(answer: &Response) -> Option<Duration> {
+    let header = answer.headers().get(RETRY_AFTER)?;
+    let seconds = header.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// The whole body, unless it breaks off or is too large.

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{Cleared, Playout, SegmentId, Signalling};
-use tokio::sync::{mpsc, watch};
+use offhook_media::tones::tones;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::client::{TwilioClient, TwilioError};
@@ -25,6 +26,9 @@ pub(crate) const SIGNALS_WAITING: usize = 256;
 
 /// How long Twilio may take to confirm the end of a call before whoever asked for it goes on.
 const HANG_UP_WITHIN: Duration = Duration::from_secs(4);
+
+/// How long the sound of a call may take to end that may have been handed over.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
 /// What happens to a call.
 #[derive(Debug)]
@@ -69,6 +73,8 @@ pub(crate) struct Line {
     stream_sid: OnceLock<String>,
     /// Somebody else has the customer now.
     is_handed_over: AtomicBool,
+    /// Its sound ended while it was being handed over.
+    has_left: watch::Sender<bool>,
     /// It is to be ended.
     hang_up: watch::Sender<bool>,
     /// It is over.
@@ -94,6 +100,7 @@ impl Line {
             sid: OnceLock::new(),
             stream_sid: OnceLock::new(),
             is_handed_over: AtomicBool::new(false),
+            has_left: watch::Sender::new(false),
             hang_up: watch::Sender::new(false),
             done: watch::Sender::new(false),
         }
@@ -130,6 +137,11 @@ impl Line {
         self.is_handed_over.load(Ordering::Relaxed)
     }
 
+    /// The sound of a call that is being handed over has ended.
+    pub(crate) fn has_left(&self) {
+        self.has_left.send_replace(true);
+    }
+
     pub(crate) fn hang_ups(&self) -> watch::Receiver<bool> {
         self.hang_up.subscribe()
     }
@@ -153,6 +165,11 @@ impl Line {
         lock(&self.echoes).clear();
         self.outbox.clear(stream::clear(self.stream_sid()));
     }
+}
+
+/// Waits for a flag, and holds nothing of it.
+pub(crate) async fn is_set(flag: &mut watch::Receiver<bool>) {
+    let _ = flag.wait_for(|set| *set).await;
 }
 
 /// The playout queue, as the engine knows it.
@@ -195,6 +212,29 @@ impl Playout for Mouth {
     }
 }
 
+/// A call that is being handed over. Its sound ends as soon as Twilio has been told, which is not the customer's doing
+/// then. Unless it is done, or its sound has ended, the call is the agent's as before, also where nobody waits any more.
+struct HandOver<'a> {
+    line: &'a Line,
+    is_done: bool,
+}
+
+impl<'a> HandOver<'a> {
+    fn begin(line: &'a Line) -> Self {
+        line.is_handed_over.store(true, Ordering::Relaxed);
+        let is_done = false;
+        Self { line, is_done }
+    }
+}
+
+impl Drop for HandOver<'_> {
+    fn drop(&mut self) {
+        if !self.is_done && !*self.line.has_left.borrow() {
+            self.line.is_handed_over.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
 /// The way to do something to the call.
 pub(crate) struct Control(pub(crate) Arc<Line>);
 
@@ -204,21 +244,45 @@ impl Signalling for Control {
         let line = &self.0;
         let sid = line.sid().ok_or(LineError::Refused)?;
         let twiml = dial_twiml(line.from.as_str(), to.as_str());
-        // Its sound ends as soon as Twilio has been told, which is not the customer's doing then.
-        line.is_handed_over.store(true, Ordering::Relaxed);
-        let handed_over = line.client.redirect(sid, &twiml).await;
-        handed_over.map_err(|error| {
-            line.is_handed_over.store(false, Ordering::Relaxed);
-            match error {
-                TwilioError::Refused { status: 404, .. } => LineError::Gone,
-                _ => LineError::Refused,
+        let mut handing = HandOver::begin(line);
+        let error = match line.client.redirect(sid, &twiml).await {
+            Ok(()) => {
+                handing.is_done = true;
+                return Ok(());
             }
-        })
+            Err(error) => error,
+        };
+        // The answer was lost: whether Twilio did it shows by the end of the sound.
+        let mut left = line.has_left.subscribe();
+        if error == TwilioError::Unknown {
+            let left = timeout(LEAVES_WITHIN, is_set(&mut left)).await;
+            handing.is_done = left.is_ok();
+        }
+        match error {
+            _ if handing.is_done => Ok(()),
+            TwilioError::Refused { status: 404, .. } => Err(LineError::Gone),
+            _ => Err(LineError::Refused),
+        }
     }
 
-    /// A stream carries no keys to Twilio.
-    async fn send_digits(&self, _digits: &str) -> Result<(), LineError> {
-        Err(LineError::Refused)
+    /// A stream has no message for keys: their tones are in the sound.
+    async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
+        let line = &self.0;
+        let frames = tones(digits).map_err(|_| LineError::Refused)?;
+        if line.stream_sid().is_empty() || line.is_handed_over() {
+            return Err(LineError::Refused);
+        }
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let mut done = line.done.subscribe();
+        let (told, sent) = oneshot::channel();
+        lock(&line.queue).send_keys(frames, told);
+        tokio::select! {
+            biased;
+            () = is_set(&mut done) => Err(LineError::Gone),
+            sent = sent => sent.map_err(|_| LineError::Gone),
+        }
     }
 
     async fn hang_up(&self) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use offhook_engine::ports::audio::{
     Cleared, FRAME_SAMPLES, Frame, Played, SAMPLE_RATE, SILENCE, SegmentId,
 };
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Frames that are at Twilio at most before they are played: 200 ms, so that a late tick makes no gap.
@@ -23,6 +24,8 @@ pub(crate) struct Queue {
     newest: Option<SegmentId>,
     paused: bool,
     background: Option<Background>,
+    /// The sound of keys, which goes before everything that is said.
+    keys: VecDeque<Key>,
     /// Frames that were sent and are not played yet, the next one first.
     sent: VecDeque<Sent>,
     events: Vec<Played>,
@@ -42,8 +45,23 @@ struct Entry {
 #[derive(Debug)]
 struct Sent {
     frame: Frame,
-    /// How many samples of which segment it holds.
-    parts: Vec<(SegmentId, usize)>,
+    holds: Holds,
+}
+
+/// What a frame is of.
+#[derive(Debug)]
+enum Holds {
+    /// So many samples of these segments.
+    Speech(Vec<(SegmentId, usize)>),
+    /// Keys; whoever waits for the last of them is told once it was played.
+    Key(Option<oneshot::Sender<()>>),
+}
+
+/// 20 ms of the sound of keys.
+#[derive(Debug)]
+struct Key {
+    frame: Frame,
+    told: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -82,6 +100,15 @@ impl Queue {
         self.paused = false;
     }
 
+    /// Sends the sound of keys in place of what is said, which goes on behind it. `told` is told once they were played.
+    pub(crate) fn send_keys(&mut self, frames: Vec<Frame>, told: oneshot::Sender<()>) {
+        let keys = frames.into_iter().map(|frame| Key { frame, told: None });
+        self.keys.extend(keys);
+        if let Some(last) = self.keys.back_mut() {
+            last.told = Some(told);
+        }
+    }
+
     /// What sounds beneath all that is said.
     pub(crate) fn set_background(&mut self, samples: Arc<[i16]>) {
         let is_empty = samples.is_empty();
@@ -104,6 +131,11 @@ impl Queue {
     pub(crate) fn send(&mut self) -> Option<Frame> {
         if self.sent.len() >= MOST_AHEAD {
             return None;
+        }
+        if let Some(Key { frame, told }) = self.keys.pop_front() {
+            let holds = Holds::Key(told);
+            self.sent.push_back(Sent { frame, holds });
+            return Some(frame);
         }
         let is_due = self.sent.is_empty();
         let (mut frame, mut parts) = (SILENCE, Vec::new());
@@ -136,7 +168,8 @@ impl Queue {
                 background.at = (background.at + 1) % background.samples.len();
             }
         }
-        self.sent.push_back(Sent { frame, parts });
+        let holds = Holds::Speech(parts);
+        self.sent.push_back(Sent { frame, holds });
         Some(frame)
     }
 
@@ -157,7 +190,15 @@ impl Queue {
     /// Lets 20 ms pass: what is played in them, if anything is.
     pub(crate) fn play(&mut self, now: Instant) -> Option<Frame> {
         let sent = self.sent.pop_front()?;
-        for (segment, samples) in sent.parts {
+        let parts = match sent.holds {
+            Holds::Speech(parts) => parts,
+            Holds::Key(told) => {
+                // Nobody waits any more: the keys were sent all the same.
+                let _ = told.map(|told| told.send(()));
+                Vec::new()
+            }
+        };
+        for (segment, samples) in parts {
             let entry = self.segments.iter_mut().find(|it| it.segment == segment);
             if let Some(entry) = entry {
                 if entry.played == 0 {
@@ -196,8 +237,16 @@ impl Queue {
         samples > 0
     }
 
-    /// Forgets what was sent and not played, and what Twilio has not played yet though it should have.
+    /// Forgets what was sent and not played, and what Twilio has not played yet though it should have. Keys are never
+    /// taken back, nor what is among them: one that is cut in two is heard as two.
     fn take_back(&mut self, behind: Duration) -> bool {
+        if self
+            .sent
+            .iter()
+            .any(|sent| matches!(sent.holds, Holds::Key(_)))
+        {
+            return false;
+        }
         let was_ahead = !self.sent.is_empty();
         if let Some(background) = &mut self.background {
             let length = background.samples.len();
@@ -246,138 +295,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ONE: SegmentId = SegmentId(1);
-    const TWO: SegmentId = SegmentId(2);
-
-    fn sound(frames: usize) -> Vec<i16> {
-        (0..frames * FRAME_SAMPLES)
-            .map(|at| (at / FRAME_SAMPLES) as i16 + 1)
-            .collect()
-    }
-
-    fn tick(queue: &mut Queue) -> (usize, Option<i16>) {
-        let mut sent = 0;
-        while queue.send().is_some() {
-            sent += 1;
-        }
-        (sent, queue.play(Instant::now()).map(|frame| frame[0]))
-    }
-
-    #[tokio::test]
-    async fn little_is_sent_ahead_and_it_is_played_at_its_pace() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &sound(30));
-        queue.finish(ONE, Instant::now());
-        assert_eq!(tick(&mut queue), (MOST_AHEAD, Some(1)));
-        for frame in 2..=20 {
-            assert_eq!(tick(&mut queue), (1, Some(frame)));
-        }
-        assert_eq!(queue.ahead(), MOST_AHEAD - 1);
-        for frame in 21..=30 {
-            tick(&mut queue);
-            let _ = frame;
-        }
-        let events = queue.events();
-        assert!(matches!(
-            events[..],
-            [Played::Began(ONE, _), Played::Ended(ONE, _)]
-        ));
-        assert_eq!(tick(&mut queue), (0, None));
-    }
-
-    #[tokio::test]
-    async fn a_cut_counts_what_was_played_and_not_what_was_sent() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &sound(30));
-        queue.enqueue(TWO, &sound(5));
-        for _ in 0..7 {
-            tick(&mut queue);
-        }
-        let (is_told, cleared) = queue.clear(Duration::ZERO);
-        assert!(is_told);
-        let of = |segment, played: u64, enqueued: u64| Cleared {
-            segment,
-            played: played * FRAME_SAMPLES as u64,
-            enqueued: enqueued * FRAME_SAMPLES as u64,
-            finished: false,
-        };
-        assert_eq!(cleared, [of(ONE, 7, 30), of(TWO, 0, 5)]);
-        assert_eq!(tick(&mut queue), (0, None));
-        assert_eq!(queue.clear(Duration::ZERO), (false, Vec::new()));
-    }
-
-    #[tokio::test]
-    async fn a_pause_takes_back_what_is_on_the_way_and_goes_on_with_it() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &sound(30));
-        for _ in 0..7 {
-            tick(&mut queue);
-        }
-        assert!(queue.pause(Duration::ZERO));
-        assert_eq!(tick(&mut queue), (0, None));
-        queue.resume();
-        assert_eq!(tick(&mut queue), (MOST_AHEAD, Some(8)));
-    }
-
-    #[tokio::test]
-    async fn what_twilio_has_not_played_yet_was_not_heard() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &sound(30));
-        for _ in 0..7 {
-            tick(&mut queue);
-        }
-        let (_, cleared) = queue.clear(Duration::from_millis(60));
-        assert_eq!(cleared[0].played, 4 * FRAME_SAMPLES as u64);
-    }
-
-    #[tokio::test]
-    async fn half_a_frame_waits_for_the_rest_of_its_word_until_it_is_due() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &sound(1)[..100]);
-        assert!(queue.send().is_some(), "it is due");
-        queue.enqueue(ONE, &sound(1)[..100]);
-        assert!(queue.send().is_none(), "it is not due, and more may come");
-        queue.finish(ONE, Instant::now());
-        assert_eq!(queue.sent_whole(), None);
-        assert!(queue.send().is_some());
-        assert_eq!(queue.sent_whole(), Some(ONE));
-        assert_eq!(queue.sent_whole(), None);
-    }
-
-    #[tokio::test]
-    async fn segments_follow_each_other_without_a_gap_and_the_end_of_each_is_told_once() {
-        let mut queue = Queue::default();
-        queue.enqueue(ONE, &[7; 100]);
-        queue.finish(ONE, Instant::now());
-        queue.enqueue(TWO, &[9; 100]);
-        queue.finish(TWO, Instant::now());
-        let frame = queue.send().unwrap();
-        assert_eq!((frame[99], frame[100]), (7, 9));
-        assert_eq!(queue.sent_whole(), Some(ONE));
-        let frame = queue.send().unwrap();
-        assert_eq!((frame[39], frame[40]), (9, 0));
-        assert_eq!(queue.sent_whole(), Some(TWO));
-        assert!(queue.send().is_none());
-    }
-
-    #[tokio::test]
-    async fn an_empty_segment_ends_at_once() {
-        let mut queue = Queue::default();
-        queue.finish(ONE, Instant::now());
-        assert!(matches!(queue.events()[..], [Played::Ended(ONE, _)]));
-    }
-
-    #[tokio::test]
-    async fn a_background_goes_on_beneath_everything_and_no_faster_than_it_sounds() {
-        let mut queue = Queue::default();
-        queue.set_background(vec![5; 320].into());
-        assert_eq!(tick(&mut queue), (1, Some(5)));
-        assert_eq!(tick(&mut queue), (1, Some(5)));
-        queue.enqueue(ONE, &sound(2));
-        queue.finish(ONE, Instant::now());
-        assert_eq!(tick(&mut queue), (2, Some(6)));
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! How an application's interface is asked with an account's access token, and how a failure is told to a model.
 
-use offhook_engine::ports::FunctionError;
+use offhook_engine::ports::{FunctionCall, FunctionError};
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -28,6 +28,29 @@ pub(super) enum Fault {
     Status(u16, Option<u64>),
     /// An answer of another form: nobody knows what was done.
     Malformed,
+}
+
+impl Fault {
+    /// Whether what was asked for may have been done.
+    pub(super) const fn is_unclear(&self) -> bool {
+        match self {
+            Self::NoAnswer | Self::Malformed => true,
+            Self::Status(status, _) => *status >= 500,
+            Self::NotSent | Self::Unauthorized => false,
+        }
+    }
+}
+
+/// The arguments of a call.
+///
+/// # Errors
+/// They are of another form; a sentence.
+pub(super) fn read<T: DeserializeOwned>(call: FunctionCall<'_>) -> Result<T, FunctionError> {
+    serde_json::from_str(call.arguments).map_err(|_| said("The arguments cannot be read."))
+}
+
+pub(super) fn said(text: &str) -> FunctionError {
+    FunctionError::Said(text.to_owned())
 }
 
 impl Api {
@@ -122,22 +145,18 @@ impl Api {
     }
 
     /// What a model is told where something was to be done: `done` such as `booked`.
-    pub(super) fn not_done(&self, done: &str, fault: Fault) -> FunctionError {
+    pub(super) fn not_done(&self, done: &str, fault: &Fault) -> FunctionError {
         let name = self.name;
-        let nobody_knows = || {
-            format!(
-                "The {name} gave no clear answer: it may have been {done}, or not. Do not try again; say that somebody \
-                 will look after it and confirm."
-            )
-        };
-        FunctionError::Said(match fault {
+        FunctionError::Said(match *fault {
             Fault::Unauthorized => return FunctionError::Unauthorized,
             Fault::NotSent => format!("The {name} cannot be reached: nothing was {done}."),
-            Fault::NoAnswer | Fault::Malformed => nobody_knows(),
-            Fault::Status(status, _) if status >= 500 => nobody_knows(),
-            Fault::Status(status, pause) => {
+            Fault::Status(status, pause) if !fault.is_unclear() => {
                 format!("{} Nothing was {done}.", self.refused(status, pause))
             }
+            Fault::Status(..) | Fault::NoAnswer | Fault::Malformed => format!(
+                "The {name} gave no clear answer: it may have been {done}, or not. Do not try again; say that somebody \
+                 will look after it and confirm."
+            ),
         })
     }
 

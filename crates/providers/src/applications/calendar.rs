@@ -4,16 +4,14 @@ use async_trait::async_trait;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp as Moment, Zoned};
-use offhook_domain::Timestamp;
+use offhook_domain::ConversationId;
 use offhook_domain::tool::HttpMethod;
-use offhook_engine::ports::{
-    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
-};
+use offhook_engine::ports::{Application, Consents, FunctionCall, FunctionError, ToolkitFunction};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Api, Fault};
+use super::api::{Api, Fault, read, said};
 use super::oauth::Door;
 use super::slots::{Wish, told};
 use super::{ApplicationError, ApplicationSettings, Places};
@@ -122,10 +120,11 @@ struct Period {
     end: String,
 }
 
-/// Of `POST calendars/primary/events`.
+/// Of `POST calendars/primary/events`, and of `GET calendars/primary/events/{id}`.
 #[derive(Deserialize)]
 struct Event {
     id: String,
+    status: String,
 }
 
 impl GoogleCalendar {
@@ -234,7 +233,11 @@ impl GoogleCalendar {
     async fn book(
         &self,
         booking: Booking,
-        token: &str,
+        FunctionCall {
+            access_token: token,
+            conversation,
+            ..
+        }: FunctionCall<'_>,
         now: Moment,
     ) -> Result<String, FunctionError> {
         let (zone, name) = self.zone(booking.time_zone, token).await?;
@@ -247,13 +250,26 @@ impl GoogleCalendar {
         let end = start
             .checked_add(SignedDuration::from_mins(minutes))
             .map_err(|_| said("`start` is too far away: nothing was booked."))?;
+        let id = event_id(conversation, &start, minutes);
+        let booked = json!({
+            "booked": true,
+            "start": told(&start),
+            "end": told(&end),
+            "time_zone": name,
+            "event_id": id,
+        });
         let busy = self.busy(start.timestamp(), end.timestamp(), token).await?;
         if !busy.is_empty() {
-            return Err(said(
-                "That time is taken: nothing was booked. Look for free times again and offer another one.",
-            ));
+            // By this conversation itself, perhaps, which was not told.
+            return match self.stands(&id, token).await {
+                Some(true) => Ok(booked.to_string()),
+                _ => Err(said(
+                    "That time is taken: nothing was booked. Look for free times again and offer another one.",
+                )),
+            };
         }
         let mut event = json!({
+            "id": id,
             "summary": booking.title,
             "start": {"dateTime": told(&start), "timeZone": name},
             "end": {"dateTime": told(&end), "timeZone": name},
@@ -266,17 +282,44 @@ impl GoogleCalendar {
             event["attendees"] = json!([{"email": email}]);
             query.push(("sendUpdates", "all"));
         }
-        let booked: Result<Event, Fault> = self.api.post(EVENTS_PATH, &query, &event, token).await;
-        let booked = booked.map_err(|fault| self.api.not_done("booked", fault))?;
-        let answer = json!({
-            "booked": true,
-            "start": told(&start),
-            "end": told(&end),
-            "time_zone": name,
-            "event_id": super::cut(&booked.id, 100),
-        });
-        Ok(answer.to_string())
+        let made: Result<Event, Fault> = self.api.post(EVENTS_PATH, &query, &event, token).await;
+        let Err(fault) = made else {
+            return Ok(booked.to_string());
+        };
+        let is_known = matches!(fault, Fault::Status(409, _));
+        let stands = match is_known || fault.is_unclear() {
+            true => self.stands(&id, token).await,
+            false => None,
+        };
+        match (stands, is_known) {
+            (Some(true), _) => Ok(booked.to_string()),
+            // An id stays known when its event is deleted.
+            (Some(false), true) => Err(said(
+                "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
+                 another time.",
+            )),
+            (None, true) => Err(self.api.not_done("booked", &Fault::NoAnswer)),
+            (_, false) => Err(self.api.not_done("booked", &fault)),
+        }
     }
+
+    /// Whether an event stands in the calendar; `None` if nobody knows.
+    async fn stands(&self, id: &str, token: &str) -> Option<bool> {
+        let path = format!("{EVENTS_PATH}/{id}");
+        let query = [("fields", "id,status")];
+        match self.api.get::<Event>(&path, &query, token).await {
+            Ok(event) => Some(event.id == id && event.status != "cancelled"),
+            Err(Fault::Status(404 | 410, _)) => Some(false),
+            Err(_) => None,
+        }
+    }
+}
+
+/// What the calendar is to call an event that a conversation books for a time: always the same, so that it is booked once
+/// whatever is asked for again. Ids are of 0–9 and a–v (base32hex).
+fn event_id(conversation: ConversationId, start: &Zoned, minutes: i64) -> String {
+    let conversation = conversation.uuid().simple();
+    format!("{conversation}t{}m{minutes}", start.timestamp().as_second())
 }
 
 /// A time with an offset, or one of the zone's clocks; of one that comes twice the first, of one that does not come the
@@ -288,35 +331,14 @@ fn instant(text: &str, zone: &TimeZone) -> Option<Zoned> {
     zone.to_zoned(text.parse::<DateTime>().ok()?).ok()
 }
 
-fn said(text: &str) -> FunctionError {
-    FunctionError::Said(text.to_owned())
-}
-
 #[async_trait]
 impl Application for GoogleCalendar {
     fn toolkit(&self) -> &'static str {
         TOOLKIT
     }
 
-    fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
-        self.door.authorize(redirect_uri, state)
-    }
-
-    async fn exchange(
-        &self,
-        code: &str,
-        verifier: &str,
-        redirect_uri: &str,
-    ) -> Result<Grant, GrantError> {
-        self.door.exchange(code, verifier, redirect_uri).await
-    }
-
-    async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
-        self.door.refresh(refresh_token).await
-    }
-
-    async fn revoke(&self, token: &str) -> Result<(), GrantError> {
-        self.door.revoke(token).await
+    fn consents(&self) -> &dyn Consents {
+        &self.door
     }
 
     fn functions(&self) -> Vec<ToolkitFunction> {
@@ -340,24 +362,11 @@ impl Application for GoogleCalendar {
         ]
     }
 
-    async fn call(
-        &self,
-        function: &str,
-        access_token: &str,
-        arguments: &str,
-        now: Timestamp,
-    ) -> Result<String, FunctionError> {
-        let unreadable = |_| said("The arguments cannot be read.");
-        let now = Moment::from_microsecond(now.micros()).unwrap_or(Moment::UNIX_EPOCH);
-        match function {
-            FREE_SLOTS => {
-                let free = serde_json::from_str(arguments).map_err(unreadable)?;
-                self.free_slots(free, access_token, now).await
-            }
-            BOOK => {
-                let booking = serde_json::from_str(arguments).map_err(unreadable)?;
-                self.book(booking, access_token, now).await
-            }
+    async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError> {
+        let now = Moment::from_microsecond(call.now.micros()).unwrap_or(Moment::UNIX_EPOCH);
+        match call.function {
+            FREE_SLOTS => self.free_slots(read(call)?, call.access_token, now).await,
+            BOOK => self.book(read(call)?, call, now).await,
             _ => Err(said("The calendar has no such function.")),
         }
     }

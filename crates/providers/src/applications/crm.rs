@@ -3,14 +3,12 @@
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_domain::tool::HttpMethod;
-use offhook_engine::ports::{
-    Application, Authorization, FunctionError, Grant, GrantError, ToolkitFunction,
-};
+use offhook_engine::ports::{Application, Consents, FunctionCall, FunctionError, ToolkitFunction};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, Fault};
+use super::api::{Api, Fault, read, said};
 use super::oauth::Door;
 use super::{ApplicationError, ApplicationSettings, Places, cut};
 
@@ -174,7 +172,7 @@ impl HubSpot {
             }],
         });
         let logged: Result<Logged, Fault> = self.api.post(CALLS_PATH, &[], &asked, token).await;
-        let logged = logged.map_err(|fault| self.api.not_done("logged", fault))?;
+        let logged = logged.map_err(|fault| self.api.not_done("logged", &fault))?;
         Ok(json!({"logged": true, "call_id": cut(&logged.id, PROPERTY)}).to_string())
     }
 }
@@ -185,25 +183,8 @@ impl Application for HubSpot {
         TOOLKIT
     }
 
-    fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
-        self.door.authorize(redirect_uri, state)
-    }
-
-    async fn exchange(
-        &self,
-        code: &str,
-        verifier: &str,
-        redirect_uri: &str,
-    ) -> Result<Grant, GrantError> {
-        self.door.exchange(code, verifier, redirect_uri).await
-    }
-
-    async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
-        self.door.refresh(refresh_token).await
-    }
-
-    async fn revoke(&self, token: &str) -> Result<(), GrantError> {
-        self.door.revoke(token).await
+    fn consents(&self) -> &dyn Consents {
+        &self.door
     }
 
     fn functions(&self) -> Vec<ToolkitFunction> {
@@ -227,24 +208,11 @@ impl Application for HubSpot {
         ]
     }
 
-    async fn call(
-        &self,
-        function: &str,
-        access_token: &str,
-        arguments: &str,
-        now: Timestamp,
-    ) -> Result<String, FunctionError> {
-        let said = |text: &str| FunctionError::Said(text.to_owned());
-        let unreadable = |_| said("The arguments cannot be read.");
-        match function {
-            FIND_CONTACT => {
-                let search = serde_json::from_str(arguments).map_err(unreadable)?;
-                self.find_contact(search, access_token).await
-            }
-            LOG_CALL => {
-                let call = serde_json::from_str(arguments).map_err(unreadable)?;
-                self.log_call(call, access_token, now).await
-            }
+    async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError> {
+        let token = call.access_token;
+        match call.function {
+            FIND_CONTACT => self.find_contact(read(call)?, token).await,
+            LOG_CALL => self.log_call(read(call)?, token, call.now).await,
             _ => Err(said("The CRM has no such function.")),
         }
     }

@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
+use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use oauth2::basic::{
-    BasicClient, BasicErrorResponseType, BasicRequestTokenError, BasicTokenResponse,
+    BasicClient, BasicErrorResponseType, BasicRequestTokenError, BasicTokenResponse, BasicTokenType,
 };
 use oauth2::url::form_urlencoded;
 use oauth2::{
@@ -13,7 +14,7 @@ use oauth2::{
     EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier,
     RedirectUrl, RefreshToken, RequestTokenError, Scope, TokenResponse as _, TokenUrl,
 };
-use offhook_engine::ports::{Authorization, Grant, GrantError};
+use offhook_engine::ports::{Authorization, Consents, Grant, GrantError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Request, StatusCode, Url};
 use serde::Deserialize;
@@ -62,11 +63,19 @@ impl Door {
         })
     }
 
-    pub(super) fn authorize(
-        &self,
-        redirect_uri: &str,
-        state: &str,
-    ) -> Result<Authorization, GrantError> {
+    /// Whether everything was granted that was asked for. An answer that says nothing of that means yes (RFC 6749, 5.1).
+    fn is_whole(&self, granted: &BasicTokenResponse) -> bool {
+        let Some(scopes) = granted.scopes() else {
+            return true;
+        };
+        let has = |asked: &&str| scopes.iter().any(|scope| scope.as_str() == *asked);
+        self.scopes.iter().all(has)
+    }
+}
+
+#[async_trait]
+impl Consents for Door {
+    fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = CsrfToken::new(state.to_owned());
         let scopes = self.scopes.iter();
@@ -86,7 +95,7 @@ impl Door {
         })
     }
 
-    pub(super) async fn exchange(
+    async fn exchange(
         &self,
         code: &str,
         verifier: &str,
@@ -101,7 +110,7 @@ impl Door {
             .await;
         let granted = granted.map_err(fault)?;
         let is_whole = self.is_whole(&granted);
-        let grant = grant(granted);
+        let grant = grant(granted)?;
         if !is_whole {
             // With a part of it nothing works: what was granted is given back, as far as that goes.
             let token = grant.refresh_token.as_ref();
@@ -111,26 +120,14 @@ impl Door {
         Ok(grant)
     }
 
-    /// Whether everything was granted that was asked for. An answer that says nothing of that means yes (RFC 6749, 5.1).
-    fn is_whole(&self, granted: &BasicTokenResponse) -> bool {
-        let Some(scopes) = granted.scopes() else {
-            return true;
-        };
-        let has = |asked: &&str| scopes.iter().any(|scope| scope.as_str() == *asked);
-        self.scopes.iter().all(has)
-    }
-
-    pub(super) async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
+    async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
         let refresh_token = RefreshToken::new(refresh_token.to_owned());
         let request = self.oauth.exchange_refresh_token(&refresh_token);
-        request
-            .request_async(&self.wire)
-            .await
-            .map(grant)
-            .map_err(fault)
+        let granted = request.request_async(&self.wire).await;
+        grant(granted.map_err(fault)?)
     }
 
-    pub(super) async fn revoke(&self, token: &str) -> Result<(), GrantError> {
+    async fn revoke(&self, token: &str) -> Result<(), GrantError> {
         let form = form_urlencoded::Serializer::new(String::new())
             .append_pair("token", token)
             .append_pair("client_id", &self.client_id)
@@ -155,12 +152,22 @@ fn redirect(uri: &str) -> Result<RedirectUrl, GrantError> {
     RedirectUrl::new(uri.to_owned()).map_err(|_| GrantError::Malformed)
 }
 
-fn grant(answer: BasicTokenResponse) -> Grant {
+/// Who does not understand a token's type must not use it (RFC 6749, 7.1), and what is not printable is no token
+/// (appendix A).
+fn grant(answer: BasicTokenResponse) -> Result<Grant, GrantError> {
     let refresh_token = answer.refresh_token();
-    Grant {
+    let grant = Grant {
         access_token: answer.access_token().secret().clone(),
         refresh_token: refresh_token.map(|token| token.secret().clone()),
         expires_in: answer.expires_in(),
+    };
+    let is_token =
+        |text: &String| !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let is_bearer = *answer.token_type() == BasicTokenType::Bearer;
+    let are_tokens = is_token(&grant.access_token) && grant.refresh_token.iter().all(is_token);
+    match is_bearer && are_tokens {
+        true => Ok(grant),
+        false => Err(GrantError::Malformed),
     }
 }
 

@@ -152,15 +152,10 @@ impl Client {
         whole(answer, JSON_BYTES).await.map(drop)
     }
 
-    /// Reads a file of `most` bytes at most.
-    pub(crate) async fn file(
-        &self,
-        key: &str,
-        path: &[&str],
-        most: usize,
-    ) -> Result<Vec<u8>, Failed> {
+    /// The beginning of a file, the whole of which has some time to come.
+    pub(crate) async fn file(&self, key: &str, path: &[&str]) -> Result<Response, Failed> {
         let request = self.request(Method::GET, key, path, &[])?;
-        whole(send(request.timeout(RECORDING_LIMIT)).await?, most).await
+        send(request.timeout(RECORDING_LIMIT)).await
     }
 
     fn request(

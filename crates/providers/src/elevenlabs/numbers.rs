@@ -58,7 +58,9 @@ impl Number {
 #[derive(Deserialize)]
 struct Listed {
     phone_number_id: String,
-    phone_number: String,
+    /// Kinds of lines that the documentation does not know yet may have none.
+    #[serde(default)]
+    phone_number: Option<String>,
     #[serde(default)]
     label: Option<String>,
     #[serde(default)]
@@ -91,7 +93,7 @@ fn number(listed: Listed) -> Option<Number> {
     };
     Some(Number {
         id: listed.phone_number_id,
-        number: listed.phone_number.trim().parse().ok()?,
+        number: listed.phone_number?.trim().parse().ok()?,
         label: listed.label.unwrap_or_default(),
         line,
         agent: listed.assigned_agent.map(|agent| agent.agent_id),
@@ -187,6 +189,8 @@ mod tests {
         for other in [
             r#"{"phone_number_id":"pn_3","phone_number":"+15005550125","provider":"exotel"}"#,
             r#"{"phone_number_id":"pn_4","phone_number":"no number","provider":"twilio"}"#,
+            r#"{"phone_number_id":"pn_5","provider":"of_next_year"}"#,
+            r#"{"phone_number_id":"pn_6","phone_number":null,"provider":"sip_trunk"}"#,
         ] {
             assert_eq!(listed(other), None);
         }

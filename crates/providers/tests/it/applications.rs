@@ -1,18 +1,20 @@
 //! Applications that accounts connect, against fakes: what they are asked, and every operation with every fault.
 #![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
-use std::sync::Arc;
-use std::time::Duration;
+mod faults;
+mod grants;
 
-use offhook_domain::{Json, Timestamp};
-use offhook_engine::ports::{Application, FunctionError, Grant, GrantError};
-use offhook_providers::{APPLICATIONS, ApplicationSettings, application, application_within};
-use offhook_testkit::fakes::calendar::{API_PATH, BUSY_PATH, EVENTS_PATH, FakeCalendar, TIME_ZONE};
-use offhook_testkit::fakes::crm::{CALLS_PATH, FakeCrm, SEARCH_PATH};
+use std::sync::Arc;
+
+use offhook_domain::{ConversationId, Json, Timestamp};
+use offhook_engine::ports::{Application, FunctionCall, FunctionError, Grant};
+use offhook_providers::{APPLICATIONS, ApplicationSettings, application};
+use offhook_testkit::fakes::calendar::{API_PATH, EVENTS_PATH, FakeCalendar, TIME_ZONE};
+use offhook_testkit::fakes::crm::FakeCrm;
 use offhook_testkit::fakes::oauth::{
-    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
+    AUTHORIZE_PATH, Authority, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
 };
-use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
+use offhook_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
 const BACK: &str = "https://offhook.example/portal/integrations/callback";
@@ -43,25 +45,39 @@ fn crm_at(base: &str) -> Arc<dyn Application> {
     application("hubspot", &settings(base)).unwrap()
 }
 
+/// A conversation, and what a calendar calls what it books.
+const CONVERSATION: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
+
+/// For half an hour from 2026-12-01T16:00:00Z.
+const EVENT: &str = "0190163d8694739baea5966c26f8ad91t1796140800m30";
+
 /// A calendar that let somebody in, and their tokens.
 async fn calendar() -> (FakeCalendar, Arc<dyn Application>, Grant) {
     let fake = FakeCalendar::start().await;
     let application = calendar_at(&fake.upstream.base_url());
-    let asked = application.authorize(BACK, "the-state").unwrap();
-    let back = fake.authority.consent(&asked.url);
-    let code = back.split_once("code=").unwrap().1.to_owned();
-    let granted = application.exchange(&code, &asked.verifier, BACK).await;
-    (fake, application, granted.unwrap())
+    let granted = granted(&*application, &fake.authority).await;
+    (fake, application, granted)
 }
 
 async fn crm() -> (FakeCrm, Arc<dyn Application>, Grant) {
     let fake = FakeCrm::start().await;
     let application = crm_at(&fake.upstream.base_url());
-    let asked = application.authorize(BACK, "the-state").unwrap();
-    let back = fake.authority.consent(&asked.url);
-    let code = back.split_once("code=").unwrap().1.to_owned();
-    let granted = application.exchange(&code, &asked.verifier, BACK).await;
-    (fake, application, granted.unwrap())
+    let granted = granted(&*application, &fake.authority).await;
+    (fake, application, granted)
+}
+
+async fn granted(application: &dyn Application, authority: &Authority) -> Grant {
+    let (code, verifier) = consent(application, authority);
+    let granted = application.consents().exchange(&code, &verifier, BACK);
+    granted.await.unwrap()
+}
+
+/// A member's yes: the code and the verifier.
+fn consent(application: &dyn Application, authority: &Authority) -> (String, String) {
+    let asked = application.consents().authorize(BACK, "the-state").unwrap();
+    let back = authority.consent(&asked.url);
+    let code = back.split_once("code=").unwrap().1;
+    (code.to_owned(), asked.verifier)
 }
 
 async fn call(
@@ -70,116 +86,29 @@ async fn call(
     function: &str,
     arguments: &Value,
 ) -> Result<Value, String> {
-    let token = &grant.access_token;
+    call_in(CONVERSATION, application, grant, function, arguments).await
+}
+
+async fn call_in(
+    conversation: &str,
+    application: &dyn Application,
+    grant: &Grant,
+    function: &str,
+    arguments: &Value,
+) -> Result<Value, String> {
+    let conversation: ConversationId = conversation.parse().unwrap();
     let arguments = arguments.to_string();
-    let called = application.call(function, token, &arguments, NOW);
+    let called = application.call(FunctionCall {
+        function,
+        access_token: &grant.access_token,
+        arguments: &arguments,
+        conversation,
+        now: NOW,
+    });
     match called.await {
         Ok(answer) => Ok(serde_json::from_str(&answer).unwrap()),
         Err(FunctionError::Said(said)) => Err(said),
         Err(FunctionError::Unauthorized) => Err("unauthorized".to_owned()),
-    }
-}
-
-#[tokio::test]
-async fn a_consent_is_asked_for_with_a_challenge_and_its_code_is_good_once() {
-    let fake = FakeCalendar::start().await;
-    let application = calendar_at(&fake.upstream.base_url());
-    let asked = application.authorize(BACK, "the-state").unwrap();
-    for part in [
-        "state=the-state",
-        "code_challenge_method=S256",
-        "access_type=offline",
-        "prompt=consent",
-        "auth%2Fcalendar.events+",
-        "redirect_uri=https%3A%2F%2Foffhook.example%2Fportal%2Fintegrations%2Fcallback",
-    ] {
-        assert!(asked.url.contains(part), "{part} in {}", asked.url);
-    }
-    assert!(!asked.url.contains(&asked.verifier) && !asked.url.contains(CLIENT_SECRET));
-    let again = application.authorize(BACK, "the-state").unwrap();
-    assert_ne!(again.verifier, asked.verifier);
-    let code = |url: &str| {
-        let back = fake.authority.consent(url);
-        back.split_once("code=").unwrap().1.to_owned()
-    };
-    let exchange = async |code: &str, verifier: &str, back: &str| {
-        application.exchange(code, verifier, back).await
-    };
-    let refused = Err(GrantError::Refused);
-    let first = code(&asked.url);
-    assert_eq!(
-        exchange(&first, &again.verifier, BACK).await,
-        refused,
-        "another verifier"
-    );
-    assert_eq!(
-        exchange(&first, &asked.verifier, BACK).await,
-        refused,
-        "used up"
-    );
-    let second = code(&asked.url);
-    let elsewhere = "https://offhook.example/portal/";
-    assert_eq!(exchange(&second, &asked.verifier, elsewhere).await, refused);
-    let third = code(&asked.url);
-    let granted = exchange(&third, &asked.verifier, BACK).await.unwrap();
-    assert_eq!(granted.expires_in, Some(Duration::from_secs(3_600)));
-    assert!(granted.refresh_token.is_some());
-    assert!(!format!("{granted:?}{asked:?}").contains(&granted.access_token));
-}
-
-#[tokio::test]
-async fn tokens_are_renewed_rotated_withdrawn_and_revoked() {
-    let (fake, application, granted) = calendar().await;
-    let refresh = granted.refresh_token.unwrap();
-    let renewed = application.refresh(&refresh).await.unwrap();
-    assert_ne!(renewed.access_token, granted.access_token);
-    assert_eq!(renewed.refresh_token, None, "the old one stays");
-    fake.authority.rotate();
-    let rotated = application.refresh(&refresh).await.unwrap();
-    let next = rotated.refresh_token.unwrap();
-    assert_eq!(
-        application.refresh(&refresh).await,
-        Err(GrantError::Refused)
-    );
-    application.refresh(&next).await.unwrap();
-    let (_, good) = fake.authority.good();
-    application.revoke(&good[0]).await.unwrap();
-    assert_eq!(fake.authority.good(), (Vec::new(), Vec::new()));
-    let asked = fake.upstream.asked_of("POST", REVOKE_PATH);
-    assert_eq!(asked.len(), 1);
-    let wrong = ApplicationSettings {
-        client_secret: "another".to_owned(),
-        ..settings(&fake.upstream.base_url())
-    };
-    let stranger = application_of("google_calendar", &wrong);
-    assert_eq!(stranger.refresh(&next).await, Err(GrantError::Client));
-}
-
-#[tokio::test]
-async fn a_consent_to_a_part_is_given_back() {
-    let fake = FakeCalendar::start().await;
-    let application = calendar_at(&fake.upstream.base_url());
-    let events = "https://www.googleapis.com/auth/calendar.events";
-    let busy = "https://www.googleapis.com/auth/calendar.freebusy";
-    for (allowed, is_whole) in [
-        (events.to_owned(), false),
-        (format!("{busy} openid"), false),
-        (format!("{busy} openid {events}"), true),
-    ] {
-        fake.authority.allow(Some(&allowed));
-        let asked = application.authorize(BACK, "the-state").unwrap();
-        let back = fake.authority.consent(&asked.url);
-        let code = back.split_once("code=").unwrap().1;
-        let granted = application.exchange(code, &asked.verifier, BACK).await;
-        assert_eq!(granted.is_ok(), is_whole, "{allowed}");
-        let (access, refresh) = fake.authority.good();
-        assert_eq!(
-            (access.is_empty(), refresh.is_empty()),
-            (!is_whole, !is_whole)
-        );
-        if !is_whole {
-            assert_eq!(granted, Err(GrantError::Partial));
-        }
     }
 }
 
@@ -236,10 +165,11 @@ async fn an_appointment_is_booked_where_it_is_free() {
         "start": "2026-12-01T10:00:00-06:00",
         "end": "2026-12-01T10:30:00-06:00",
         "time_zone": TIME_ZONE,
-        "event_id": "event1",
+        "event_id": EVENT,
     });
     assert_eq!(booked, Ok(expected));
     let event = json!({
+        "id": EVENT,
         "summary": "Zoe: first visit",
         "start": {"dateTime": "2026-12-01T10:00:00-06:00", "timeZone": TIME_ZONE},
         "end": {"dateTime": "2026-12-01T10:30:00-06:00", "timeZone": TIME_ZONE},
@@ -268,6 +198,59 @@ async fn an_appointment_is_booked_where_it_is_free() {
         let refused = call(&*application, &granted, "book", &asked).await;
         assert_eq!(refused, Err(said.to_owned()));
     }
+    assert_eq!(fake.events().len(), 1);
+}
+
+#[tokio::test]
+async fn a_conversation_that_asks_again_has_one_appointment() {
+    let (fake, application, granted) = calendar().await;
+    let asked = json!({"start": "2026-12-01T10:00", "title": "Zoe"});
+    let book = async || call(&*application, &granted, "book", &asked).await;
+    let first = book().await.unwrap();
+    assert_eq!(
+        (&first["booked"], &first["event_id"]),
+        (&json!(true), &json!(EVENT))
+    );
+    assert_eq!(book().await.unwrap(), first, "it is told again");
+    assert_eq!(fake.upstream.asked_of("POST", EVENTS_PATH).len(), 1);
+    let another = "0190163d-8694-739b-aea5-966c26f8ad92";
+    let taken = call_in(another, &*application, &granted, "book", &asked).await;
+    assert!(taken.unwrap_err().starts_with("That time is taken"));
+    // The same id, though the calendar says that the time is free: nobody books over what was cancelled.
+    fake.cancel_all();
+    let gone = book().await.unwrap_err();
+    assert!(
+        gone.contains("has been cancelled since: nothing was booked"),
+        "{gone}"
+    );
+    assert!(fake.events().is_empty());
+    let other = call_in(another, &*application, &granted, "book", &asked).await;
+    assert_eq!(other.unwrap()["booked"], true);
+    assert_eq!(fake.events().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_calendar_accepts_and_forgets_can_be_booked_again() {
+    let (fake, application, granted) = calendar().await;
+    let asked = json!({"start": "2026-12-01T10:00", "title": "Zoe"});
+    let book = async || call(&*application, &granted, "book", &asked).await;
+    fake.forget(true);
+    assert_eq!(
+        book().await.unwrap()["event_id"],
+        EVENT,
+        "as the calendar said"
+    );
+    // It forgets, and its answer is lost besides: nobody knows.
+    fake.upstream
+        .fail("POST", EVENTS_PATH, Fault::LoseAnswer, 1);
+    let unclear = book().await.unwrap_err();
+    assert!(
+        unclear.contains("may have been booked, or not"),
+        "{unclear}"
+    );
+    assert!(fake.events().is_empty());
+    fake.forget(false);
+    assert_eq!(book().await.unwrap()["event_id"], EVENT);
     assert_eq!(fake.events().len(), 1);
 }
 
@@ -343,200 +326,4 @@ fn every_function_has_a_schema_and_a_description_that_a_tool_may_have() {
     }
     let unknown = application("slack", &settings("http://127.0.0.1:9"));
     assert!(unknown.is_err());
-}
-
-/// Faults of a whole answer, and what a model is told of each where it looked something up and where something was to be
-/// done.
-const FAULTS: [(Fault, Word, Word); 13] = [
-    (Fault::Close, Word::Silent, Word::NobodyKnows),
-    (Fault::LoseAnswer, Word::Silent, Word::NobodyKnows),
-    (Fault::CutBody, Word::Silent, Word::NobodyKnows),
-    (Fault::Malformed, Word::Form, Word::NobodyKnows),
-    (Fault::Unknown, Word::Form, Word::NobodyKnows),
-    (Fault::Status(401), Word::Unauthorized, Word::Unauthorized),
-    (Fault::Status(403), Word::Status(403), Word::Status(403)),
-    (Fault::Status(404), Word::Status(404), Word::Status(404)),
-    (Fault::Status(409), Word::Status(409), Word::Status(409)),
-    (Fault::Status(422), Word::Status(422), Word::Status(422)),
-    (Fault::Status(429), Word::Often, Word::Often),
-    (Fault::RetryAfter(429, 7), Word::Pause, Word::Pause),
-    (Fault::Status(500), Word::Status(500), Word::NobodyKnows),
-];
-
-#[derive(Clone, Copy)]
-enum Word {
-    Silent,
-    Form,
-    NobodyKnows,
-    Unauthorized,
-    Status(u16),
-    Often,
-    Pause,
-}
-
-impl Word {
-    fn is_said(self, said: &str) -> bool {
-        match self {
-            Self::Silent => said.contains("did not answer"),
-            Self::Form => said.contains("in a form that cannot be read"),
-            Self::NobodyKnows => said.contains("or not. Do not try again"),
-            Self::Unauthorized => said == "unauthorized",
-            Self::Status(status) => said.contains(&format!("refused with HTTP status {status}.")),
-            Self::Often => said.contains("asked too often at the moment."),
-            Self::Pause => said.contains("it wants a pause of 7 s."),
-        }
-    }
-}
-
-/// What is done, where it goes, and whether something is to be done there.
-fn operations() -> Vec<(&'static str, &'static str, Value, bool)> {
-    vec![
-        (
-            "free_slots",
-            BUSY_PATH,
-            json!({"date": "2026-12-01"}),
-            false,
-        ),
-        (
-            "book",
-            EVENTS_PATH,
-            json!({"start": "2026-12-01T10:00Z", "title": "Max", "time_zone": "UTC"}),
-            true,
-        ),
-        ("find_contact", SEARCH_PATH, json!({"query": "moe"}), false),
-        (
-            "log_call",
-            CALLS_PATH,
-            json!({"contact_id": "1", "summary": "Hello"}),
-            true,
-        ),
-    ]
-}
-
-#[tokio::test]
-async fn whatever_a_function_meets_is_a_sentence_and_nothing_is_done_twice() {
-    for (function, path, arguments, does) in operations() {
-        for (fault, looked, done) in FAULTS {
-            let ((said, asked), left) = if function == "free_slots" || function == "book" {
-                let (fake, application, granted) = calendar().await;
-                fake.upstream.fail("POST", path, fault, 1);
-                let said = call(&*application, &granted, function, &arguments).await;
-                (
-                    (said, fake.upstream.asked_of("POST", path).len()),
-                    fake.events().len(),
-                )
-            } else {
-                let (fake, application, granted) = crm().await;
-                fake.upstream.fail("POST", path, fault, 1);
-                let said = call(&*application, &granted, function, &arguments).await;
-                (
-                    (said, fake.upstream.asked_of("POST", path).len()),
-                    fake.calls().len(),
-                )
-            };
-            let said = said.unwrap_err();
-            let expected = if does { done } else { looked };
-            assert!(expected.is_said(&said), "{function}, {fault:?}: {said}");
-            assert!(!said.contains(UPSTREAM_WORDS), "{said}");
-            assert_eq!(asked, 1, "{function}, {fault:?}");
-            assert!(left <= 1, "{function}, {fault:?}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn where_no_connection_opens_nothing_is_done_and_that_is_said() {
-    let (fake, _, granted) = calendar().await;
-    let base = fake.upstream.base_url();
-    fake.upstream.stop();
-    // With connections of their own: none is left open from before.
-    let (application, crm) = (calendar_at(&base), crm_at(&base));
-    let secure = FakeCalendar::start().await;
-    let secure = secure.upstream.base_url().replace("http://", "https://");
-    let secure = calendar_at(&secure);
-    for (function, _, arguments, does) in operations() {
-        let refused = match function {
-            "free_slots" | "book" => call(&*application, &granted, function, &arguments).await,
-            _ => call(&*crm, &granted, function, &arguments).await,
-        };
-        let said = refused.unwrap_err();
-        let expected = match (does, function) {
-            (false, _) => "did not answer",
-            // What is taken is looked up first.
-            (true, "book") => "did not answer",
-            (true, _) => "cannot be reached: nothing was logged.",
-        };
-        assert!(said.contains(expected), "{function}: {said}");
-    }
-    assert_eq!(application.refresh("r").await, Err(GrantError::Unreachable));
-    assert_eq!(
-        secure.refresh("r").await,
-        Err(GrantError::Unreachable),
-        "no TLS"
-    );
-    assert_eq!(application.revoke("r").await, Err(GrantError::Unreachable));
-    let exchanged = application.exchange("c", "v", BACK).await;
-    assert_eq!(exchanged, Err(GrantError::Unreachable));
-}
-
-#[tokio::test]
-async fn whatever_the_token_endpoint_does_is_told_apart_and_asked_once() {
-    use GrantError::{Answered, Malformed, Unreachable};
-    for (fault, expected) in [
-        (Fault::Close, Unreachable),
-        (Fault::LoseAnswer, Unreachable),
-        (Fault::CutBody, Unreachable),
-        (Fault::Malformed, Malformed),
-        (Fault::Unknown, Malformed),
-        (Fault::Status(401), Answered(401)),
-        (Fault::Status(404), Answered(404)),
-        (Fault::Status(409), Answered(409)),
-        (Fault::Status(422), Answered(422)),
-        (Fault::Status(429), Answered(429)),
-        (Fault::RetryAfter(429, 7), Answered(429)),
-        (Fault::Status(500), Answered(500)),
-    ] {
-        let (fake, application, granted) = calendar().await;
-        let refresh = granted.refresh_token.clone().unwrap();
-        let asked = application.authorize(BACK, "s").unwrap();
-        let back = fake.authority.consent(&asked.url);
-        let code = back.split_once("code=").unwrap().1;
-        let before = fake.upstream.asked_of("POST", TOKEN_PATH).len();
-        fake.upstream.fail("POST", TOKEN_PATH, fault, 2);
-        let exchanged = application.exchange(code, &asked.verifier, BACK).await;
-        assert_eq!(exchanged, Err(expected), "{fault:?}");
-        let renewed = application.refresh(&refresh).await;
-        assert_eq!(renewed, Err(expected), "{fault:?}");
-        let after = fake.upstream.asked_of("POST", TOKEN_PATH).len();
-        assert_eq!(after - before, 2, "{fault:?}");
-        assert!(!format!("{expected}").contains(UPSTREAM_WORDS));
-        application.refresh(&refresh).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn who_takes_too_long_is_not_waited_for() {
-    let (calendar, _, calendar_grant) = calendar().await;
-    let (crm, _, crm_grant) = crm().await;
-    let long = Fault::Slow(Duration::from_secs(600));
-    for fake in [&calendar.upstream, &crm.upstream] {
-        fake.fail("POST", "/", long, 4);
-    }
-    let limit = Duration::from_secs(2);
-    let within = |toolkit, base: &str| application_within(toolkit, &settings(base), limit);
-    let calendar_base = calendar.upstream.base_url();
-    let slow_calendar = within("google_calendar", &calendar_base).unwrap();
-    let slow_crm = within("hubspot", &crm.upstream.base_url()).unwrap();
-    let free = json!({"date": "2026-12-01", "time_zone": "UTC"});
-    let logged = json!({"contact_id": "1", "summary": "Hello"});
-    let (free, logged, renewed, revoked) = tokio::join!(
-        call(&*slow_calendar, &calendar_grant, "free_slots", &free),
-        call(&*slow_crm, &crm_grant, "log_call", &logged),
-        slow_calendar.refresh("r"),
-        slow_calendar.revoke("r"),
-    );
-    assert!(Word::Silent.is_said(&free.unwrap_err()));
-    assert!(Word::NobodyKnows.is_said(&logged.unwrap_err()));
-    assert_eq!(renewed, Err(GrantError::Unreachable));
-    assert_eq!(revoked, Err(GrantError::Unreachable));
 }

@@ -2,6 +2,7 @@
 //! operation under every fault.
 #![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
+use std::io::{Read as _, Seek as _};
 use std::time::Duration;
 
 use offhook_domain::{
@@ -10,11 +11,11 @@ use offhook_domain::{
 use offhook_engine::TurnRole;
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyError, LegacyNumber, LegacyProgress, LegacyProvider,
-    LegacyReference,
+    LegacyReference, RecordingError,
 };
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{
-    self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, TRUNK_NUMBER,
+    self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, RECORDING, TRUNK_NUMBER,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::json;
@@ -309,23 +310,57 @@ async fn what_nobody_answered_has_the_reason_that_the_provider_tells() {
 }
 
 #[tokio::test]
-async fn a_recording_is_kept_as_it_is_if_it_is_a_wav_file() {
+async fn a_recording_is_made_a_wav_file_if_it_is_none() {
     let (fake, provider) = start().await;
     let id = placed(&provider).await;
-    assert_eq!(provider.recording(KEY, &by_id(&id)).await, Ok(None));
+    assert_eq!(recorded(&provider, &by_id(&id)).await.unwrap(), None);
     let wav = b"RIFF....WAVE".to_vec();
     fake.state().recording = Some(("audio/wav", wav.clone()));
     for reference in [by_id(&id), by_handle()] {
+        let kept = recorded(&provider, &reference).await.unwrap();
+        assert_eq!(kept, Some(wav.clone()), "as it is");
+    }
+    // Whatever the answer calls it.
+    for kind in ["audio/mpeg", "application/octet-stream", "text/html"] {
+        fake.state().recording = Some((kind, RECORDING.to_vec()));
+        let made = recorded(&provider, &by_id(&id)).await.unwrap().unwrap();
+        // 1.5 s at 8 kHz, two sides of 16 bits, and what the encoder adds.
+        assert!((48_044..56_000).contains(&made.len()), "{}", made.len());
         assert_eq!(
-            provider.recording(KEY, &reference).await,
-            Ok(Some(wav.clone()))
+            (&made[..4], &made[8..16]),
+            (b"RIFF".as_slice(), b"WAVEfmt ".as_slice())
+        );
+        assert_eq!(made[22..28], [2, 0, 0x40, 0x1f, 0, 0], "two sides, 8 kHz");
+    }
+    // One that is cut off ends where it is.
+    fake.state().recording = Some(("audio/mpeg", RECORDING[..3_000].to_vec()));
+    let made = recorded(&provider, &by_id(&id)).await.unwrap().unwrap();
+    assert!((16_000..48_000).contains(&made.len()), "{}", made.len());
+    fake.state().hides_recordings = true;
+    assert_eq!(recorded(&provider, &by_id(&id)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_is_no_recording_is_none_the_next_time_either() {
+    let (fake, provider) = start().await;
+    let id = placed(&provider).await;
+    let nonsense: [&[u8]; 5] = [b"", b"<html>", b"{}", &[0xff; 100_000], &RECORDING[..120]];
+    for body in nonsense {
+        fake.state().recording = Some(("audio/mpeg", body.to_vec()));
+        let said = recorded(&provider, &by_id(&id)).await.unwrap_err();
+        assert!(matches!(said, RecordingError::Unusable(_)), "{said:?}");
+        assert!(
+            said.to_string()
+                .ends_with("is neither an MP3 nor a WAV file")
         );
     }
-    fake.state().recording = Some(("text/html", b"<html>".to_vec()));
-    assert!(matches!(
-        provider.recording(KEY, &by_id(&id)).await,
-        Err(LegacyError::Refused(_))
-    ));
+    fake.upstream()
+        .fail("GET", "/v1/convai/conversations/", Fault::Endless, 1);
+    let said = recorded(&provider, &by_id(&id)).await.unwrap_err();
+    assert!(
+        said.to_string().ends_with("is larger than 64 MiB"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -334,6 +369,22 @@ async fn no_call_can_be_ended_there() {
     let id = placed(&provider).await;
     assert!(!provider.hangs_up());
     assert!(provider.hang_up(KEY, &by_id(&id)).await.is_err());
+}
+
+/// What comes as a call's recording.
+async fn recorded(
+    provider: &ElevenLabsAgents,
+    reference: &LegacyReference,
+) -> Result<Option<Vec<u8>>, RecordingError> {
+    let mut file = tempfile::tempfile().unwrap();
+    let to = file.try_clone().unwrap();
+    if !provider.recording(KEY, reference, to).await? {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.rewind().unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    Ok(Some(bytes))
 }
 
 /// What an operation comes to.
@@ -348,7 +399,12 @@ async fn done(
         Operation::Place => provider.place(KEY, call(NUMBER), soon()).await.map(drop),
         Operation::Progress => provider.progress(KEY, &by_id(id)).await.map(drop),
         Operation::Look => provider.progress(KEY, &by_handle()).await.map(drop),
-        Operation::Recording => provider.recording(KEY, &by_id(id)).await.map(drop),
+        Operation::Recording => match recorded(provider, &by_id(id)).await {
+            Ok(_) => Ok(()),
+            Err(RecordingError::Provider(error)) => Err(error),
+            Err(RecordingError::Unusable(why)) => Err(LegacyError::Refused(why)),
+            Err(RecordingError::File(error)) => panic!("{error}"),
+        },
     }
 }
 
@@ -383,6 +439,8 @@ fn expected(operation: Operation, fault: Fault) -> Option<LegacyError> {
         Fault::Malformed | Fault::Unknown if operation == Operation::Rename => return None,
         // It is no recording; a document of another form is none either.
         Fault::Malformed | Fault::Unknown if operation == Operation::Recording => Refused(""),
+        // It is asked for a recording alone.
+        Fault::Endless => return None,
         Fault::Malformed | Fault::Unknown => Unknown,
         Fault::RetryAfter(429, seconds) => Later(after(seconds)),
         Fault::RetryAfter(_, seconds) if !writes => Later(after(seconds)),
@@ -411,7 +469,7 @@ async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect()
     for (operation, method, path) in OPERATIONS {
         let (fake, provider) = start().await;
         let id = placed(&provider).await;
-        fake.state().recording = Some(("audio/wav", b"RIFF".to_vec()));
+        fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
         for fault in &faults {
             fake.upstream().behave();
             // What is listed first is what goes wrong.

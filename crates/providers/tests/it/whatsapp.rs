@@ -97,6 +97,24 @@ async fn an_answer_that_is_late_is_still_an_answer() {
     assert!(api.send(ACCESS_TOKEN, &words()).await.is_ok());
 }
 
+/// On a connection that is open, and by a clock that is turned: the limit is 20 s.
+#[tokio::test]
+async fn an_answer_that_does_not_come_leaves_it_open_whether_the_message_was_sent() {
+    let fake = FakeWhatsApp::start().await;
+    let api = api(fake.upstream().base_url());
+    assert!(api.send(ACCESS_TOKEN, &words()).await.is_ok());
+    // The connection is given back by a task of its own.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let late = Fault::Slow(Duration::from_secs(3_600));
+    fake.upstream().fail("POST", "/", late, 1);
+    tokio::time::pause();
+    let sent = api.send(ACCESS_TOKEN, &words()).await;
+    assert_eq!(sent, Err(SendError::Unknown(Doubt::NoAnswer)));
+    assert!(fake.upstream().asked().len() <= 2);
+}
+
 #[tokio::test]
 async fn where_no_connection_opens_nothing_was_sent() {
     let fake = FakeWhatsApp::start().await;

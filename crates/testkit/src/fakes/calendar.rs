@@ -1,10 +1,10 @@
 //! Google Calendar, API v3: the primary calendar, as far as free times and appointments go.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
+use super::oauth::{Authority, locked};
 use crate::upstream::{Answer, Asked, Upstream};
 
 /// Where its interface is.
@@ -19,66 +19,85 @@ pub const BUSY_PATH: &str = "/calendar/v3/freeBusy";
 /// Its time zone.
 pub const TIME_ZONE: &str = "America/Mexico_City";
 
+#[derive(Default)]
+struct State {
+    /// With their `id` and `status`. A deleted one stays, as `cancelled`.
+    events: Vec<Value>,
+    forgets: bool,
+}
+
 /// A calendar that listens.
 pub struct FakeCalendar {
     /// Where it listens, and how it misbehaves.
     pub upstream: Upstream,
     /// Who may come in.
     pub authority: Authority,
-    events: Arc<Mutex<Vec<Value>>>,
+    state: Arc<Mutex<State>>,
 }
 
 impl FakeCalendar {
     /// An empty one.
     pub async fn start() -> Self {
         let authority = Authority::default();
-        let events = Arc::<Mutex<Vec<Value>>>::default();
-        let (doors, kept) = (authority.clone(), events.clone());
-        let upstream = Upstream::start(move |asked| {
-            let answer = doors.answer(asked);
-            answer.unwrap_or_else(|| answered(asked, &doors, &kept))
-        })
-        .await;
+        let state = Arc::<Mutex<State>>::default();
+        let stranger = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
+        let upstream = authority.guard(&state, stranger, answered).await;
         Self {
             upstream,
             authority,
-            events,
+            state,
         }
     }
 
     /// Every event that stands in it, as it was written.
     #[must_use]
     pub fn events(&self) -> Vec<Value> {
-        locked(&self.events).clone()
+        let mut events = locked(&self.state).events.clone();
+        events.retain(is_standing);
+        for event in &mut events {
+            event
+                .as_object_mut()
+                .and_then(|members| members.remove("status"));
+        }
+        events
     }
 
     /// Puts an event into it, from and to these instants (RFC 3339).
     pub fn put(&self, start: &str, end: &str) {
         let event = json!({"start": {"dateTime": start}, "end": {"dateTime": end}});
-        locked(&self.events).push(event);
+        keep(&mut locked(&self.state).events, event);
+    }
+
+    /// Somebody deletes every event; their ids stay known.
+    pub fn cancel_all(&self) {
+        for event in &mut locked(&self.state).events {
+            event["status"] = "cancelled".into();
+        }
+    }
+
+    /// From now on it accepts events, and forgets them; or no more.
+    pub fn forget(&self, forgets: bool) {
+        locked(&self.state).forgets = forgets;
     }
 }
 
-fn answered(asked: &Asked, authority: &Authority, events: &Mutex<Vec<Value>>) -> Answer {
-    if !authority.lets_in(asked) {
-        let error = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
-        return Answer::json(401, &error);
-    }
-    let mut events = locked(events);
-    match (asked.method.as_str(), asked.path.as_str()) {
-        ("GET", EVENTS_PATH) => {
+fn answered(asked: &Asked, state: &mut State) -> Answer {
+    let absent = Answer::json(404, &json!({"error": {"code": 404}}));
+    let id = asked.path.strip_prefix(EVENTS_PATH);
+    let id = id.and_then(|rest| rest.strip_prefix('/'));
+    match (asked.method.as_str(), asked.path.as_str(), id) {
+        ("GET", EVENTS_PATH, _) => {
             let page = json!({"kind": "calendar#events", "timeZone": TIME_ZONE, "items": []});
             Answer::json(200, &page)
         }
-        ("POST", EVENTS_PATH) => {
-            events.push(asked.json());
-            let mut made = asked.json();
-            made["id"] = format!("event{}", events.len()).into();
-            made["status"] = "confirmed".into();
-            Answer::json(200, &made)
+        ("GET", _, Some(id)) => {
+            let found = state.events.iter().find(|event| event["id"] == id);
+            found.map_or(absent, |event| Answer::json(200, event))
         }
-        ("POST", BUSY_PATH) => {
-            let busy = events.iter().map(|event| {
+        ("POST", EVENTS_PATH, _) => insert(asked.json(), state),
+        ("POST", BUSY_PATH, _) => {
+            let standing = state.events.iter().filter(|event| is_standing(event));
+            let busy = standing.map(|event| {
                 json!({"start": event["start"]["dateTime"], "end": event["end"]["dateTime"]})
             });
             let query = asked.json();
@@ -92,8 +111,38 @@ fn answered(asked: &Asked, authority: &Authority, events: &Mutex<Vec<Value>>) ->
             });
             Answer::json(200, &answer)
         }
-        _ => Answer::json(404, &json!({"error": {"code": 404}})),
+        _ => absent,
     }
+}
+
+fn insert(event: Value, state: &mut State) -> Answer {
+    if let Some(id) = event["id"].as_str() {
+        let is_plain = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'v');
+        if !(5..=1_024).contains(&id.len()) || !id.bytes().all(is_plain) {
+            return Answer::json(400, &json!({"error": {"code": 400}}));
+        }
+        if state.events.iter().any(|known| known["id"] == id) {
+            return Answer::json(409, &json!({"error": {"code": 409}}));
+        }
+    }
+    match state.forgets {
+        true => Answer::json(200, &keep(&mut Vec::new(), event)),
+        false => Answer::json(200, &keep(&mut state.events, event)),
+    }
+}
+
+/// The event as it stands there.
+fn keep(events: &mut Vec<Value>, mut event: Value) -> Value {
+    if event["id"].is_null() {
+        event["id"] = format!("event{}", events.len() + 1).into();
+    }
+    event["status"] = "confirmed".into();
+    events.push(event.clone());
+    event
+}
+
+fn is_standing(event: &Value) -> bool {
+    event["status"] != "cancelled"
 }
 
 fn overlaps(busy: &Value, query: &Value) -> bool {
@@ -112,8 +161,4 @@ fn overlaps(busy: &Value, query: &Value) -> bool {
         (Ok(start), Ok(end), Ok(from), Ok(to)) => start < to && from < end,
         _ => false,
     }
-}
-
-fn locked(events: &Mutex<Vec<Value>>) -> MutexGuard<'_, Vec<Value>> {
-    events.lock().unwrap_or_else(PoisonError::into_inner)
 }

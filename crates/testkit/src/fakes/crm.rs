@@ -1,10 +1,10 @@
 //! HubSpot's CRM API, as far as finding contacts and logging calls goes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
+use super::oauth::{Authority, locked};
 use crate::upstream::{Answer, Asked, Upstream};
 
 /// Where contacts are looked for.
@@ -33,12 +33,8 @@ impl FakeCrm {
     pub async fn start() -> Self {
         let authority = Authority::default();
         let state = Arc::<Mutex<State>>::default();
-        let (doors, kept) = (authority.clone(), state.clone());
-        let upstream = Upstream::start(move |asked| {
-            let answer = doors.answer(asked);
-            answer.unwrap_or_else(|| answered(asked, &doors, &kept))
-        })
-        .await;
+        let stranger = json!({"status": "error", "category": "EXPIRED_AUTHENTICATION"});
+        let upstream = authority.guard(&state, stranger, answered).await;
         Self {
             upstream,
             authority,
@@ -66,12 +62,7 @@ impl FakeCrm {
     }
 }
 
-fn answered(asked: &Asked, authority: &Authority, state: &Mutex<State>) -> Answer {
-    if !authority.lets_in(asked) {
-        let error = json!({"status": "error", "category": "EXPIRED_AUTHENTICATION"});
-        return Answer::json(401, &error);
-    }
-    let mut state = locked(state);
+fn answered(asked: &Asked, state: &mut State) -> Answer {
     match (asked.method.as_str(), asked.path.as_str()) {
         ("POST", SEARCH_PATH) => {
             let query = asked.json();
@@ -100,8 +91,4 @@ fn answered(asked: &Asked, authority: &Authority, state: &Mutex<State>) -> Answe
         }
         _ => Answer::json(404, &json!({"status": "error"})),
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,6 +21,9 @@ pub const NUMBER: &str = "+15005560001";
 /// A number that no agent has, of a SIP trunk.
 pub const TRUNK_NUMBER: &str = "+15005560002";
 
+/// A recording as the service has them: 1.5 s of sound in an MP3 file.
+pub const RECORDING: &[u8] = include_bytes!("../../../media/tests/it/mono.mp3");
+
 /// The second at which every call begins, since 1970.
 pub const BEGAN_AT: i64 = 1_777_573_940;
 
@@ -47,6 +50,8 @@ pub struct State {
     pub lists_everybody: bool,
     /// What `/audio` answers, with its media type.
     pub recording: Option<(&'static str, Vec<u8>)>,
+    /// Whether recordings that are told of are not there yet.
+    pub hides_recordings: bool,
     more: Option<Box<More>>,
 }
 
@@ -462,7 +467,9 @@ impl State {
     fn audio(&self, key: &str, id: &str) -> Answer {
         let is_known = self.known(key).any(|call| call.id == id);
         match &self.recording {
-            Some((kind, bytes)) if is_known => Answer::bytes(200, kind, bytes.clone()),
+            Some((kind, bytes)) if is_known && !self.hides_recordings => {
+                Answer::bytes(200, kind, bytes.clone())
+            }
             _ => not_found(),
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked};
+use crate::upstream::{Answer, Asked, Upstream};
 
 /// The client that it knows.
 pub const CLIENT_ID: &str = "the-client";
@@ -129,6 +129,26 @@ impl Authority {
         self.lock().access.iter().any(|good| good == token)
     }
 
+    /// A service that listens behind it, for those whom it lets in; everybody else gets a 401 with this body.
+    pub(super) async fn guard<S: Send + 'static>(
+        &self,
+        state: &Arc<Mutex<S>>,
+        stranger: Value,
+        answer: fn(&Asked, &mut S) -> Answer,
+    ) -> Upstream {
+        let (doors, state) = (self.clone(), state.clone());
+        Upstream::start(move |asked| {
+            if let Some(answer) = doors.answer(asked) {
+                return answer;
+            }
+            if !doors.lets_in(asked) {
+                return Answer::json(401, &stranger);
+            }
+            answer(asked, &mut locked(&state))
+        })
+        .await
+    }
+
     /// Answers what is asked at its own paths; `None` for all others.
     #[must_use]
     pub fn answer(&self, asked: &Asked) -> Option<Answer> {
@@ -191,8 +211,13 @@ impl Authority {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
+}
+
+/// What a fake remembers, whatever became of who looked at it before.
+pub(super) fn locked<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

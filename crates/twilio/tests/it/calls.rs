@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use offhook_domain::FailureReason;
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent, Played, SegmentId};
 use offhook_engine::ports::door::CarrierDoor as _;
-use offhook_testkit::fakes::twilio::{beginning, echo, key, sound, stop, verdict_form};
+use offhook_media::codec::Codec;
+use offhook_media::tones::tones;
+use offhook_testkit::fakes::twilio::{PlacedCall, beginning, echo, key, sound, stop, verdict_form};
+use offhook_testkit::upstream::Fault;
 use serde_json::json;
 
 use crate::desk::{Desk, event, handle, said};
@@ -158,6 +163,9 @@ async fn a_call_that_rings_is_taken_back_and_one_that_was_answered_meanwhile_is_
 async fn who_answered_is_told_once_the_call_is_answered() {
     for (verdict, machine) in [
         ("machine_start", Some(true)),
+        ("machine_end_beep", Some(true)),
+        ("machine_end_silence", Some(true)),
+        ("machine_end_other", Some(true)),
         ("fax", Some(true)),
         ("human", Some(false)),
         ("unknown", None),
@@ -272,8 +280,113 @@ async fn a_customer_is_handed_over_by_twilio_and_is_the_agents_no_more() {
     assert_eq!(over, Err(LineError::Gone));
     assert_eq!(
         leg.signalling.send_digits("1").await,
+        Err(LineError::Refused),
+        "it has no sound"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_who_was_handed_over_stays_so_though_twilios_answer_was_lost() {
+    for fault in [Fault::LoseAnswer, Fault::CutBody, Fault::Malformed] {
+        let desk = Desk::open().await;
+        let (leg, call, mut connection) = desk.answered().await;
+        desk.twilio.upstream().fail("POST", "/2010", fault, 1);
+        let signalling = leg.signalling.clone();
+        let handing = tokio::spawn(async move {
+            let to = "+15005550123".parse().unwrap();
+            signalling.transfer(&to).await
+        });
+        let asked = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
+        desk.twilio.until("the transfer", asked).await;
+        assert!(connection.take(&stop(&call)));
+        assert_eq!(handing.await.unwrap(), Ok(()), "{fault:?}");
+        drop(leg);
+        assert_eq!(said(&mut connection).await, None);
+        assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1, "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_who_was_not_handed_over_is_the_agents_and_is_hung_up_by_it() {
+    let desk = Desk::open().await;
+    let (leg, call, _connection) = desk.answered().await;
+    desk.twilio
+        .upstream()
+        .fail("POST", "/2010", Fault::Status(500), 1);
+    let to = "+15005550123".parse().unwrap();
+    assert_eq!(leg.signalling.transfer(&to).await, Err(LineError::Refused));
+    // Nobody waits for this one.
+    let late = Fault::Slow(Duration::from_secs(5));
+    desk.twilio.upstream().fail("POST", "/2010", late, 1);
+    let given_up = tokio::time::timeout(Duration::from_millis(50), leg.signalling.transfer(&to));
+    assert!(given_up.await.is_err());
+    leg.signalling.hang_up().await;
+    let asked = |calls: &[PlacedCall]| {
+        let ends = ("Status".to_owned(), "completed".to_owned());
+        calls[0].changes.contains(&ends).then_some(())
+    };
+    desk.twilio.until("the end of the call", asked).await;
+    assert_eq!(call.sid, desk.twilio.calls()[0].sid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_of_a_call_that_is_over_changes_nothing() {
+    let desk = Desk::open().await;
+    let (leg, call, mut connection) = desk.answered().await;
+    leg.signalling.hang_up().await;
+    drop(leg);
+    assert_eq!(said(&mut connection).await, None);
+    for status in ["ringing", "in-progress", "completed", "completed"] {
+        desk.tell(&call, status, 3);
+    }
+    assert!(desk.post(&verdict_form(&call, "human")));
+    let mut second = desk.carrier.media();
+    assert!(!second.take(&beginning(&call, &call.stream_token())[1]));
+    let ends = [("Status".to_owned(), "completed".to_owned())];
+    assert_eq!(desk.twilio.call(&call.sid).changes, ends);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_tones_in_the_sound_and_no_interruption_takes_them_back() {
+    let desk = Desk::open().await;
+    let (leg, call, mut connection) = desk.answered().await;
+    let signalling = leg.signalling.clone();
+    let sending = tokio::spawn(async move { signalling.send_digits("5w#").await });
+    let mut codes = Vec::new();
+    while codes.len() < 160 * 45 {
+        let message = said(&mut connection).await.unwrap();
+        if message["event"] == "media" {
+            codes.extend(
+                STANDARD
+                    .decode(message["media"]["payload"].as_str().unwrap())
+                    .unwrap(),
+            );
+        } else {
+            assert_eq!(
+                message["event"], "mark",
+                "what is under way is not taken back"
+            );
+        }
+        leg.playout.pause();
+        leg.playout.clear();
+    }
+    let mut expected = Vec::new();
+    for frame in tones("5w#").unwrap() {
+        Codec::Pcmu.encode_into(&frame, &mut expected);
+    }
+    assert!(codes == expected, "other sound");
+    assert_eq!(sending.await.unwrap(), Ok(()));
+    assert_eq!(
+        leg.signalling.send_digits("x").await,
         Err(LineError::Refused)
     );
+    assert_eq!(leg.signalling.send_digits("").await, Ok(()));
+    // The customer hangs up in the middle of a number.
+    let signalling = leg.signalling.clone();
+    let sending = tokio::spawn(async move { signalling.send_digits("12345678").await });
+    while said(&mut connection).await.unwrap()["event"] != "media" {}
+    assert!(connection.take(&stop(&call)));
+    assert_eq!(sending.await.unwrap(), Err(LineError::Gone));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use offhook_domain::FailureReason::{self, CarrierError, Rejected};
 use offhook_engine::ports::DialError::{self, NotConnected, Refused, Unknown};
-use offhook_engine::ports::audio::AudioCarrier as _;
-use offhook_testkit::fakes::twilio::{FakeTwilio, OWN_ACCOUNT, OWN_TOKEN};
+use offhook_engine::ports::LineError;
+use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent};
+use offhook_testkit::fakes::twilio::{ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN};
 use offhook_testkit::upstream::Fault;
 use offhook_twilio::TwilioCarrier;
 
-use crate::desk::{carrier, handle, request};
+use crate::desk::{Desk, carrier, event, handle, request};
 
 /// What goes wrong, and what an operation is known to have come to then.
 const FAULTS: [(Fault, DialError); 13] = [
@@ -68,8 +69,119 @@ async fn what_is_not_known_to_have_failed_is_not_asked_again() {
         match operation {
             // To end a call twice does no harm.
             Operation::End => assert!(asked <= 3, "{fault:?}: {asked}"),
+            // Nothing was done, and Twilio does not say how long it will go on so.
+            Operation::Dial if fault == Fault::Status(429) => assert!((2..=9).contains(&asked)),
             _ => assert_eq!(asked, 1, "{fault:?}"),
         }
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_twilio_is_too_busy_for_is_asked_for_again() {
+    for busy in [Fault::Status(429), Fault::RetryAfter(429, 2)] {
+        let twilio = FakeTwilio::start().await;
+        let carrier = carrier(twilio.upstream().base_url());
+        twilio.upstream().fail("POST", "/2010", busy, 1);
+        let leg = carrier.dial(request(1)).await;
+        assert!(leg.is_ok(), "{busy:?}");
+        assert_eq!(twilio.upstream().asked_of("POST", "/2010").len(), 2);
+        assert_eq!(twilio.calls().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_twilio_is_too_busy_for_is_not_asked_for_when_nobody_waits_any_more() {
+    let twilio = FakeTwilio::start().await;
+    let carrier = carrier(twilio.upstream().base_url());
+    for seconds in [2, 4] {
+        let busy = Fault::RetryAfter(429, seconds);
+        twilio.upstream().fail("POST", "/2010", busy, 1);
+    }
+    let gone = tokio::time::timeout(Duration::from_secs(1), carrier.dial(request(1)));
+    assert!(gone.await.is_err());
+    // By the time of this one's second request the other's would have been made.
+    let leg = carrier.dial(request(2)).await;
+    assert!(leg.is_ok());
+    assert_eq!(twilio.upstream().asked_of("POST", "/2010").len(), 3);
+    assert_eq!(twilio.calls().len(), 1);
+}
+
+/// A carrier with an open connection, and the clock stopped: it moves on when nothing else can happen.
+async fn in_no_time(twilio: &FakeTwilio) -> Arc<TwilioCarrier> {
+    let carrier = carrier(twilio.upstream().base_url());
+    assert_eq!(ask(&carrier, Operation::Numbers).await, Ok(()));
+    // The connection is given back by a task of its own.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::pause();
+    carrier
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_leaves_it_open_what_was_done() {
+    for operation in [Operation::Dial, Operation::Numbers] {
+        let twilio = FakeTwilio::start().await;
+        let carrier = in_no_time(&twilio).await;
+        let late = Fault::Slow(Duration::from_secs(3_600));
+        twilio.upstream().fail("*", "/2010", late, 1);
+        assert_eq!(ask(&carrier, operation).await, Err(Unknown));
+        assert!(twilio.upstream().asked().len() <= 2);
+        tokio::time::resume();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_is_asked_for_once_and_the_customer_stays_where_it_failed() {
+    join_all(FAULTS.map(|(fault, _)| async move {
+        let desk = Desk::open().await;
+        let (leg, call, _connection) = desk.answered().await;
+        let path = format!("/2010-04-01/Accounts/{ACCOUNT}/Calls/{}.json", call.sid);
+        desk.twilio.upstream().fail("POST", &path, fault, 100);
+        let to = "+15005550123".parse().unwrap();
+        let expected = match fault {
+            Fault::Status(404) => LineError::Gone,
+            _ => LineError::Refused,
+        };
+        assert_eq!(
+            leg.signalling.transfer(&to).await,
+            Err(expected),
+            "{fault:?}"
+        );
+        assert_eq!(
+            desk.twilio.upstream().asked_of("POST", &path).len(),
+            1,
+            "{fault:?}"
+        );
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_goes_on_whatever_twilio_answers_when_it_is_asked_where_the_call_is() {
+    let faults = FAULTS
+        .into_iter()
+        .filter(|(fault, _)| *fault != Fault::Status(404));
+    join_all(faults.map(|(fault, _)| async move {
+        let desk = Desk::open().await;
+        desk.twilio.upstream().fail("GET", "/2010", fault, 100);
+        let mut leg = desk.dial(1).await.unwrap();
+        let call = desk.twilio.placed(0).await;
+        while desk.twilio.upstream().asked_of("GET", "/2010").is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        desk.tell(&call, "ringing", 1);
+        assert_eq!(
+            event(&mut leg).await,
+            Some(AudioEvent::Ringing),
+            "{fault:?}"
+        );
+        desk.tell(&call, "busy", 2);
+        assert_eq!(
+            event(&mut leg).await,
+            Some(AudioEvent::Failed(FailureReason::Busy))
+        );
     }))
     .await;
 }
@@ -117,13 +229,12 @@ async fn a_number_that_cannot_be_called_is_told_by_the_code_of_the_refusal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_twilio_forgets_fails() {
-    use offhook_engine::ports::audio::AudioEvent;
     let twilio = FakeTwilio::start().await;
     let carrier = carrier(twilio.upstream().base_url());
     let mut leg = carrier.dial(request(1)).await.unwrap();
     twilio
         .upstream()
         .fail("GET", "/2010", Fault::Status(404), 1);
-    let event = crate::desk::event(&mut leg).await;
+    let event = event(&mut leg).await;
     assert_eq!(event, Some(AudioEvent::Failed(CarrierError)));
 }

@@ -3,9 +3,11 @@
 use offhook_domain::FailureReason;
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioCarrier as _;
-use offhook_testkit::fakes::twilio::{OWN_ACCOUNT, OWN_KEY, OWN_TOKEN};
+use offhook_testkit::fakes::twilio::{ACCOUNT, OWN_ACCOUNT, OWN_KEY, OWN_TOKEN};
+use offhook_testkit::upstream::{Answer, Upstream};
+use serde_json::json;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, carrier};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_pages_of_an_accounts_numbers_are_read_with_its_own_credential() {
@@ -30,6 +32,30 @@ async fn all_pages_of_an_accounts_numbers_are_read_with_its_own_credential() {
     assert_eq!(asked.len(), 6);
     let path = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}/IncomingPhoneNumbers.json");
     assert!(asked.iter().all(|asked| asked.path == path));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_goes_on_only_in_itself_and_ends() {
+    let list = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}/IncomingPhoneNumbers.json");
+    let own = format!("{OWN_ACCOUNT}:{OWN_TOKEN}");
+    for (next, asked) in [
+        (format!("{list}?Page=1"), 200),
+        (format!("{list}/../Calls.json?Page=1"), 1),
+        (format!("https://elsewhere.example{list}?Page=1"), 1),
+        (list.replace(OWN_ACCOUNT, ACCOUNT) + "?Page=1", 1),
+    ] {
+        let page = json!({
+            "incoming_phone_numbers": [
+                {"phone_number": "+15005550111", "capabilities": {"voice": true, "fax": false, "news": 1}, "news": [1]},
+                {"phone_number": "+15005550112"},
+            ],
+            "next_page_uri": next,
+        });
+        let twilio = Upstream::start(move |_| Answer::json(200, &page)).await;
+        let numbers = carrier(twilio.base_url()).numbers(&own).await;
+        assert_eq!(numbers, Err(DialError::Unknown), "{next}");
+        assert_eq!(twilio.asked().len(), asked, "{next}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,10 @@
 
 use offhook_domain::FailureReason;
 use offhook_engine::ports::audio::AudioEvent;
-use offhook_testkit::fakes::twilio::{ACCOUNT, Scheme, sign, status_form};
+use offhook_engine::ports::door::{Callback, CarrierDoor as _};
+use offhook_testkit::fakes::twilio::{ACCOUNT, Scheme, SignedForm, sign, status_form};
 use offhook_testkit::upstream::Fault;
+use serde_json::json;
 
 use crate::desk::{Desk, event, handle};
 
@@ -124,6 +126,44 @@ async fn what_is_not_twilios_is_refused_and_nothing_is_done() {
         ("CallStatus", "busy"),
     ];
     assert!(desk.post(&sign(&gone, &members, Scheme::Token)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_query_is_a_part_of_what_is_signed_and_what_is_no_form_is_not_believed() {
+    let desk = Desk::open().await;
+    let mut leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    let at = call.asked("StatusCallback").unwrap();
+    let members = [
+        ("AccountSid", ACCOUNT),
+        ("CallSid", call.sid.as_str()),
+        ("CallStatus", "ringing"),
+    ];
+    let post = |form: &SignedForm, query: Option<&str>, body: &str| {
+        desk.carrier.callback(&Callback {
+            path: form.path.split('?').next().unwrap(),
+            query,
+            header: &|name| form.header(name),
+            body: body.as_bytes(),
+        })
+    };
+    let query = "a=1&b=%2B2";
+    for scheme in [Scheme::Token, Scheme::SharedKey] {
+        let form = sign(&format!("{at}?{query}"), &members, scheme);
+        for other in [None, Some("a=1&b=+2"), Some("b=%2B2&a=1"), Some("a=1")] {
+            assert!(!post(&form, other, &form.body), "{other:?}");
+        }
+        assert!(post(&form, Some(query), &form.body));
+    }
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Ringing));
+    // Of JSON Twilio signs the address alone, with the body's digest in it; a call's callbacks are none.
+    let json =
+        json!({"AccountSid": ACCOUNT, "CallSid": call.sid, "CallStatus": "busy"}).to_string();
+    let digest = "bodySHA256=5ccde7145dfb8f56479710896586cb9d5911809d83afbe34627818790db0aec9";
+    let signed = sign(&format!("{at}?{digest}"), &[], Scheme::Token);
+    assert!(!post(&signed, Some(digest), &json));
+    drop(leg);
+    desk.was_told(&call.sid, &[("Status", "canceled")]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,351 @@
+//! Every operation of the applications with every fault.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_engine::ports::{Application, Grant, GrantError};
+use offhook_providers::{ApplicationSettings, application_within};
+use offhook_testkit::fakes::calendar::{API_PATH, BUSY_PATH, EVENTS_PATH, FakeCalendar};
+use offhook_testkit::fakes::crm::{CALLS_PATH, FakeCrm, SEARCH_PATH};
+use offhook_testkit::fakes::oauth::{REVOKE_PATH, TOKEN_PATH};
+use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};
+use serde_json::{Value, json};
+
+use super::{BACK, calendar, calendar_at, call, consent, crm, crm_at, settings};
+
+/// What a model is told.
+#[derive(Clone, Copy)]
+enum Word {
+    Done,
+    Silent,
+    Form,
+    NobodyKnows,
+    Gone,
+    Unauthorized,
+    Status(u16),
+    Often,
+    Pause,
+}
+
+impl Word {
+    fn is_said(self, answer: &Result<Value, String>) -> bool {
+        let said = match answer {
+            Ok(done) => return matches!(self, Self::Done) && done["booked"] == true,
+            Err(said) => said,
+        };
+        match self {
+            Self::Done => false,
+            Self::Silent => said.contains("did not answer"),
+            Self::Form => said.contains("in a form that cannot be read"),
+            Self::NobodyKnows => said.contains("or not. Do not try again"),
+            Self::Gone => said.contains("has been cancelled since: nothing was booked"),
+            Self::Unauthorized => said == "unauthorized",
+            Self::Status(status) => said.contains(&format!("refused with HTTP status {status}.")),
+            Self::Often => said.contains("asked too often at the moment."),
+            Self::Pause => said.contains("it wants a pause of 7 s."),
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    /// It looks something up.
+    Looks,
+    /// It does something, and nobody can tell later whether it did.
+    Acts,
+    /// It books, by an id that can be looked up.
+    Books,
+}
+
+/// Faults, and what is told of each where something is looked up, done, and booked.
+const FAULTS: [(Fault, [Word; 3]); 14] = {
+    use Word::{Done, Form, Gone, NobodyKnows, Often, Pause, Silent, Status, Unauthorized};
+    [
+        (Fault::Close, [Silent, NobodyKnows, NobodyKnows]),
+        (Fault::LoseAnswer, [Silent, NobodyKnows, Done]),
+        (Fault::CutBody, [Silent, NobodyKnows, Done]),
+        (Fault::Malformed, [Form, NobodyKnows, Done]),
+        (Fault::Unknown, [Form, NobodyKnows, Done]),
+        (Fault::Status(302), [Status(302), Status(302), Status(302)]),
+        (
+            Fault::Status(401),
+            [Unauthorized, Unauthorized, Unauthorized],
+        ),
+        (Fault::Status(403), [Status(403), Status(403), Status(403)]),
+        (Fault::Status(404), [Status(404), Status(404), Status(404)]),
+        (Fault::Status(409), [Status(409), Status(409), Gone]),
+        (Fault::Status(422), [Status(422), Status(422), Status(422)]),
+        (Fault::Status(429), [Often, Often, Often]),
+        (Fault::RetryAfter(429, 7), [Pause, Pause, Pause]),
+        (Fault::Status(500), [Status(500), NobodyKnows, NobodyKnows]),
+    ]
+};
+
+/// A request of a function of an application.
+struct Operation {
+    function: &'static str,
+    request: (&'static str, &'static str),
+    arguments: Value,
+    does: Does,
+}
+
+fn operations() -> Vec<Operation> {
+    let of = |function, method, path, arguments, does| Operation {
+        function,
+        request: (method, path),
+        arguments,
+        does,
+    };
+    let slots = json!({"date": "2026-12-01"});
+    let visit = json!({"start": "2026-12-01T10:00", "title": "Max"});
+    let moe = json!({"query": "moe"});
+    let hello = json!({"contact_id": "1", "summary": "Hello"});
+    vec![
+        of("free_slots", "GET", EVENTS_PATH, slots.clone(), Does::Looks),
+        of("free_slots", "POST", BUSY_PATH, slots, Does::Looks),
+        of("book", "GET", EVENTS_PATH, visit.clone(), Does::Looks),
+        of("book", "POST", BUSY_PATH, visit.clone(), Does::Looks),
+        of("book", "POST", EVENTS_PATH, visit, Does::Books),
+        of("find_contact", "POST", SEARCH_PATH, moe, Does::Looks),
+        of("log_call", "POST", CALLS_PATH, hello, Does::Acts),
+    ]
+}
+
+/// One of both, with somebody who was let in.
+enum World {
+    Calendar(FakeCalendar, Arc<dyn Application>, Grant),
+    Crm(FakeCrm, Arc<dyn Application>, Grant),
+}
+
+impl World {
+    async fn of(operation: &Operation) -> Self {
+        match operation.function {
+            "free_slots" | "book" => {
+                let (fake, application, granted) = calendar().await;
+                Self::Calendar(fake, application, granted)
+            }
+            _ => {
+                let (fake, application, granted) = crm().await;
+                Self::Crm(fake, application, granted)
+            }
+        }
+    }
+
+    const fn upstream(&self) -> &Upstream {
+        match self {
+            Self::Calendar(fake, ..) => &fake.upstream,
+            Self::Crm(fake, ..) => &fake.upstream,
+        }
+    }
+
+    /// How much was done.
+    fn left(&self) -> usize {
+        match self {
+            Self::Calendar(fake, ..) => fake.events().len(),
+            Self::Crm(fake, ..) => fake.calls().len(),
+        }
+    }
+
+    async fn call(&self, operation: &Operation) -> Result<Value, String> {
+        let (Self::Calendar(_, application, granted) | Self::Crm(_, application, granted)) = self;
+        let (function, arguments) = (operation.function, &operation.arguments);
+        call(&**application, granted, function, arguments).await
+    }
+
+    /// As [`World::call`], by an application that waits no longer than this.
+    async fn call_within(&self, limit: Duration, operation: &Operation) -> Result<Value, String> {
+        let base = self.upstream().base_url();
+        let (toolkit, path, granted) = match self {
+            Self::Calendar(_, _, granted) => ("google_calendar", API_PATH, granted),
+            Self::Crm(_, _, granted) => ("hubspot", "", granted),
+        };
+        let settings = ApplicationSettings {
+            api_url: Some(format!("{base}{path}")),
+            ..settings(&base)
+        };
+        let application = application_within(toolkit, &settings, limit).unwrap();
+        let (function, arguments) = (operation.function, &operation.arguments);
+        call(&*application, granted, function, arguments).await
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_function_meets_is_a_sentence_and_nothing_is_done_twice() {
+    for operation in operations() {
+        for (fault, [looked, done, booked]) in FAULTS {
+            let world = World::of(&operation).await;
+            let (method, path) = operation.request;
+            world.upstream().fail(method, path, fault, 1);
+            let told = world.call(&operation).await;
+            let cell = format!(
+                "{}, {method} {path}, {fault:?}: {told:?}",
+                operation.function
+            );
+            let expected = match operation.does {
+                Does::Looks => looked,
+                Does::Acts => done,
+                Does::Books => booked,
+            };
+            assert!(expected.is_said(&told), "{cell}");
+            assert!(!cell.contains(UPSTREAM_WORDS), "{cell}");
+            let asked = world.upstream().asked_of(method, path);
+            let asked = asked.iter().filter(|asked| asked.path == path).count();
+            assert_eq!(asked, 1, "{cell}");
+            let most = usize::from(operation.does != Does::Looks);
+            assert!(world.left() <= most, "{cell}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_takes_too_long_is_not_waited_for() {
+    let slow = |operation: Operation| async move {
+        let world = World::of(&operation).await;
+        let (method, path) = operation.request;
+        let long = Fault::Slow(Duration::from_secs(600));
+        world.upstream().fail(method, path, long, 1);
+        let told = world.call_within(Duration::from_secs(1), &operation).await;
+        let expected = match operation.does {
+            Does::Looks => Word::Silent,
+            Does::Acts => Word::NobodyKnows,
+            Does::Books => Word::Done,
+        };
+        assert!(
+            expected.is_said(&told),
+            "{}, {path}: {told:?}",
+            operation.function
+        );
+    };
+    join_all(operations().into_iter().map(slow)).await;
+    let (fake, _, _) = calendar().await;
+    let base = fake.upstream.base_url();
+    let limit = Duration::from_secs(1);
+    let hasty = application_within("google_calendar", &settings(&base), limit).unwrap();
+    fake.upstream
+        .fail("POST", "/", Fault::Slow(Duration::from_secs(600)), 3);
+    let consents = hasty.consents();
+    let (exchanged, renewed, revoked) = tokio::join!(
+        consents.exchange("c", "v", BACK),
+        consents.refresh("r"),
+        consents.revoke("r"),
+    );
+    assert_eq!(exchanged, Err(GrantError::Unreachable));
+    assert_eq!(renewed, Err(GrantError::Unreachable));
+    assert_eq!(revoked, Err(GrantError::Unreachable));
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_to_its_end() {
+    for operation in operations() {
+        let world = World::of(&operation).await;
+        let huge = json!({"kind": "x".repeat(1_024 * 1_024)});
+        let upstream = Upstream::start(move |_| Answer::json(200, &huge)).await;
+        let base = upstream.base_url();
+        let (application, granted) = match &world {
+            World::Calendar(_, _, granted) => (calendar_at(&base), granted),
+            World::Crm(_, _, granted) => (crm_at(&base), granted),
+        };
+        let (function, arguments) = (operation.function, &operation.arguments);
+        let told = call(&*application, granted, function, arguments).await;
+        let expected = match operation.does {
+            Does::Acts => Word::NobodyKnows,
+            _ => Word::Form,
+        };
+        assert!(expected.is_said(&told), "{function}: {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_no_connection_opens_nothing_is_done_and_that_is_said() {
+    let plain = FakeCalendar::start().await;
+    let base = plain.upstream.base_url();
+    plain.upstream.stop();
+    // A server that knows nothing of TLS hangs up.
+    let without_tls = FakeCalendar::start().await;
+    let secure = without_tls
+        .upstream
+        .base_url()
+        .replace("http://", "https://");
+    let granted = Grant {
+        access_token: "a".to_owned(),
+        refresh_token: None,
+        expires_in: None,
+    };
+    for base in [base, secure] {
+        let (calendar, crm) = (calendar_at(&base), crm_at(&base));
+        for Operation {
+            function,
+            arguments,
+            ..
+        } in operations()
+        {
+            let application = match function {
+                "free_slots" | "book" => &calendar,
+                _ => &crm,
+            };
+            let told = call(&**application, &granted, function, &arguments).await;
+            let said = told.unwrap_err();
+            let expected = match function {
+                "log_call" => "cannot be reached: nothing was logged.",
+                // What is taken is looked up first.
+                _ => "did not answer",
+            };
+            assert!(said.contains(expected), "{function} at {base}: {said}");
+        }
+        for application in [&calendar, &crm] {
+            let consents = application.consents();
+            let unreachable = GrantError::Unreachable;
+            assert_eq!(consents.refresh("r").await, Err(unreachable), "{base}");
+            assert_eq!(consents.revoke("r").await, Err(unreachable), "{base}");
+            let exchanged = consents.exchange("c", "v", BACK).await;
+            assert_eq!(exchanged, Err(unreachable), "{base}");
+        }
+    }
+    assert!(without_tls.upstream.asked().is_empty());
+}
+
+#[tokio::test]
+async fn whatever_the_token_endpoint_does_is_told_apart_and_asked_once() {
+    use GrantError::{Answered, Malformed, Unreachable};
+    let fine = None;
+    for (fault, expected, revoking) in [
+        (Fault::Close, Unreachable, Some(Unreachable)),
+        (Fault::LoseAnswer, Unreachable, Some(Unreachable)),
+        // Its status says all that there is to say.
+        (Fault::CutBody, Unreachable, fine),
+        (Fault::Malformed, Malformed, fine),
+        (Fault::Unknown, Malformed, fine),
+        (Fault::Status(401), Answered(401), Some(Answered(401))),
+        (Fault::Status(404), Answered(404), Some(Answered(404))),
+        (Fault::Status(409), Answered(409), Some(Answered(409))),
+        (Fault::Status(422), Answered(422), Some(Answered(422))),
+        (Fault::Status(429), Answered(429), Some(Answered(429))),
+        (
+            Fault::RetryAfter(429, 7),
+            Answered(429),
+            Some(Answered(429)),
+        ),
+        (Fault::Status(500), Answered(500), Some(Answered(500))),
+    ] {
+        let (fake, application, granted) = calendar().await;
+        let refresh = granted.refresh_token.clone().unwrap();
+        let (code, verifier) = consent(&*application, &fake.authority);
+        let consents = application.consents();
+        let before = fake.upstream.asked_of("POST", TOKEN_PATH).len();
+        fake.upstream.fail("POST", TOKEN_PATH, fault, 2);
+        let exchanged = consents.exchange(&code, &verifier, BACK).await;
+        assert_eq!(exchanged, Err(expected), "{fault:?}");
+        let renewed = consents.refresh(&refresh).await;
+        assert_eq!(renewed, Err(expected), "{fault:?}");
+        let after = fake.upstream.asked_of("POST", TOKEN_PATH).len();
+        assert_eq!(after - before, 2, "{fault:?}");
+        assert!(!format!("{expected}").contains(UPSTREAM_WORDS));
+        consents.refresh(&refresh).await.unwrap();
+        fake.upstream.fail("POST", REVOKE_PATH, fault, 1);
+        assert_eq!(consents.revoke(&refresh).await.err(), revoking, "{fault:?}");
+        let revoked = fake.upstream.asked_of("POST", REVOKE_PATH).len();
+        assert_eq!(revoked, 1, "{fault:?}");
+    }
+}
