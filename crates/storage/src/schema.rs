@@ -614,6 +614,8 @@ table! {
         ip -> Text,
         duration_ms -> Integer,
         created_at -> sql::Instant,
+        resource -> Nullable<sql::Word>,
+        resource_id -> Nullable<sql::Uuid>,
     }
 }
 
@@ -1202,6 +1204,8 @@ allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endp
 allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
 allow_tables_to_appear_in_same_query!(account_months, accounts);
 allow_tables_to_appear_in_same_query!(agents, agent_versions, phone_numbers);
+allow_tables_to_appear_in_same_query!(agent_versions, legacy_agents);
+allow_tables_to_appear_in_same_query!(legacy_agents, phone_numbers);
 allow_tables_to_appear_in_same_query!(accounts, agents);
 allow_tables_to_appear_in_same_query!(accounts, agent_versions);
 allow_tables_to_appear_in_same_query!(accounts, phone_numbers);

@@ -28,8 +28,8 @@ use offhook_domain::{
 };
 use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
 use offhook_domain::{
-    InvoiceId, InvoiceStatus, LogEntryId, RequestId, TransactionType, VoiceGender, VoiceProvider,
-    VoiceSource,
+    InvoiceId, InvoiceStatus, LogEntryId, RequestId, ResourceId, ResourceKind, TransactionType,
+    VoiceGender, VoiceProvider, VoiceSource,
 };
 use offhook_domain::{SentStatus, WhatsAppMessageId, WhatsAppThreadId};
 
@@ -190,7 +190,7 @@ id_columns! {
     ToolId
 }
 
-id_columns! { LogEntryId RequestId }
+id_columns! { LogEntryId RequestId ResourceId }
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's `timestamptz` begins.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
@@ -270,4 +270,4 @@ word_columns! { InvoiceStatus TransactionType }
 word_columns! { DocumentSource DocumentStatus }
 word_columns! { SentStatus }
 
-word_columns! { AnalysisStatus }
+word_columns! { AnalysisStatus ResourceKind }

@@ -7,10 +7,13 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runt
 
 use super::super::{Conn, Db};
 use super::{names, tools};
-use crate::schema::{agent_versions as versions, agents, phone_numbers as numbers};
+use crate::schema::{
+    agent_versions as versions, agents, legacy_agents as legacy, phone_numbers as numbers,
+};
 use crate::sql::V;
 use crate::{
-    Agent, AgentChange, AgentRef, AgentVersion, NewAgent, Publication, ServingAgent, StoreError,
+    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, ServingAgent,
+    StoreError,
 };
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<(), StoreError> {
@@ -80,12 +83,25 @@ pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,
     reference: &AgentRef,
-    carrier: Option<NumberProvider>,
+    lines: Lines,
 ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
+    let Lines {
+        carrier,
+        legacy_any,
+    } = lines;
     let carried = || {
         numbers::provider
             .eq(V(carrier.unwrap_or(NumberProvider::Sip)))
             .or(carrier.is_none().into_sql::<Bool>())
+    };
+    // A legacy agent has them where its calls are placed.
+    let of_legacy = || {
+        let theirs = legacy::table
+            .filter(legacy::account_id.eq(V(account)))
+            .select(legacy::agent_id.nullable());
+        numbers::agent_id
+            .is_not_null()
+            .and(numbers::agent_id.eq_any(theirs))
     };
     let published = versions::agent_id
         .eq(agents::id)
@@ -93,13 +109,19 @@ pub(crate) async fn to_call(
     let its_own = numbers::table
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.eq(agents::id.nullable()))
-        .filter(carried())
+        .filter(agents::runtime.eq(V(Runtime::Legacy)).or(carried()))
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();
-    let any = numbers::table
+    let of_engine = numbers::table
         .filter(numbers::account_id.eq(V(account)))
-        .filter(carried())
+        .filter(carried().and(diesel::dsl::not(of_legacy())))
+        .order((numbers::created_at, numbers::id))
+        .select(numbers::phone_number)
+        .single_value();
+    let of_provider = numbers::table
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(of_legacy().or(legacy_any.into_sql::<Bool>()))
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();
@@ -109,16 +131,22 @@ pub(crate) async fn to_call(
         .select((
             Agent::as_select(),
             versions::config.nullable(),
-            (its_own, any),
+            (its_own, of_engine, of_provider),
         ))
         .into_boxed::<Db>();
     query = match reference {
         AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
         AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
     };
-    type Numbers = (Option<E164>, Option<E164>);
+    type Numbers = (Option<E164>, Option<E164>, Option<E164>);
     let found: Option<(Agent, Option<String>, Numbers)> = query.first(conn).await.optional()?;
-    Ok(found.map(|(agent, config, (own, any))| (agent, config, own.or(any))))
+    Ok(found.map(|(agent, config, (own, of_engine, of_provider))| {
+        let any = match agent.runtime {
+            Runtime::Legacy => of_provider,
+            Runtime::Engine => of_engine,
+        };
+        (agent, config, own.or(any))
+    }))
 }
 
 /// The configuration of a version, as JSON text.

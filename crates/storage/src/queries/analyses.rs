@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-use diesel::dsl::sql;
+use diesel::dsl::{exists, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AnalysisStatus, ClaimId, ConversationId, Timestamp};
+use offhook_domain::{
+    AccountId, AgentId, AnalysisStatus, CallState, ClaimId, ConversationId, Timestamp,
+};
 
 use super::super::{Conn, dialect};
-use crate::schema::{agents, analysis_schemas as schemas, conversation_analyses as analyses};
+use crate::schema::{
+    agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
+};
 use crate::sql::V;
 use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, StoreError};
 
@@ -173,6 +177,33 @@ pub(crate) async fn any_waits(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(first.is_some())
 }
 
+/// The oldest conversation that is settled, waits for its analysis and is nobody's at `judged_at`; none of the `busy`
+/// accounts'.
+async fn waiting(
+    conn: &mut Conn,
+    busy: Vec<AccountId>,
+    judged_at: Timestamp,
+) -> Result<Option<ConversationId>, StoreError> {
+    let settled = [CallState::Completed, CallState::Failed].map(V);
+    let conversation = calls::table
+        .filter(calls::id.eq(analyses::conversation_id))
+        .filter(calls::state.eq_any(settled));
+    let is_free = analyses::lease_expires_at
+        .is_null()
+        .or(analyses::lease_expires_at.lt(V(judged_at)));
+    let waiting = analyses::table
+        .filter(is_pending())
+        .filter(is_free)
+        .filter(analyses::account_id.ne_all(busy.into_iter().map(V)))
+        .filter(exists(conversation))
+        .order(analyses::conversation_id)
+        .select(analyses::conversation_id);
+    Ok(dialect::skip_locked!(waiting)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
 /// Claims the oldest analysis that waits, of none of the `busy` accounts.
 pub(crate) async fn claim(
     conn: &mut Conn,
@@ -180,7 +211,7 @@ pub(crate) async fn claim(
     claim: ClaimId,
     (now, until): (Timestamp, Timestamp),
 ) -> Result<Option<AnalysisJob>, StoreError> {
-    let Some(conversation) = dialect::waiting_analysis(conn, busy, now).await? else {
+    let Some(conversation) = waiting(conn, busy, now).await? else {
         return Ok(None);
     };
     let (account, agent, revision, tries): (AccountId, AgentId, i32, i32) =

@@ -1,8 +1,6 @@
 //! The scheduler's looks at batches, and what the end of a call does to its batch.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
@@ -12,13 +10,13 @@ use offhook_domain::{
 use super::super::Conn;
 use super::batches::{NEVER, end};
 use super::wallets::{Draw, Reserve, hold, insert_reservation};
-use super::{agents, calls, numbers};
+use super::{agents, calls, claims, numbers};
 use crate::schema::{
     api_keys, batch_calls as batches, batch_recipients as recipients, batch_tries as tries,
     conversations,
 };
 use crate::sql::V;
-use crate::{AgentRef, Batch, BatchLook, NewCall, Recipient, StoreError};
+use crate::{AgentRef, Batch, BatchLook, Lines, NewCall, Recipient, StoreError};
 
 /// Takes up to `most` batches that are to be looked at; each is this caller's until `until`.
 pub(crate) async fn take_due(
@@ -65,7 +63,11 @@ pub(crate) async fn look(
         return Ok(0);
     }
     let reference = AgentRef::Id(batch.agent_id);
-    let found = agents::to_call(conn, batch.account_id, &reference, None).await?;
+    let lines = Lines {
+        carrier: None,
+        legacy_any: look.legacy_any,
+    };
+    let found = agents::to_call(conn, batch.account_id, &reference, lines).await?;
     let found = found.filter(|(agent, ..)| agent.status != AgentStatus::Archived);
     let Some((agent, _, usual)) = found else {
         end(conn, &batch, BatchStatus::Failed, look.at).await?;
@@ -136,20 +138,15 @@ async fn number(
     Ok(usual.or_else(|| look.shared_number.clone()))
 }
 
-/// The account's calls that wait, ring, talk or close. The states are written out for the partial indexes.
+/// The account's calls that wait, ring, talk or close.
 async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
-    let mut calls = 0;
-    for states in [
-        "conversations.state = 'queued'",
-        "conversations.state IN ('dialing', 'live', 'closing')",
-    ] {
-        calls += conversations::table
-            .filter(conversations::account_id.eq(V(account)))
-            .filter(sql::<Bool>(states))
-            .count()
-            .get_result::<i64>(conn)
-            .await?;
-    }
+    let mut calls = claims::live_calls(conn, account).await?;
+    calls += conversations::table
+        .filter(conversations::account_id.eq(V(account)))
+        .filter(claims::is_queued())
+        .count()
+        .get_result::<i64>(conn)
+        .await?;
     Ok(calls)
 }
 

@@ -9,8 +9,8 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, Db, dialect};
-use super::{analyses, batch_looks, events, talks, usage, usage_hours, wallets};
-use crate::schema::{conversation_moments as moments, conversations as calls};
+use super::{analyses, batch_looks, events, moments, talks, usage, usage_hours, wallets};
+use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
 
@@ -99,25 +99,6 @@ pub(crate) fn queued(row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<
     ))
 }
 
-async fn moment(
-    conn: &mut Conn,
-    id: ConversationId,
-    seq: i32,
-    state: CallState,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(at)),
-            moments::state.eq(V(state)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 /// Keeps what ends a call that is being dialed.
 pub(crate) async fn dialed(
     conn: &mut Conn,
@@ -166,7 +147,7 @@ pub(crate) async fn answered(
     let Some(seq) = seq else {
         return Ok(Fenced::Lost);
     };
-    moment(conn, id, seq, CallState::Live, at).await?;
+    moments::entered(conn, id, seq, CallState::Live, at).await?;
     Ok(Fenced::Done)
 }
 
@@ -212,33 +193,11 @@ pub(crate) async fn close(
     let Some((seq, account, agent, runtime, answered_at)) = closed else {
         return Ok(Fenced::Lost);
     };
-    moment(conn, id, seq, CallState::Closing, end.ended_at).await?;
+    moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
     if runtime == Runtime::Engine && answered_at.is_some() {
         analyses::order(conn, (account, agent), id).await?;
     }
     Ok(Fenced::Done)
-}
-
-/// Says of a closing call that its recording is kept.
-pub(crate) async fn recorded(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-) -> Result<Fenced, StoreError> {
-    let written = diesel::update(calls::table.find(V(id)))
-        .filter(
-            calls::state
-                .eq(V(CallState::Closing))
-                .and(calls::claim_id.eq(V(claim))),
-        )
-        .set(calls::has_audio.eq(true))
-        .execute(conn)
-        .await?;
-    Ok(if written > 0 {
-        Fenced::Done
-    } else {
-        Fenced::Lost
-    })
 }
 
 /// The closing transaction: summary, credits, ledger, event and deliveries. Returns the endpoints with work.
@@ -277,9 +236,10 @@ pub(crate) async fn settle(
     let Some((seq, runtime, reason, ended, (channel, agent))) = ended else {
         return Ok(None);
     };
-    moment(conn, id, seq, settlement.state, settlement.at).await?;
+    moments::entered(conn, id, seq, settlement.state, settlement.at).await?;
     if channel == Some(Channel::WidgetVoice) {
-        talks::release(conn, (id, agent), ended.0, settlement.credits).await?;
+        let times = (ended.0, settlement.at);
+        talks::settle(conn, (id, agent), times, settlement.credits).await?;
     }
     if runtime == Runtime::Legacy {
         let outcome = (settlement.state, reason);
@@ -324,7 +284,7 @@ pub(crate) async fn end_queued(
     let Some((seq, runtime, reason, ended)) = ended else {
         return Ok(None);
     };
-    moment(conn, id, seq, settlement.state, settlement.at).await?;
+    moments::entered(conn, id, seq, settlement.state, settlement.at).await?;
     if runtime == Runtime::Legacy {
         let outcome = (settlement.state, reason);
         batch_looks::call_ended(conn, id, outcome, settlement.at).await?;

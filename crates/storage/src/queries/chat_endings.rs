@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
 use super::super::Conn;
-use super::{analyses, chats, usage, wallets, widgets};
+use super::{analyses, chats, moments, usage, wallets, widgets};
 use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
@@ -57,8 +57,7 @@ pub(crate) async fn close(
         Some(_) => session.active_at,
         None => ending.at.max(session.active_at),
     };
-    let micros = ended_at.since(started_at).as_micros();
-    let duration = i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX);
+    let duration = ended_at.started_seconds_since(started_at);
     let conversation: Conversation = diesel::update(calls::table.find(V(id)))
         .set((
             calls::state.eq(V(CallState::Closing)),
@@ -71,7 +70,7 @@ pub(crate) async fn close(
         .get_result(conn)
         .await?;
     let seq = conversation.last_seq;
-    chats::state(conn, id, seq, CallState::Closing, ended_at).await?;
+    moments::entered(conn, id, seq, CallState::Closing, ended_at).await?;
     let whose = (conversation.account_id, conversation.agent_id);
     analyses::order(conn, whose, id).await?;
     Ok(Some(ClosingChat {
@@ -212,7 +211,7 @@ pub(crate) async fn settle(
         .returning(Conversation::as_returning())
         .get_result(conn)
         .await?;
-    chats::state(conn, id, ended.last_seq, CallState::Completed, at).await?;
+    moments::entered(conn, id, ended.last_seq, CallState::Completed, at).await?;
     let unspent = chats::held(conn, id).await? - credits;
     // A conversation of no web page counts for no widget.
     if unspent > 0 && is_widget_origin(&origin) {

@@ -1,15 +1,14 @@
-//! Text conversations while they last: opened, answered, looked at. Whoever answers has a claim, and every step of theirs is
-//! fenced by it; the session's row is locked before all others of the conversation.
+//! Text conversations while they last: what is written in them, and who answers. Whoever answers has a claim, and every
+//! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    CallState, Channel, ClaimId, ConversationId, ConversationStatus, Credits, KeyId, NodeId, Price,
-    Runtime, Timestamp,
+    AccountId, CallState, ClaimId, ConversationId, Credits, NodeId, Price, Timestamp,
 };
 
-use super::super::{Conn, dialect};
-use super::wallets::{self, Draw, Reserve};
+use super::super::Conn;
+use super::wallets::{self, Reserve};
 use super::widgets;
 use crate::schema::{
     chat_messages as messages, chat_sessions as sessions, conversation_moments as moments,
@@ -17,151 +16,9 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    ChatAnswered, ChatHistory, ChatOpened, ChatSession, ChatTaken, ChatView, Conversation, Fenced,
-    Moment, NewChat, NewChatMessage, NewTurn, StoreError,
+    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, Moment, NewChatMessage, NewTurn,
+    StoreError,
 };
-
-/// Microseconds of a minute.
-pub(super) const MINUTE_US: i64 = 60_000_000;
-
-/// Begins a conversation; the caller undoes it unless it is `Opened`.
-pub(crate) async fn open(
-    conn: &mut Conn,
-    chat: &NewChat,
-    steady: Timestamp,
-) -> Result<ChatOpened, StoreError> {
-    let Some(mut counts) = widgets::lock(conn, chat.agent_id).await? else {
-        return Ok(ChatOpened::Refused);
-    };
-    if !counts.is_enabled() || !widgets::names(conn, chat.agent_id, &chat.origin).await? {
-        return Ok(ChatOpened::Refused);
-    }
-    if !counts.take_session(chat.at.micros().div_euclid(MINUTE_US)) {
-        return Ok(ChatOpened::TooMany);
-    }
-    let reserve = chat.price.of_answers(1);
-    let Some(held_day) = counts.hold(chat.at.utc_day(), reserve) else {
-        return Ok(ChatOpened::CapReached);
-    };
-    widgets::count(conn, chat.agent_id, counts).await?;
-    let draw = draw(chat);
-    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
-        return Ok(ChatOpened::WalletTooLow);
-    }
-    insert(conn, chat, Channel::WidgetChat, steady).await?;
-    if reserve > 0 {
-        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
-    }
-    insert_session(conn, chat, held_day).await?;
-    Ok(ChatOpened::Opened)
-}
-
-/// Whose credits a conversation holds: no key's.
-pub(super) fn draw(chat: &NewChat) -> Draw {
-    Draw {
-        account: chat.account_id,
-        key: None,
-        budget: None,
-        month: chat.at.utc_month(),
-        at: chat.at,
-    }
-}
-
-/// The row that a text conversation has besides.
-pub(super) async fn insert_session(
-    conn: &mut Conn,
-    chat: &NewChat,
-    held_day: i32,
-) -> Result<(), StoreError> {
-    diesel::insert_into(sessions::table)
-        .values((
-            sessions::conversation_id.eq(V(chat.id)),
-            sessions::account_id.eq(V(chat.account_id)),
-            sessions::agent_id.eq(V(chat.agent_id)),
-            sessions::origin.eq(&chat.origin),
-            sessions::token_digest.eq(&chat.token_digest),
-            sessions::token_expires_at.eq(V(chat.token_expires_at)),
-            sessions::is_open.eq(true),
-            sessions::is_settled.eq(false),
-            sessions::active_at.eq(V(chat.at)),
-            sessions::held_day.eq(held_day),
-            sessions::answers.eq(0),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// The row of every conversation, its first state, and what the agent says first.
-pub(super) async fn insert(
-    conn: &mut Conn,
-    chat: &NewChat,
-    channel: Channel,
-    steady: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::insert_into(calls::table)
-        .values((
-            (
-                calls::id.eq(V(chat.id)),
-                calls::account_id.eq(V(chat.account_id)),
-                calls::agent_id.eq(V(chat.agent_id)),
-                calls::agent_ref.eq(chat.agent_id.to_string()),
-                calls::agent_version.eq(chat.agent_version),
-                calls::key_id.eq(None::<KeyId>),
-                calls::runtime.eq(V(Runtime::Engine)),
-                calls::channel.eq(V(channel)),
-                calls::voice.eq(false),
-                calls::state.eq(V(CallState::Live)),
-                calls::status.eq(V(ConversationStatus::Unknown)),
-            ),
-            (
-                calls::metadata.eq(V(chat.metadata.clone())),
-                calls::price_millicredits.eq(chat.price.millicredits_per_minute()),
-                calls::started_at.eq(V(chat.at)),
-                calls::answered_at.eq(V(chat.at)),
-                calls::has_audio.eq(false),
-                calls::messages_count.eq(0),
-                calls::last_seq.eq(1),
-                calls::hangup_requested.eq(false),
-                dialect::queued_at(steady).map(|at| calls::queued_at.eq(V(at))),
-            ),
-        ))
-        .execute(conn)
-        .await?;
-    state(conn, chat.id, 1, CallState::Live, chat.at).await?;
-    if let Some(text) = &chat.first_message {
-        let first = NewTurn {
-            role: "agent",
-            text: text.clone(),
-            started_at: chat.at,
-            duration_ms: 0,
-            interrupted: false,
-            latency: None,
-        };
-        append(conn, chat.id, first).await?;
-    }
-    Ok(())
-}
-
-/// Writes down that a state was entered.
-pub(crate) async fn state(
-    conn: &mut Conn,
-    id: ConversationId,
-    seq: i32,
-    state: CallState,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(at)),
-            moments::state.eq(V(state)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
 
 /// Writes a turn of a live conversation, whose session is locked; its number, or `None` if it is live no more.
 pub(super) async fn append(
@@ -196,33 +53,19 @@ pub(super) async fn append(
     Ok(Some(seq))
 }
 
-/// The session with this token.
-pub(crate) async fn find(
+/// The answers that a text conversation of the account is charged for.
+pub(crate) async fn answers(
     conn: &mut Conn,
+    account: AccountId,
     id: ConversationId,
-    token_digest: &[u8],
-) -> Result<Option<ChatView>, StoreError> {
-    let found: Option<ChatSession> = sessions::table
+) -> Result<Option<i32>, StoreError> {
+    Ok(sessions::table
         .find(V(id))
-        .filter(sessions::token_digest.eq(token_digest))
-        .select(ChatSession::as_select())
+        .filter(sessions::account_id.eq(V(account)))
+        .select(sessions::answers)
         .first(conn)
         .await
-        .optional()?;
-    let Some(session) = found else {
-        return Ok(None);
-    };
-    let conversation = calls::table
-        .find(V(id))
-        .select(Conversation::as_select())
-        .first(conn)
-        .await?;
-    let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
-    Ok(Some(ChatView {
-        session,
-        conversation,
-        is_served,
-    }))
+        .optional()?)
 }
 
 /// Locks a session's row.

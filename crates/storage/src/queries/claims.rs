@@ -8,18 +8,19 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
 use super::super::{Conn, dialect};
-use crate::schema::{accounts, conversation_moments as moments, conversations as calls};
+use super::moments;
+use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
 use crate::{Account, Conversation, StoreError};
 
-/// `state IN ('dialing', 'live', 'closing')`, written out: no database sees from a bound value that the partial index
-/// of claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
+/// Calls that are dialing, talking or closing, written out: no database sees from a bound value that the partial index of
+/// claimed calls applies. Text conversations are nobody's calls: they have claims of their own ([`super::chats`]).
 pub(crate) fn is_claimed() -> SqlLiteral<Bool> {
     sql("(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)")
 }
 
 /// `state = 'queued'`, written out for the partial index of queued calls.
-fn is_queued() -> SqlLiteral<Bool> {
+pub(crate) fn is_queued() -> SqlLiteral<Bool> {
     sql("conversations.state = 'queued'")
 }
 
@@ -119,15 +120,7 @@ pub(crate) async fn claim_one(
         .await
         .optional()?;
     if let Some(call) = &call {
-        diesel::insert_into(moments::table)
-            .values((
-                moments::conversation_id.eq(V(id)),
-                moments::seq.eq(call.last_seq),
-                moments::at.eq(V(now)),
-                moments::state.eq(V(CallState::Dialing)),
-            ))
-            .execute(conn)
-            .await?;
+        moments::entered(conn, id, call.last_seq, CallState::Dialing, now).await?;
     }
     Ok(call)
 }

@@ -1,47 +1,13 @@
-//! Calls that come in: whose number it is, and the conversation, claimed as it is written.
+//! Calls that come in: the conversation, claimed as it is written.
 
-use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AgentStatus, E164, NumberProvider, Runtime, Timestamp};
+use offhook_domain::{AgentStatus, Runtime, Timestamp};
 
 use super::super::{Conn, dialect};
 use super::calls::{Row, queued};
 use super::claims;
 use super::wallets::{self, Draw, Reserve};
-use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
-use crate::sql::V;
-use crate::{Account, Agent, CalledNumber, NewInboundCall, StoreError, Taken};
-
-/// Who has this number, if its calls come by a trunk.
-pub(crate) async fn called(
-    conn: &mut Conn,
-    number: E164,
-) -> Result<Option<CalledNumber>, StoreError> {
-    let published = versions::agent_id.nullable().eq(agents::id.nullable()).and(
-        versions::version
-            .nullable()
-            .eq(agents::published_version.nullable()),
-    );
-    let found: Option<(Account, Option<Agent>, Option<String>)> = numbers::table
-        .inner_join(accounts::table.on(accounts::id.eq(numbers::account_id)))
-        .left_join(agents::table.on(numbers::agent_id.eq(agents::id.nullable())))
-        .left_join(versions::table.on(published))
-        .filter(numbers::phone_number.eq(V(number)))
-        .filter(numbers::provider.eq(V(NumberProvider::Sip)))
-        .select((
-            Account::as_select(),
-            Option::<Agent>::as_select(),
-            versions::config.nullable(),
-        ))
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(found.map(|(account, agent, config)| CalledNumber {
-        account,
-        agent,
-        config,
-    }))
-}
+use crate::{NewInboundCall, StoreError, Taken};
 
 /// Takes a call; the caller undoes it unless it is `Claimed`.
 pub(crate) async fn take(

@@ -1,6 +1,7 @@
 //! By what accounts use other applications, and the consents that are being asked for.
 
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
@@ -18,47 +19,29 @@ const FORGOTTEN_AT_ONCE: i64 = 500;
 /// Tokens as they are stored: sealed, in bytes.
 pub(crate) type Sealed = (HeldTokens, Vec<u8>);
 
-type Row = (
-    CredentialId,
-    AccountId,
-    String,
-    Vec<u8>,
-    Option<Timestamp>,
-    i32,
-    Option<ClaimId>,
-);
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tokens)]
+struct Row {
+    id: CredentialId,
+    account_id: AccountId,
+    toolkit: String,
+    sealed: Vec<u8>,
+    lapses_at: Option<Timestamp>,
+    tries: i32,
+    claim_id: Option<ClaimId>,
+}
 
-type Columns = (
-    tokens::id,
-    tokens::account_id,
-    tokens::toolkit,
-    tokens::sealed,
-    tokens::lapses_at,
-    tokens::tries,
-    tokens::claim_id,
-);
-
-const COLUMNS: Columns = (
-    tokens::id,
-    tokens::account_id,
-    tokens::toolkit,
-    tokens::sealed,
-    tokens::lapses_at,
-    tokens::tries,
-    tokens::claim_id,
-);
-
-fn sealed((id, account_id, toolkit, sealed, lapses_at, tries, claim): Row) -> Sealed {
+fn sealed(row: Row) -> Sealed {
     let tokens = HeldTokens {
-        id,
-        account_id,
-        toolkit,
+        id: row.id,
+        account_id: row.account_id,
+        toolkit: row.toolkit,
         secret: String::new(),
-        lapses_at,
-        tries,
-        claim,
+        lapses_at: row.lapses_at,
+        tries: row.tries,
+        claim: row.claim_id,
     };
-    (tokens, sealed)
+    (tokens, row.sealed)
 }
 
 pub(crate) async fn insert_consent(
@@ -161,7 +144,7 @@ pub(crate) async fn find(
     let found: Option<Row> = tokens::table
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
-        .select(COLUMNS)
+        .select(Row::as_select())
         .first(conn)
         .await
         .optional()?;
@@ -177,7 +160,7 @@ pub(crate) async fn remove(
     let removed: Option<Row> = diesel::delete(tokens::table)
         .filter(tokens::account_id.eq(V(account)))
         .filter(tokens::toolkit.eq(toolkit.to_owned()))
-        .returning(COLUMNS)
+        .returning(Row::as_returning())
         .get_result(conn)
         .await
         .optional()?;
@@ -211,21 +194,22 @@ pub(crate) async fn due(
         .await?)
 }
 
-/// Takes the turn at renewing until `until`, unless somebody else has it.
+/// Takes the turn at renewing until `until`, unless somebody else has it; `early`: though they are not due.
 pub(crate) async fn take(
     conn: &mut Conn,
-    id: CredentialId,
+    (id, early): (CredentialId, bool),
     claim: ClaimId,
     (now, until): (Timestamp, Timestamp),
 ) -> Result<Option<Sealed>, StoreError> {
-    let is_free = tokens::claim_id.is_null().or(tokens::refresh_at.le(V(now)));
+    let is_nobodys = tokens::claim_id.is_null().and(early.into_sql::<Bool>());
+    let is_free = is_nobodys.or(tokens::refresh_at.le(V(now)));
     let taken: Option<Row> = diesel::update(tokens::table.find(V(id)))
         .filter(is_free)
         .set((
             tokens::claim_id.eq(V(claim)),
             tokens::refresh_at.eq(V(until)),
         ))
-        .returning(COLUMNS)
+        .returning(Row::as_returning())
         .get_result(conn)
         .await
         .optional()?;
@@ -286,20 +270,6 @@ pub(crate) async fn refused(
         .get_result(conn)
         .await
         .optional()?)
-}
-
-/// Has tokens renewed now, unless somebody is at it.
-pub(crate) async fn hasten(
-    conn: &mut Conn,
-    id: CredentialId,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::update(tokens::table.find(V(id)))
-        .filter(tokens::claim_id.is_null())
-        .set(tokens::refresh_at.eq(V(now)))
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// Says how a connection stands that was in one of the statuses `from`; `false` if it was not.

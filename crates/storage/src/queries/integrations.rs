@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::AccountId;
+use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 
 use super::super::Conn;
 use crate::schema::integration_connections as connections;
@@ -34,8 +34,34 @@ pub(crate) async fn find(
         .optional()?)
 }
 
+/// Writes how an account stands to a toolkit, over what was there. It is connected since it last became active.
+pub(crate) async fn state(
+    conn: &mut Conn,
+    (account, toolkit): (AccountId, String),
+    (status, last_error): (IntegrationStatus, Option<String>),
+    at: Timestamp,
+) -> Result<Connection, StoreError> {
+    let active = |status| status == IntegrationStatus::Active;
+    let before = find(conn, account, &toolkit).await?;
+    let was_active = before.as_ref().is_some_and(|before| active(before.status));
+    let connected_at = match before.and_then(|before| before.connected_at) {
+        _ if active(status) && !was_active => Some(at),
+        before => before,
+    };
+    let connection = Connection {
+        account_id: account,
+        toolkit,
+        status,
+        connected_at,
+        last_error,
+        updated_at: at,
+    };
+    put(conn, connection.clone()).await?;
+    Ok(connection)
+}
+
 /// Writes a connection, over what was there.
-pub(crate) async fn put(conn: &mut Conn, connection: Connection) -> Result<(), StoreError> {
+async fn put(conn: &mut Conn, connection: Connection) -> Result<(), StoreError> {
     diesel::insert_into(connections::table)
         .values((
             connections::account_id.eq(V(connection.account_id)),

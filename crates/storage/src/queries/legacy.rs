@@ -35,14 +35,14 @@ pub(crate) async fn sync(
         ..Synced::default()
     };
     for agent in listed {
-        let id = match known.remove(&agent.provider_agent_id) {
+        let (id, is_back) = match known.remove(&agent.provider_agent_id) {
             Some((row, seen, gone)) => {
                 refresh(conn, &row, &agent, (seen, gone), at).await?;
-                row.id
+                (row.id, gone)
             }
             None => {
                 synced.added += 1;
-                add(conn, account, &agent, at).await?
+                (add(conn, account, &agent, at).await?, false)
             }
         };
         for listed in agent.numbers {
@@ -56,8 +56,12 @@ pub(crate) async fn sync(
                 created_at: at,
                 updated_at: at,
             };
+            let text = number.phone_number.clone();
             // One that is ours already stays as the account has it; one that another account has is not ours.
-            numbers::insert(conn, number).await?;
+            let is_new = numbers::insert(conn, number).await?;
+            if is_back && !is_new {
+                numbers::give_back(conn, account, text, id, at).await?;
+            }
         }
     }
     for (row, seen, gone) in known.into_values() {

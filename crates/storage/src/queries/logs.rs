@@ -1,8 +1,11 @@
 //! The request log: written in batches, read by page, deleted by age.
 
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, LogEntryId, Timestamp};
+use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
 
 use super::super::dialect::unlikely;
 use super::super::{Conn, Db};
@@ -52,6 +55,33 @@ pub(crate) async fn page(
         query = query.filter(unlikely(logs::request_id.eq(V(request))));
     }
     Ok(query.load(conn).await?)
+}
+
+/// `method = 'POST'`, written out for the partial index of what was asked to be made or done.
+fn is_post() -> SqlLiteral<Bool> {
+    sql("request_logs.method = 'POST'")
+}
+
+/// The request that placed a call: the first of those that were answered with it. Later ones repeated it.
+pub(crate) async fn placing(
+    conn: &mut Conn,
+    account: AccountId,
+    conversation: ConversationId,
+) -> Result<Option<LogEntry>, StoreError> {
+    let id = ResourceId::from_uuid(conversation.uuid());
+    let first: Option<LogEntry> = logs::table
+        .filter(logs::account_id.eq(V(account)))
+        .filter(logs::resource_id.eq(V(id)))
+        .filter(is_post())
+        .filter(unlikely(logs::resource.eq(V(ResourceKind::Conversation))))
+        .order((logs::created_at, logs::id))
+        .select(LogEntry::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    // Not in the statement, where SQLite would take the index of paths for the better one. What came first is about a call
+    // that exists already only if the request that made it was not written down.
+    Ok(first.filter(|entry| entry.path == "/v1/calls"))
 }
 
 /// Deletes up to `most` of the account's oldest entries from before `before`; returns how many. There is no index by

@@ -2,13 +2,13 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, E164, PhoneNumberId, Timestamp};
+use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
 
 use super::super::{Conn, Db};
 use super::pages::behind;
-use crate::schema::phone_numbers as numbers;
+use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
-use crate::{NumberChange, PageKey, PhoneNumber, StoreError};
+use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, StoreError};
 
 /// Writes a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool, StoreError> {
@@ -44,6 +44,52 @@ pub(crate) async fn find(
         .first(conn)
         .await
         .optional()?)
+}
+
+/// Whose numbers are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Among {
+    /// Those of every account whose calls come by a trunk.
+    Trunks,
+    /// The account's own.
+    Own(AccountId),
+}
+
+/// Who has a number: the account, and the agent that answers there, as it is published.
+pub(crate) async fn who_has(
+    conn: &mut Conn,
+    number: E164,
+    among: Among,
+) -> Result<Option<CalledNumber>, StoreError> {
+    let published = versions::agent_id.nullable().eq(agents::id.nullable()).and(
+        versions::version
+            .nullable()
+            .eq(agents::published_version.nullable()),
+    );
+    let query = numbers::table
+        .inner_join(accounts::table.on(accounts::id.eq(numbers::account_id)))
+        .left_join(agents::table.on(numbers::agent_id.eq(agents::id.nullable())))
+        .left_join(versions::table.on(published))
+        .filter(numbers::phone_number.eq(V(number)))
+        .into_boxed::<Db>();
+    let query = match among {
+        Among::Trunks => query.filter(numbers::provider.eq(V(NumberProvider::Sip))),
+        Among::Own(account) => query.filter(numbers::account_id.eq(V(account))),
+    };
+    let found: Option<(Account, Option<Agent>, Option<String>)> = query
+        .select((
+            Account::as_select(),
+            Option::<Agent>::as_select(),
+            versions::config.nullable(),
+        ))
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.map(|(account, agent, config)| CalledNumber {
+        account,
+        agent,
+        config,
+    }))
 }
 
 /// Whether the account itself has this number.
@@ -133,6 +179,27 @@ pub(crate) async fn unassign(
         .filter(numbers::agent_id.eq(V(agent)))
         .set((
             numbers::agent_id.eq(None::<AgentId>),
+            numbers::updated_at.eq(V(at)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Gives a number of the account's that nobody has to an agent: to one that had it before it went.
+pub(crate) async fn give_back(
+    conn: &mut Conn,
+    account: AccountId,
+    number: E164,
+    agent: AgentId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::update(numbers::table)
+        .filter(numbers::phone_number.eq(V(number)))
+        .filter(numbers::account_id.eq(V(account)))
+        .filter(numbers::agent_id.is_null())
+        .set((
+            numbers::agent_id.eq(Some(agent)),
             numbers::updated_at.eq(V(at)),
         ))
         .execute(conn)

@@ -1,12 +1,11 @@
 //! What is looked at while it happens. Each of these reads a number of rows that the account's size does not change.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
 use super::super::Conn;
+use super::claims::is_claimed;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallLatency, Conversation, ConversationView, LiveCall, StoreError};
@@ -43,8 +42,8 @@ pub(crate) async fn latencies(
     Ok(measured.collect())
 }
 
-/// Calls that are dialing, ringing, talking or closing, the newest first. The condition is the one of the index of claimed
-/// calls, of which a plan has few. They are sorted here: asked for in this order, SQLite walks all of the account's
+/// Calls that are dialing, ringing, talking or closing, the newest first. They are found by the index of claimed calls, of
+/// which a plan has few, however many text conversations are open. They are sorted here: asked for in this order, SQLite walks all of the account's
 /// conversations instead.
 pub(crate) async fn live(
     conn: &mut Conn,
@@ -65,9 +64,7 @@ pub(crate) async fn live(
         .inner_join(agents::table)
         .left_join(moments::table.on(newest))
         .filter(calls::account_id.eq(V(account)))
-        .filter(sql::<Bool>(
-            "(conversations.state IN ('dialing', 'live', 'closing') AND conversations.voice)",
-        ))
+        .filter(is_claimed())
         .select((
             Conversation::as_select(),
             agents::name,

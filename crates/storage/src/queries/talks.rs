@@ -9,7 +9,8 @@ use offhook_domain::{
 };
 
 use super::super::{Conn, dialect};
-use super::chats::{MINUTE_US, held};
+use super::chat_openings::MINUTE_US;
+use super::chats::held;
 use super::wallets::{self, Draw, Reserve};
 use super::{claims, widgets};
 use crate::schema::conversations as calls;
@@ -117,17 +118,24 @@ pub(crate) async fn top_up(
     Ok(wallets::top_up(conn, id, credits, at).await? == Reserve::Held)
 }
 
-/// Gives the widget's day back what a conversation that began on it held and did not cost. What was held for one that
-/// went on beyond midnight counts for the day after until that is over: too much, never too little.
-pub(crate) async fn release(
+/// Counts what a conversation cost for the widget's day. What it held and did not cost is given back to the day on which it
+/// began; what it cost and did not hold, such as a goodbye that began when no further minute was covered, counts for the
+/// day that is counted now. What was held for one that went on beyond midnight counts for the day after until that is over:
+/// too much, never too little.
+pub(crate) async fn settle(
     conn: &mut Conn,
     (id, agent): (ConversationId, AgentId),
-    started_at: Timestamp,
+    (started_at, settled_at): (Timestamp, Timestamp),
     cost: Credits,
 ) -> Result<(), StoreError> {
     let unspent = held(conn, id).await? - cost;
     if unspent > 0 {
         widgets::release(conn, agent, started_at.utc_day(), unspent).await?;
+    } else if unspent < 0
+        && let Some(mut counts) = widgets::lock(conn, agent).await?
+    {
+        counts.spend(settled_at.utc_day(), -unspent);
+        widgets::count(conn, agent, counts).await?;
     }
     Ok(())
 }

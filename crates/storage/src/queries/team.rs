@@ -215,6 +215,22 @@ pub(crate) async fn count_owners(conn: &mut Conn, account: AccountId) -> Result<
         .await?)
 }
 
+/// Gives a member of the account another name; `false` if there is no such member, or that is their name.
+pub(crate) async fn rename(
+    conn: &mut Conn,
+    account: AccountId,
+    id: MemberId,
+    name: &str,
+) -> Result<bool, StoreError> {
+    let renamed = diesel::update(members::table.find(V(id)))
+        .filter(members::account_id.eq(V(account)))
+        .filter(members::name.ne(name))
+        .set(members::name.eq(name))
+        .execute(conn)
+        .await?;
+    Ok(renamed > 0)
+}
+
 pub(crate) async fn set_role(
     conn: &mut Conn,
     id: MemberId,

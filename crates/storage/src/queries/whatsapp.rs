@@ -1,28 +1,26 @@
-//! Conversations on WhatsApp: what customers sent, and whose turn it is to answer. The thread's row is locked before the
-//! messages', these before the session's.
+//! Conversations on WhatsApp: what customers sent, and how it is answered. The thread's row is locked before the messages',
+//! these before the session's.
 
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    AccountId, AgentStatus, Channel, ClaimId, ConversationId, E164, NodeId, SentStatus, Timestamp,
+    AccountId, AgentStatus, Channel, ClaimId, ConversationId, NodeId, SentStatus, Timestamp,
     WhatsAppThreadId,
 };
 
 use super::super::{Conn, dialect};
-use super::wallets::{self, Reserve};
-use super::{chats, whatsapp_sending};
+use super::whatsapp_claims::held;
+use super::{chat_openings, chats, whatsapp_sending};
 use crate::schema::{
-    accounts, agent_versions as versions, agents, chat_sessions as sessions,
-    conversations as calls, phone_numbers as numbers, whatsapp_received as received,
+    chat_sessions as sessions, conversations as calls, whatsapp_received as received,
     whatsapp_sent as sent, whatsapp_threads as threads,
 };
 use crate::sql::V;
 use crate::{
-    Account, Agent, CalledNumber, ChatOpened, ChatSession, ChatView, Conversation, Fenced, NewChat,
-    NewTurn, NewWhatsAppMessage, StoreError, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppReceived,
-    WhatsAppRemark, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+    ChatOpened, Fenced, NewChat, NewTurn, NewWhatsAppMessage, StoreError, WhatsAppHold,
+    WhatsAppRemark, WhatsAppTimes,
 };
 
 /// Messages that have not left, written out for the partial index.
@@ -100,171 +98,6 @@ async fn thread_of(
         .await?)
 }
 
-/// Threads with something to do that nobody has claimed: `judged` says by which clock others' leases are over, `None` that
-/// this process may not judge them; `alone` is this process where no other can hold a claim in force.
-pub(crate) async fn due(
-    conn: &mut Conn,
-    steady: Timestamp,
-    judged: Option<Timestamp>,
-    alone: Option<NodeId>,
-    most: i64,
-) -> Result<Vec<WhatsAppThreadId>, StoreError> {
-    let mut query = threads::table
-        .filter(threads::due_at.le(V(steady)))
-        .order((threads::due_at, threads::id))
-        .limit(most)
-        .select(threads::id)
-        .into_boxed();
-    query = match (judged, alone) {
-        (_, Some(node)) => {
-            query.filter(threads::claim_id.is_null().or(threads::node_id.ne(V(node))))
-        }
-        (Some(now), None) => query.filter(
-            threads::claim_id
-                .is_null()
-                .or(threads::lease_expires_at.lt(V(now))),
-        ),
-        (None, None) => query.filter(threads::claim_id.is_null()),
-    };
-    Ok(query.load(conn).await?)
-}
-
-/// Claims a thread until `lease`; `None` if somebody was faster. The rest as in [`due`].
-pub(crate) async fn take(
-    conn: &mut Conn,
-    id: WhatsAppThreadId,
-    node: NodeId,
-    (now, judged, lease): (Timestamp, Option<Timestamp>, Timestamp),
-    alone: bool,
-) -> Result<Option<ClaimId>, StoreError> {
-    type Holder = (Option<ClaimId>, Option<NodeId>, Option<Timestamp>);
-    // Locks the row.
-    let holder: Option<Holder> = diesel::update(threads::table.find(V(id)))
-        .set(threads::due_at.eq(threads::due_at))
-        .returning((
-            threads::claim_id,
-            threads::node_id,
-            threads::lease_expires_at,
-        ))
-        .get_result(conn)
-        .await
-        .optional()?;
-    let Some((held, by, until)) = holder else {
-        return Ok(None);
-    };
-    let is_over = || judged.is_some_and(|now| until.is_some_and(|until| until < now));
-    let is_free = held.is_none() || (alone && by != Some(node)) || (!alone && is_over());
-    if !is_free {
-        return Ok(None);
-    }
-    let claim: ClaimId = crate::store::mint(now);
-    diesel::update(threads::table.find(V(id)))
-        .set((
-            threads::claim_id.eq(V(claim)),
-            threads::node_id.eq(V(node)),
-            threads::lease_expires_at.eq(V(lease)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Some(claim))
-}
-
-/// Locks a thread that is claimed, and renews its claim where a lease is given; `None` if the claim is another's.
-pub(crate) async fn held(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    lease: Option<Timestamp>,
-) -> Result<Option<WhatsAppThread>, StoreError> {
-    let of = threads::table
-        .find(V(hold.thread))
-        .filter(threads::claim_id.eq(V(hold.claim)));
-    Ok(match lease {
-        Some(lease) => {
-            diesel::update(of)
-                .set(threads::lease_expires_at.eq(V(lease)))
-                .returning(WhatsAppThread::as_returning())
-                .get_result(conn)
-                .await
-        }
-        None => {
-            diesel::update(of)
-                .set(threads::due_at.eq(threads::due_at))
-                .returning(WhatsAppThread::as_returning())
-                .get_result(conn)
-                .await
-        }
-    }
-    .optional()?)
-}
-
-/// What is to be done next: what was written is sent before anything else is answered.
-pub(crate) async fn next(
-    conn: &mut Conn,
-    hold: WhatsAppHold,
-    times: WhatsAppTimes,
-    lease: Timestamp,
-) -> Result<WhatsAppStep, StoreError> {
-    let Some(thread) = held(conn, hold, Some(lease)).await? else {
-        return Ok(WhatsAppStep::Lost);
-    };
-    whatsapp_sending::give_up_begun(conn, thread.id, times.now).await?;
-    if let Some(outgoing) = whatsapp_sending::first_queued(conn, thread.id).await? {
-        return Ok(match outgoing.due_at <= times.steady {
-            true => WhatsAppStep::Send(thread, outgoing),
-            // What follows it is not sent before it.
-            false => WhatsAppStep::Rest,
-        });
-    }
-    let waiting: Option<WhatsAppReceived> = received::table
-        .filter(received::thread_id.eq(V(thread.id)))
-        .filter(received::is_waiting)
-        .order((received::sent_at, received::received_at))
-        .select(WhatsAppReceived::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(match waiting {
-        Some(message) if message.due_at <= times.steady => WhatsAppStep::Answer(thread, message),
-        _ => WhatsAppStep::Rest,
-    })
-}
-
-/// Gives a claim back, and says when there is something to do next.
-pub(crate) async fn release(conn: &mut Conn, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
-    // Locked first: what a webhook writes meanwhile is seen by what follows.
-    if held(conn, hold, None).await?.is_none() {
-        return Ok(Fenced::Lost);
-    }
-    let message: Option<Timestamp> = received::table
-        .filter(received::thread_id.eq(V(hold.thread)))
-        .filter(received::is_waiting)
-        .order((received::sent_at, received::received_at))
-        .select(received::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    let outgoing: Option<Timestamp> = sent::table
-        .filter(sent::thread_id.eq(V(hold.thread)))
-        .filter(has_not_left())
-        .order((sent::queued_at, sent::part))
-        .select(sent::due_at)
-        .first(conn)
-        .await
-        .optional()?;
-    // Nothing is answered before what waits to be sent.
-    let due = outgoing.or(message);
-    diesel::update(threads::table.find(V(hold.thread)))
-        .set((
-            threads::due_at.eq(due),
-            threads::claim_id.eq(None::<ClaimId>),
-            threads::node_id.eq(None::<NodeId>),
-            threads::lease_expires_at.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(Fenced::Done)
-}
-
 /// A message is answered, or nobody will answer it; `false` if it was before.
 pub(super) async fn done(
     conn: &mut Conn,
@@ -321,67 +154,6 @@ pub(crate) async fn put_off(
     Ok(Fenced::Done)
 }
 
-/// Who has a number of the account.
-pub(crate) async fn number(
-    conn: &mut Conn,
-    account: AccountId,
-    number: E164,
-) -> Result<Option<CalledNumber>, StoreError> {
-    let published = versions::agent_id.nullable().eq(agents::id.nullable()).and(
-        versions::version
-            .nullable()
-            .eq(agents::published_version.nullable()),
-    );
-    let found: Option<(Account, Option<Agent>, Option<String>)> = numbers::table
-        .inner_join(accounts::table.on(accounts::id.eq(numbers::account_id)))
-        .left_join(agents::table.on(numbers::agent_id.eq(agents::id.nullable())))
-        .left_join(versions::table.on(published))
-        .filter(numbers::phone_number.eq(V(number)))
-        .filter(numbers::account_id.eq(V(account)))
-        .select((
-            Account::as_select(),
-            Option::<Agent>::as_select(),
-            versions::config.nullable(),
-        ))
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(found.map(|(account, agent, config)| CalledNumber {
-        account,
-        agent,
-        config,
-    }))
-}
-
-/// A conversation on WhatsApp, by its account.
-pub(crate) async fn chat(
-    conn: &mut Conn,
-    account: AccountId,
-    id: ConversationId,
-) -> Result<Option<ChatView>, StoreError> {
-    let session: Option<ChatSession> = sessions::table
-        .find(V(id))
-        .filter(sessions::account_id.eq(V(account)))
-        .filter(sessions::origin.eq(WHATSAPP_ORIGIN))
-        .select(ChatSession::as_select())
-        .first(conn)
-        .await
-        .optional()?;
-    let Some(session) = session else {
-        return Ok(None);
-    };
-    let conversation = calls::table
-        .find(V(id))
-        .select(Conversation::as_select())
-        .first(conn)
-        .await?;
-    Ok(Some(ChatView {
-        session,
-        conversation,
-        is_served: true,
-    }))
-}
-
 /// Begins a thread's next conversation; the caller undoes it unless it is `Opened`. `None`: the claim is another's.
 pub(crate) async fn open(
     conn: &mut Conn,
@@ -396,12 +168,11 @@ pub(crate) async fn open(
     if status != Some(AgentStatus::Active) {
         return Ok(Some(ChatOpened::Refused));
     }
-    let reserve = chat.price.of_answers(1);
-    let draw = chats::draw(chat);
-    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
-        return Ok(Some(ChatOpened::WalletTooLow));
+    let begun = (Channel::Whatsapp, chat.at.utc_day());
+    let opened = chat_openings::begin(conn, chat, begun, steady).await?;
+    if opened != ChatOpened::Opened {
+        return Ok(Some(opened));
     }
-    chats::insert(conn, chat, Channel::Whatsapp, steady).await?;
     diesel::update(calls::table.find(V(chat.id)))
         .set((
             calls::from_number.eq(V(thread.customer.clone())),
@@ -410,10 +181,6 @@ pub(crate) async fn open(
         ))
         .execute(conn)
         .await?;
-    if reserve > 0 {
-        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
-    }
-    chats::insert_session(conn, chat, chat.at.utc_day()).await?;
     diesel::update(threads::table.find(V(thread.id)))
         .set(threads::conversation_id.eq(V(chat.id)))
         .execute(conn)

@@ -9,7 +9,8 @@ use offhook_domain::{
 
 use super::super::Conn;
 use super::chats;
-use super::whatsapp::{done, has_not_left, held};
+use super::whatsapp::{done, has_not_left};
+use super::whatsapp_claims::held;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
 use crate::{

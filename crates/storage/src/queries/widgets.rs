@@ -42,16 +42,27 @@ impl Counts {
 
     /// Counts credits that are held on this day; the day that they count for, or `None` if the cap does not cover them.
     pub(crate) fn hold(&mut self, day: i32, credits: Credits) -> Option<i32> {
-        if day > self.day {
-            self.day = day;
-            self.day_credits = 0;
-        }
+        self.turn_to(day);
         let held = self.day_credits.saturating_add(credits);
         if credits > 0 && self.daily_credit_cap.is_some_and(|cap| held > cap) {
             return None;
         }
         self.day_credits = held;
         Some(self.day)
+    }
+
+    /// Counts credits that were spent by this day and not held before, whatever the cap.
+    pub(crate) const fn spend(&mut self, day: i32, credits: Credits) {
+        self.turn_to(day);
+        self.day_credits = self.day_credits.saturating_add(credits);
+    }
+
+    /// A clock that went back goes on in the day that was counted last.
+    const fn turn_to(&mut self, day: i32) {
+        if day > self.day {
+            self.day = day;
+            self.day_credits = 0;
+        }
     }
 }
 
@@ -304,5 +315,17 @@ mod tests {
         let asked = [(5, 2), (5, 2), (5, 1), (5, 1), (5, 0), (6, 3), (5, 1)];
         let held = asked.map(|(day, credits)| counts.hold(day, credits));
         assert_eq!(held, [Some(5), None, Some(5), None, Some(5), Some(6), None]);
+    }
+
+    #[test]
+    fn what_was_spent_beyond_what_was_held_leaves_the_day_less() {
+        let mut counts = counts(1, Some(3));
+        counts.spend(5, 2);
+        assert_eq!((counts.hold(5, 2), counts.hold(5, 1)), (None, Some(5)));
+        counts.spend(5, 4);
+        assert_eq!((counts.hold(5, 1), counts.hold(5, 0)), (None, Some(5)));
+        counts.spend(6, 2);
+        counts.spend(5, 1);
+        assert_eq!((counts.hold(6, 1), counts.hold(7, 3)), (None, Some(7)));
     }
 }

@@ -1,7 +1,9 @@
 //! The request log.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, KeyId, LogEntryId, RequestId, Timestamp};
+use offhook_domain::{
+    AccountId, KeyId, LogEntryId, RequestId, Resource, ResourceId, ResourceKind, Timestamp,
+};
 
 use crate::schema;
 
@@ -33,6 +35,19 @@ pub struct LogEntry {
     pub duration_ms: i32,
     /// When the request came.
     pub created_at: Timestamp,
+    /// What kind of thing it made or was about.
+    pub resource: Option<ResourceKind>,
+    /// Which one.
+    pub resource_id: Option<ResourceId>,
+}
+
+impl LogEntry {
+    /// What it made or was about.
+    #[must_use]
+    pub fn about(&self) -> Option<Resource> {
+        let (kind, id) = self.resource.zip(self.resource_id)?;
+        Some(Resource { kind, id })
+    }
 }
 
 /// Which answers a log shows.

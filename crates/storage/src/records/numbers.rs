@@ -27,6 +27,16 @@ pub struct PhoneNumber {
     pub updated_at: Timestamp,
 }
 
+/// Which numbers calls can go out from. A number that a legacy agent has is one of that runtime's provider, and no other
+/// carrier's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lines {
+    /// Whose numbers the engine's calls go out from; `None`: anybody's.
+    pub carrier: Option<NumberProvider>,
+    /// Whether the legacy agents' provider calls from any number, and not only from those that it has.
+    pub legacy_any: bool,
+}
+
 /// A change of a number; `None` leaves a field as it is.
 #[derive(Debug, Clone, Default)]
 pub struct NumberChange {

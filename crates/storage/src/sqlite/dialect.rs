@@ -2,7 +2,6 @@
 
 mod about;
 mod accounts;
-mod analyses;
 mod batches;
 mod calls;
 mod deliveries;
@@ -27,7 +26,6 @@ use crate::schema::service_settings;
 
 pub(crate) use about::*;
 pub(crate) use accounts::*;
-pub(crate) use analyses::*;
 pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
@@ -38,6 +36,14 @@ pub(crate) use logs::*;
 pub(crate) use names::*;
 pub(crate) use outbox::*;
 pub(crate) use voices::*;
+
+/// Passes over rows that other transactions have: here nobody has any, as one writes at a time.
+macro_rules! skip_locked {
+    ($query:expr) => {
+        $query
+    };
+}
+pub(crate) use skip_locked;
 
 diesel::define_sql_function! {
     /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or

@@ -1,5 +1,6 @@
 //! Voices of accounts' own, and the credentials that list them.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, CredentialId, EventId, Timestamp};
@@ -12,6 +13,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn account_voices(
         &self,
         account: AccountId,
@@ -24,6 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn accounts_with_voices(&self) -> Result<Vec<AccountId>, StoreError> {
         read!(self, |conn| queries::account_voices::accounts(conn).await)
     }
@@ -32,6 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn voice_credentials(&self) -> Result<Vec<VoiceCredential>, StoreError> {
         read!(self, |conn| queries::account_voices::all_credentials(conn)
             .await)
@@ -41,6 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    #[boxed]
     pub async fn voice_credential_secret(
         &self,
         id: CredentialId,
@@ -55,6 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_due_voice_credentials(
         &self,
         most: i64,
@@ -77,6 +83,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn replace_account_voices(
         &self,
         credential: VoiceCredential,

@@ -1,5 +1,6 @@
 //! Accounts, keys and wallets.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::{mint, read, write};
@@ -12,6 +13,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_account(
         &self,
         account: Account,
@@ -29,6 +31,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
         read!(self, |conn| queries::accounts::find(conn, id).await)
     }
@@ -37,6 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         read!(self, |conn| queries::accounts::list(conn).await)
     }
@@ -45,6 +49,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_key(&self, new: NewApiKey) -> Result<(), StoreError> {
         let actor = self.actor();
         write!(self, |conn| {
@@ -62,6 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn keys(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
         read!(self, |conn| queries::accounts::keys_of(conn, account).await)
     }
@@ -71,6 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn key_by_digest(
         &self,
         digest: [u8; 32],
@@ -85,6 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn revoke_key(&self, id: KeyId, at: Timestamp) -> Result<Option<ApiKey>, StoreError> {
         let actor = self.actor();
         write!(self, |conn| {
@@ -103,6 +111,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn touch_keys(&self, used: Vec<(KeyId, Timestamp)>) -> Result<(), StoreError> {
         let mut used = used;
         // In id order, so that two processes never wait for each other.
@@ -119,6 +128,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn wallet(&self, account: AccountId) -> Result<Option<Wallet>, StoreError> {
         read!(self, |conn| queries::accounts::wallet(conn, account).await)
     }
@@ -127,6 +137,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_wallet(
         &self,
         account: AccountId,

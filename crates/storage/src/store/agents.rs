@@ -1,10 +1,11 @@
 //! Agents.
 
-use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Timestamp};
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Timestamp};
 
 use super::{read, write};
 use crate::{
-    Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, NewAgent, PageKey, Publication,
+    Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, Lines, NewAgent, PageKey, Publication,
     ServingAgent, Store, StoreError, Verdict,
 };
 
@@ -13,6 +14,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_agent(&self, new: NewAgent) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::agents::insert(conn, new).await?;
@@ -24,6 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agent(
         &self,
         account: AccountId,
@@ -36,6 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agent_with_config(
         &self,
         account: AccountId,
@@ -52,19 +56,20 @@ impl Store {
         })
     }
 
-    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: one of
-    /// this carrier's, where not anybody's will do.
+    /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
+    /// oldest, else the account's oldest that its runtime can call from.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agent_to_call(
         &self,
         account: AccountId,
         reference: AgentRef,
-        carrier: Option<NumberProvider>,
+        lines: Lines,
     ) -> Result<Option<(Agent, Option<String>, Option<E164>)>, StoreError> {
         read!(self, |conn| queries::agents::to_call(
-            conn, account, &reference, carrier
+            conn, account, &reference, lines
         )
         .await)
     }
@@ -73,6 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agents(
         &self,
         account: AccountId,
@@ -91,6 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_agent(
         &self,
         account: AccountId,
@@ -118,6 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn publish_agent(
         &self,
         account: AccountId,
@@ -141,6 +149,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agent_versions(
         &self,
         account: AccountId,
@@ -162,6 +171,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn agent_version(
         &self,
         account: AccountId,
@@ -181,6 +191,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn serving_agents(
         &self,
         after: Option<AgentId>,
@@ -194,6 +205,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn judge_agent(
         &self,
         seen: ServingAgent,
@@ -212,6 +224,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn archive_agent(
         &self,
         account: AccountId,

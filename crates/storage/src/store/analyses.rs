@@ -1,5 +1,6 @@
 //! Analyses of conversations that have ended, and the schemas that agents have for them.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, AgentId, ConversationId, Timestamp};
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn analysis_schema(
         &self,
         agent: AgentId,
@@ -26,6 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_analysis_schema(
         &self,
         account: AccountId,
@@ -47,6 +50,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn analysis(
         &self,
         account: AccountId,
@@ -64,6 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn claim_analysis(
         &self,
         busy: Vec<AccountId>,
@@ -89,6 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_analyses(&self) -> Result<usize, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::analyses::release_all(conn).await?
@@ -99,6 +105,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_analysis(
         &self,
         job: AnalysisJob,
@@ -117,6 +124,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn renew_analysis(&self, job: AnalysisJob) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -130,6 +138,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_analysis(
         &self,
         job: AnalysisJob,

@@ -1,5 +1,6 @@
 //! What providers were handed of batches.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, BatchId, ClaimId, ConversationId, SliceId};
 
 use super::{read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn batches_of_calls(
         &self,
         ids: &[ConversationId],
@@ -25,6 +27,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have been written, the others if it was not.
+    #[boxed]
     pub async fn open_slice(
         &self,
         account: AccountId,
@@ -46,6 +49,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn slice_submitted(
         &self,
         id: SliceId,
@@ -62,6 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn withdraw_slice(&self, id: SliceId) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::batch_slices::withdraw(conn, id).await?;
@@ -73,6 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn slice_of_call(
         &self,
         conversation: ConversationId,

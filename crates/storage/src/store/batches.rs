@@ -1,5 +1,6 @@
 //! Batch calls.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, RecipientStatus, Timestamp};
@@ -11,11 +12,15 @@ use crate::{
     Recipient, Store, StoreError, Verdict,
 };
 
+/// Makes the answer that a key will replay. By this name, as [`boxed`] would give the argument a lifetime of the method.
+type MakeAnswer = fn(&Batch) -> Vec<u8>;
+
 impl Store {
     /// Stores a batch with all its recipients, in one transaction with its Idempotency-Key.
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if the batch may have been stored, the others if it was not.
+    #[boxed]
     pub async fn create_batch(&self, new: NewBatch) -> Result<BatchWrite, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -44,6 +49,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn batch(
         &self,
         account: AccountId,
@@ -56,6 +62,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn batches(
         &self,
         account: AccountId,
@@ -74,6 +81,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn batch_recipients(
         &self,
         account: AccountId,
@@ -95,6 +103,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn step_batch(
         &self,
         account: AccountId,
@@ -120,12 +129,13 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have been done, the others if it was not.
+    #[boxed]
     pub async fn retry_batch(
         &self,
         account: AccountId,
         id: BatchId,
         claim: Option<IdempotencyClaim>,
-        answer: fn(&Batch) -> Vec<u8>,
+        answer: MakeAnswer,
         at: Timestamp,
     ) -> Result<BatchWrite, StoreError> {
         let offset = self.offset();
@@ -161,6 +171,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_due_batches(
         &self,
         most: i64,
@@ -182,6 +193,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn has_due_batches(&self, now: Timestamp) -> Result<bool, StoreError> {
         read!(self, |conn| queries::batch_looks::has_due(conn, now).await)
     }
@@ -191,6 +203,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn look_at_batch(
         &self,
         account: AccountId,

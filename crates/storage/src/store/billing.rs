@@ -1,5 +1,6 @@
 //! The ledger, invoices, months and usage (decision 6.9).
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, EventId, InvoiceId, InvoiceStatus};
 
 use super::{mint, read, write};
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn ledger(
         &self,
         account: AccountId,
@@ -32,6 +34,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn credit_wallet(
         &self,
         account: AccountId,
@@ -66,6 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_auto_refill(
         &self,
         account: AccountId,
@@ -89,6 +93,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn invoices(
         &self,
         account: AccountId,
@@ -105,6 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn invoice(
         &self,
         account: AccountId,
@@ -123,6 +129,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn mark_invoice(
         &self,
         id: InvoiceId,
@@ -146,6 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn months_due(
         &self,
         month: i32,
@@ -161,6 +169,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn enter_month(&self, account: AccountId, new: NewMonth) -> Result<bool, StoreError> {
         write!(self, |conn| {
             Ok(if queries::months::enter(conn, account, new).await? {
@@ -175,6 +184,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn usage(
         &self,
         account: AccountId,
@@ -193,6 +203,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn books(&self, account: AccountId) -> Result<Option<Books>, StoreError> {
         read!(self, |conn| queries::ledger::books(conn, account).await)
     }

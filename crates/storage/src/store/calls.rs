@@ -1,5 +1,6 @@
 //! Calls and conversations.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{
@@ -20,6 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn stored_answer(
         &self,
         account: AccountId,
@@ -37,6 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if the call may have been accepted, the others if it was not.
+    #[boxed]
     pub async fn place_call(&self, mut call: NewCall) -> Result<Placed, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
@@ -87,6 +90,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn waiting_accounts(&self) -> Result<Vec<Account>, StoreError> {
         read!(self, |conn| queries::claims::waiting_accounts(conn).await)
     }
@@ -96,6 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn claim_calls(
         &self,
         account: AccountId,
@@ -122,6 +127,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn renew_claims(
         &self,
         claims: &[(ConversationId, ClaimId)],
@@ -140,6 +146,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_orphans(
         &self,
         all: bool,
@@ -164,6 +171,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn overdue_calls(
         &self,
         patience: Duration,
@@ -180,6 +188,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn queue_length(&self) -> Result<i64, StoreError> {
         read!(self, |conn| queries::claims::queue_length(conn).await)
     }
@@ -188,6 +197,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn live_calls(&self, account: AccountId) -> Result<i64, StoreError> {
         read!(self, |conn| queries::claims::live_calls(conn, account)
             .await)
@@ -197,6 +207,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn call_dialed(
         &self,
         id: ConversationId,
@@ -214,6 +225,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn call_answered(
         &self,
         id: ConversationId,
@@ -235,6 +247,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn append_turn(
         &self,
         id: ConversationId,
@@ -255,6 +268,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn close_call(
         &self,
         id: ConversationId,
@@ -273,6 +287,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn settle_call(
         &self,
         call: (AccountId, ConversationId, ClaimId),
@@ -292,6 +307,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn end_queued_call(
         &self,
         call: (AccountId, ConversationId),
@@ -312,6 +328,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn request_hangup(
         &self,
         account: AccountId,
@@ -328,6 +345,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn hangups(&self, node: NodeId) -> Result<Vec<ConversationId>, StoreError> {
         read!(self, |conn| queries::claims::hangups(conn, node).await)
     }
@@ -336,6 +354,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn top_up(
         &self,
         id: ConversationId,
@@ -357,6 +376,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn conversations(
         &self,
         account: AccountId,
@@ -373,6 +393,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn conversation(
         &self,
         account: AccountId,
@@ -389,6 +410,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn transcript(
         &self,
         account: AccountId,
@@ -409,6 +431,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn moments(
         &self,
         account: AccountId,
@@ -428,6 +451,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn turns(
         &self,
         id: ConversationId,
@@ -444,6 +468,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {

@@ -1,5 +1,6 @@
 //! Widgets and text conversations.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, ClaimId, ConversationId, NodeId, Timestamp};
 use offhook_failpoints as failpoints;
 
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn widget(&self, agent: AgentId) -> Result<Option<WidgetSettings>, StoreError> {
         read!(self, |conn| queries::widgets::settings(conn, agent).await)
     }
@@ -22,6 +24,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_widget(
         &self,
         account: AccountId,
@@ -39,6 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn widget_agent(&self, agent: AgentId) -> Result<Option<WidgetAgent>, StoreError> {
         read!(self, |conn| queries::widgets::agent(conn, agent).await)
     }
@@ -47,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn is_widget_origin(&self, origin: String) -> Result<bool, StoreError> {
         read!(self, |conn| queries::widgets::is_known(conn, &origin).await)
     }
@@ -55,16 +60,19 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    #[boxed]
     pub async fn open_chat(
         &self,
         chat: NewChat,
         steady: Timestamp,
     ) -> Result<ChatOpened, StoreError> {
         write!(self, |conn| {
-            Ok(match queries::chats::open(conn, &chat, steady).await? {
-                ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
-                refused => Verdict::Rollback(refused),
-            })
+            Ok(
+                match queries::chat_openings::open(conn, &chat, steady).await? {
+                    ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
+                    refused => Verdict::Rollback(refused),
+                },
+            )
         })
     }
 
@@ -72,12 +80,31 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn chat(
         &self,
         id: ConversationId,
         token_digest: Vec<u8>,
     ) -> Result<Option<ChatView>, StoreError> {
-        read!(self, |conn| queries::chats::find(conn, id, &token_digest)
+        read!(self, |conn| queries::chat_openings::find(
+            conn,
+            id,
+            &token_digest
+        )
+        .await)
+    }
+
+    /// The answers that a text conversation of the account is charged for so far; `None` if it is none of the account's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn chat_answers(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<Option<i32>, StoreError> {
+        read!(self, |conn| queries::chats::answers(conn, account, id)
             .await)
     }
 
@@ -86,6 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have been taken, the others if it was not.
+    #[boxed]
     pub async fn take_chat_message(
         &self,
         message: NewChatMessage,
@@ -107,6 +135,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn is_answered_in_chat(
         &self,
         id: ConversationId,
@@ -124,6 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn renew_chat(
         &self,
         id: ConversationId,
@@ -142,6 +172,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn append_chat_turn(
         &self,
         id: ConversationId,
@@ -160,6 +191,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_chat_answer(
         &self,
         id: ConversationId,
@@ -181,6 +213,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn chat_history(
         &self,
         id: ConversationId,
@@ -194,6 +227,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn close_chat(
         &self,
         id: ConversationId,
@@ -214,6 +248,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn idle_chats(
         &self,
         on_whatsapp: bool,
@@ -233,6 +268,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_closing_chats(
         &self,
         node: NodeId,
@@ -256,6 +292,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn settle_chat(
         &self,
         id: ConversationId,

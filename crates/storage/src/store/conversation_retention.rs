@@ -1,5 +1,6 @@
 //! How long conversations are kept, and changes of plan, which change that.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId, Plan, Timestamp};
 
 use super::{mint, read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn retention_windows(
         &self,
     ) -> Result<Vec<(Account, Option<RetentionWindow>)>, StoreError> {
@@ -21,6 +23,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn retention_window(
         &self,
         account: AccountId,
@@ -35,6 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn note_retention_window(&self, window: RetentionWindow) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::conversation_retention::note(conn, window).await?;
@@ -47,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_plan(
         &self,
         account: AccountId,
@@ -71,6 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn conversations_before(
         &self,
         account: AccountId,
@@ -87,6 +93,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn ended_conversations_before(
         &self,
         account: AccountId,
@@ -104,6 +111,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_conversations(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! Credentials of accounts at providers, sealed with the row's id as associated data.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
 use super::{mint, read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_credential(
         &self,
         account: AccountId,
@@ -40,6 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
         read!(self, |conn| queries::credentials::list(conn, account).await)
     }
@@ -48,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn remove_credential(
         &self,
         account: AccountId,
@@ -85,6 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if it does not open.
+    #[boxed]
     pub async fn credential_secret(
         &self,
         account: AccountId,

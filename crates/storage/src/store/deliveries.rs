@@ -1,5 +1,6 @@
 //! Deliveries as customers see them: lists, repetitions, test events.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, Timestamp};
 
 use super::{mint, read, write};
@@ -37,6 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn deliveries_of(
         &self,
         account: AccountId,
@@ -56,6 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn send_test_event(
         &self,
         account: AccountId,
@@ -97,6 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn deliveries(
         &self,
         account: AccountId,
@@ -114,6 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delivery(
         &self,
         account: AccountId,
@@ -127,6 +132,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn resend_delivery(
         &self,
         account: AccountId,
@@ -156,6 +162,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn recover_endpoint(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! Deliveries as the dispatcher sees them: what is due, who has it, what became of it.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -30,6 +32,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -42,6 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn orphan_deliveries(&self) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::dispatch::orphan(conn).await?;
@@ -56,6 +60,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::UnknownCommit`] if the claim may be in
     /// force: it runs out by itself.
+    #[boxed]
     pub async fn claim_deliveries(
         &self,
         slots: Vec<ClaimSlots>,
@@ -89,6 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn recheck_claims(
         &self,
         endpoint: EndpointId,
@@ -133,6 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn give_back_deliveries(
         &self,
         returned: Vec<(DeliveryId, AttemptId, ClaimId)>,
@@ -148,6 +155,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_attempts(
         &self,
         reports: Vec<AttemptReport>,
@@ -169,6 +177,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delivery_backlog(&self) -> Result<i64, StoreError> {
         read!(self, |conn| queries::deliveries::backlog(conn).await)
     }

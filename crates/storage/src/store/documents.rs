@@ -1,5 +1,6 @@
 //! Knowledge documents.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::{read, write};
@@ -41,6 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_document(&self, new: NewDocument) -> Result<bool, StoreError> {
         write!(self, |conn| {
             let document = &new.document;
@@ -59,6 +61,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn document(
         &self,
         account: AccountId,
@@ -72,6 +75,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn documents(
         &self,
         account: AccountId,
@@ -89,6 +93,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_document(
         &self,
         account: AccountId,
@@ -126,6 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_document(
         &self,
         account: AccountId,
@@ -153,6 +159,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn pinning_agents(
         &self,
         account: AccountId,
@@ -165,6 +172,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn known_documents(
         &self,
         account: AccountId,
@@ -178,6 +186,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn documents_within(
         &self,
         account: AccountId,

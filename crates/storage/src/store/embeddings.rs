@@ -1,5 +1,6 @@
 //! Vectors of passages: orders with a lease, what is stored under them, and what searches read.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, Timestamp};
 
 use super::{LEASE, mint, read, write};
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn order_embeddings(
         &self,
         model: &str,
@@ -49,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn claim_embedding(
         &self,
         model: &str,
@@ -70,6 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_embeddings(&self) -> Result<usize, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::embeddings::release_all(conn).await?
@@ -81,6 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_embedding(
         &self,
         job: EmbeddingJob,
@@ -96,6 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn store_vectors(
         &self,
         job: EmbeddingJob,
@@ -116,6 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn last_vectors(
         &self,
         document: DocumentId,
@@ -132,6 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_embedding(
         &self,
         job: EmbeddingJob,
@@ -152,6 +160,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn newest_embedded(
         &self,
         account: AccountId,
@@ -170,6 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn embedded_among(
         &self,
         account: AccountId,
@@ -187,6 +197,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn vectors_of(
         &self,
         documents: Vec<DocumentId>,
@@ -203,6 +214,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn embedding_state(&self, model: &str) -> Result<EmbeddingState, StoreError> {
         let model = model.to_owned();
         read!(self, |conn| queries::embeddings::state(conn, &model).await)

@@ -1,5 +1,6 @@
 //! An endpoint's own deliveries, and how endpoints fare.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
 
 use super::read;
@@ -11,6 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn endpoint_deliveries(
         &self,
         account: AccountId,
@@ -33,6 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn endpoint_health(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! How much work waits, for the figures of the process.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::Timestamp;
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn backlog(&self, steady: Timestamp) -> Result<Backlog, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {

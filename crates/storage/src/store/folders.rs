@@ -1,5 +1,6 @@
 //! Folders of knowledge documents.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
 use super::documents::FolderMade;
@@ -11,6 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_folder(
         &self,
         folder: Folder,
@@ -36,6 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn folder(
         &self,
         account: AccountId,
@@ -48,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn folders(
         &self,
         account: AccountId,
@@ -64,6 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn rename_folder(
         &self,
         account: AccountId,
@@ -91,6 +96,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_folder(
         &self,
         account: AccountId,
@@ -110,6 +116,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn known_folders(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! Calls that come in.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::E164;
 use offhook_failpoints as failpoints;
 
@@ -12,8 +13,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn called_number(&self, number: E164) -> Result<Option<CalledNumber>, StoreError> {
-        read!(self, |conn| queries::inbound::called(conn, number).await)
+        read!(self, |conn| {
+            let among = queries::numbers::Among::Trunks;
+            queries::numbers::who_has(conn, number, among).await
+        })
     }
 
     /// Takes a call that came in, in one transaction: the plan's live calls, the agent, the reservation, and the
@@ -21,6 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if the call may have been written, the others if it was not.
+    #[boxed]
     pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken, StoreError> {
         let offset = self.offset();
         let taken = write!(self, |conn| {

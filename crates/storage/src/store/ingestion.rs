@@ -1,5 +1,6 @@
 //! Reading documents: claims with a lease, and what was read, fenced by the claim.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 
 use super::{LEASE, mint, read, write};
@@ -18,6 +19,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn claim_document(
         &self,
         now: Timestamp,
@@ -38,6 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_documents(&self) -> Result<usize, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::ingestion::release_all(conn).await?
@@ -48,6 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_document(
         &self,
         id: DocumentId,
@@ -64,6 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn renew_document(
         &self,
         id: DocumentId,
@@ -84,6 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn documents_waiting(
         &self,
         ids: Vec<DocumentId>,
@@ -95,6 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn document_upload(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
         read!(self, |conn| queries::ingestion::upload(conn, id).await)
     }
@@ -103,6 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn store_part(
         &self,
         id: DocumentId,
@@ -124,6 +132,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn clear_document(
         &self,
         id: DocumentId,
@@ -148,6 +157,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_document(
         &self,
         id: DocumentId,
@@ -170,6 +180,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn fold_words(&self, at: Timestamp) -> Result<bool, StoreError> {
         write!(self, |conn| Ok(
             match queries::folds::step(conn, at).await? {
@@ -184,6 +195,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn clear_gone_documents(
         &self,
         limit: i64,

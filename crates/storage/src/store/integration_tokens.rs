@@ -1,6 +1,7 @@
 //! By what accounts use other applications, sealed with the row's id as associated data; and the consents that are being
 //! asked for.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
@@ -15,6 +16,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<(), StoreError> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
         write!(self, |conn| {
@@ -28,6 +30,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the secret does not open.
+    #[boxed]
     pub async fn take_consent(
         &self,
         account: AccountId,
@@ -52,6 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn consents_asked_for(
         &self,
         account: AccountId,
@@ -67,6 +71,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn forget_consents(&self, now: Timestamp) -> Result<usize, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::integration_tokens::forget_consents(conn, now).await?
@@ -77,6 +82,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if a tool's name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn connect_integration(
         &self,
         (account, toolkit): (AccountId, String),
@@ -93,20 +99,9 @@ impl Store {
             queries::integration_tokens::remove(conn, account, &toolkit).await?;
             let whose = (account, toolkit.clone());
             queries::integration_tokens::insert(conn, id, whose, sealed, times, at).await?;
-            let before = queries::integrations::find(conn, account, &toolkit).await?;
-            let was_active = before
-                .as_ref()
-                .is_some_and(|before| before.status == IntegrationStatus::Active);
-            let since = before.and_then(|before| before.connected_at);
-            let connection = Connection {
-                account_id: account,
-                toolkit,
-                status: IntegrationStatus::Active,
-                connected_at: since.filter(|_| was_active).or(Some(at)),
-                last_error: None,
-                updated_at: at,
-            };
-            queries::integrations::put(conn, connection.clone()).await?;
+            let stands = (IntegrationStatus::Active, None);
+            let connection =
+                queries::integrations::state(conn, (account, toolkit), stands, at).await?;
             for tool in tools {
                 queries::tools::insert(conn, tool, None).await?;
             }
@@ -118,6 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn connecting_failed(
         &self,
         account: AccountId,
@@ -128,21 +124,11 @@ impl Store {
         write!(self, |conn| {
             dialect::lock_account(conn, account).await?;
             let before = queries::integrations::find(conn, account, &toolkit).await?;
-            if before
-                .as_ref()
-                .is_some_and(|before| before.status == IntegrationStatus::Active)
-            {
+            if before.is_some_and(|before| before.status == IntegrationStatus::Active) {
                 return Ok(Verdict::Rollback(()));
             }
-            let connection = Connection {
-                account_id: account,
-                toolkit,
-                status: IntegrationStatus::Error,
-                connected_at: before.and_then(|before| before.connected_at),
-                last_error: Some(said),
-                updated_at: at,
-            };
-            queries::integrations::put(conn, connection).await?;
+            let stands = (IntegrationStatus::Error, Some(said));
+            queries::integrations::state(conn, (account, toolkit), stands, at).await?;
             Ok(Verdict::Commit(()))
         })
     }
@@ -152,6 +138,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    #[boxed]
     pub async fn disconnect_integration(
         &self,
         account: AccountId,
@@ -180,6 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    #[boxed]
     pub async fn integration(
         &self,
         account: AccountId,
@@ -198,44 +186,47 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool, StoreError> {
         read!(self, |conn| queries::integration_tokens::has_due(conn, now)
             .await)
     }
 
     /// Takes the turn at renewing up to `most` tokens that are due; it is this caller's for `lease`, by the claim in each.
+    /// Tokens that do not open are [`StoreError::Corrupt`] among the others.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if tokens do not open.
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_due_tokens(
         &self,
         most: i64,
         lease: Duration,
         now: Timestamp,
-    ) -> Result<Vec<HeldTokens>, StoreError> {
+    ) -> Result<Vec<Result<HeldTokens, StoreError>>, StoreError> {
         let taken = write!(self, |conn| {
             let mut taken = Vec::new();
             for id in queries::integration_tokens::due(conn, most, now).await? {
                 let times = (now, now.plus(lease));
-                // Another process may have been faster.
+                // Another process may have been faster, and be done already.
+                let which = (id, false);
                 let claim: ClaimId = mint(now);
-                taken.extend(queries::integration_tokens::take(conn, id, claim, times).await?);
+                taken.extend(queries::integration_tokens::take(conn, which, claim, times).await?);
             }
             Ok(match taken.is_empty() {
                 true => Verdict::Rollback(taken),
                 false => Verdict::Commit(taken),
             })
         })?;
-        taken
-            .into_iter()
-            .map(|sealed| self.opened(sealed))
-            .collect()
+        let opened = taken.into_iter().map(|sealed| self.opened(sealed));
+        Ok(opened.collect())
     }
 
     /// Takes the turn at renewing these tokens for `lease`; `None` if they are gone, or somebody else is at it.
     ///
     /// # Errors
-    /// As [`Store::take_due_tokens`].
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
+    #[boxed]
     pub async fn take_tokens(
         &self,
         id: CredentialId,
@@ -244,7 +235,8 @@ impl Store {
     ) -> Result<Option<HeldTokens>, StoreError> {
         let taken = write!(self, |conn| {
             let times = (now, now.plus(lease));
-            let taken = queries::integration_tokens::take(conn, id, mint(now), times).await?;
+            let taken =
+                queries::integration_tokens::take(conn, (id, true), mint(now), times).await?;
             Ok(match taken {
                 None => Verdict::Rollback(None),
                 taken => Verdict::Commit(taken),
@@ -258,6 +250,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn end_renewal(
         &self,
         turn: (CredentialId, ClaimId),
@@ -293,17 +286,6 @@ impl Store {
                 queries::integration_tokens::restate(conn, whose, &from, to, at).await?;
             }
             Ok(Verdict::Commit(true))
-        })
-    }
-
-    /// Has tokens renewed now, unless somebody is at it: the application did not take them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn hasten_tokens(&self, id: CredentialId, now: Timestamp) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::integration_tokens::hasten(conn, id, now).await?;
-            Ok(Verdict::Commit(()))
         })
     }
 

@@ -1,5 +1,6 @@
 //! What accounts have connected (decision 6.9).
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EventId, IntegrationStatus, Timestamp};
 
 use super::{mint, read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn connections(&self, account: AccountId) -> Result<Vec<Connection>, StoreError> {
         read!(self, |conn| queries::integrations::all(conn, account).await)
     }
@@ -19,6 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_connection(
         &self,
         account: AccountId,
@@ -28,22 +31,9 @@ impl Store {
         at: Timestamp,
     ) -> Result<Connection, StoreError> {
         write!(self, |conn| {
-            let before = queries::integrations::find(conn, account, &toolkit).await?;
-            let active = |status| status == IntegrationStatus::Active;
-            let was_active = before.as_ref().is_some_and(|before| active(before.status));
-            let connected_at = match before.and_then(|before| before.connected_at) {
-                _ if active(status) && !was_active => Some(at),
-                before => before,
-            };
-            let connection = Connection {
-                account_id: account,
-                toolkit,
-                status,
-                connected_at,
-                last_error,
-                updated_at: at,
-            };
-            queries::integrations::put(conn, connection.clone()).await?;
+            let stands = (status, last_error);
+            let connection =
+                queries::integrations::state(conn, (account, toolkit), stands, at).await?;
             if status == IntegrationStatus::Disconnected {
                 // What is taken back is not kept either.
                 let key = &connection.toolkit;

@@ -1,5 +1,6 @@
 //! Work that one process at a time does now and then.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{NodeId, Timestamp};
@@ -13,6 +14,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_job(
         &self,
         name: &'static str,
@@ -37,6 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn finish_job(
         &self,
         name: &'static str,

@@ -1,17 +1,19 @@
 //! Legacy agents: bringing them to what their provider lists, and what their calls leave.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, ClaimId, ConversationId, Timestamp};
+use offhook_domain::{AccountId, Timestamp};
 
 use super::{read, write};
-use crate::{Fenced, ListedAgent, Store, StoreError, Synced, Verdict};
+use crate::{ListedAgent, Store, StoreError, Synced, Verdict};
 
 impl Store {
     /// Whether any account's legacy agents are to be asked for.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn has_due_syncs(&self, now: Timestamp) -> Result<bool, StoreError> {
         read!(self, |conn| queries::credentials::has_due(conn, now).await)
     }
@@ -20,6 +22,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_due_syncs(
         &self,
         most: i64,
@@ -41,6 +44,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn sync_legacy_agents(
         &self,
         account: AccountId,
@@ -54,19 +58,5 @@ impl Store {
             queries::credentials::sync_next(conn, account, next).await?;
             Ok(Verdict::Commit(synced))
         })
-    }
-
-    /// Says of a closing call that its recording is kept.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    pub async fn call_recorded(
-        &self,
-        id: ConversationId,
-        claim: ClaimId,
-    ) -> Result<Fenced, StoreError> {
-        write!(self, |conn| Ok(Verdict::Commit(
-            queries::calls::recorded(conn, id, claim).await?
-        )))
     }
 }

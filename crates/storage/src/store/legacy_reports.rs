@@ -1,5 +1,6 @@
 //! What the provider of the legacy agents has told of its own accord, and what it calls the calls that it was given.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason, Timestamp};
@@ -20,6 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_legacy_report(
         &self,
         account: AccountId,
@@ -42,6 +44,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn legacy_failure(
         &self,
         account: AccountId,
@@ -62,6 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn name_legacy_call(
         &self,
         id: ConversationId,
@@ -78,6 +82,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_old_legacy_reports(&self, now: Timestamp) -> Result<bool, StoreError> {
         let before = now.minus(KEPT);
         write!(self, |conn| {

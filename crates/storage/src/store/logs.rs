@@ -1,6 +1,7 @@
 //! The request log.
 
-use offhook_domain::{AccountId, LogEntryId, Timestamp};
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AccountId, ConversationId, LogEntryId, Timestamp};
 
 use super::{read, write};
 use crate::{LogEntry, LogFilter, PageKey, Store, StoreError, Verdict};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn add_log_entries(&self, entries: Vec<LogEntry>) -> Result<(), StoreError> {
         write!(self, |conn| {
             dialect::insert_log_entries(conn, &entries).await?;
@@ -21,6 +23,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn log_entries(
         &self,
         account: AccountId,
@@ -34,10 +37,29 @@ impl Store {
         .await)
     }
 
+    /// The request that placed the account's call, if it is in the log.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn placing_request(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Result<Option<LogEntry>, StoreError> {
+        read!(self, |conn| queries::logs::placing(
+            conn,
+            account,
+            conversation
+        )
+        .await)
+    }
+
     /// Deletes up to `most` of the account's log entries from before `before`; returns how many.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn purge_log_entries(
         &self,
         account: AccountId,

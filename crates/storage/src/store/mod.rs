@@ -42,6 +42,7 @@ mod voices;
 mod webhooks;
 mod whatsapp;
 
+use async_recursion::async_recursion as boxed;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -197,6 +198,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if it is out of reach, [`StoreError::Internal`] if a migration fails or the master
     /// key is not the one that sealed this database's secrets.
+    #[boxed]
     pub async fn open(config: &StoreConfig, master_key: MasterKey) -> Result<Self, StoreError> {
         Self::migrate(config).await?;
         let clock_offset = Arc::new(AtomicI64::new(0));
@@ -232,6 +234,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn outgrown(&self) -> Result<Option<String>, StoreError> {
         let oldest = read!(self, |conn| queries::nodes::setting(conn, OLDEST_SCHEMA)
             .await)?;
@@ -248,6 +251,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
+    #[boxed]
     pub async fn migrate(config: &StoreConfig) -> Result<Vec<String>, StoreError> {
         match config {
             StoreConfig::Sqlite { file, .. } => {
@@ -293,6 +297,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] without one.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, |conn| queries::nodes::ping(conn).await)
     }
@@ -302,6 +307,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn tell(&self, message: String) -> Result<(), StoreError> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(()),
@@ -313,6 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn listen(&self) -> Result<Option<Listener>, StoreError> {
         match &self.inner {
             Inner::Sqlite(_) => Ok(None),
@@ -324,6 +331,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp, StoreError> {
         let offset = self.offset();
         read!(self, |conn| dialect::key_clock(conn, now, offset).await)
@@ -333,6 +341,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         // Asked of the connection that writes.
         write!(self, |conn| Ok(crate::Verdict::Rollback(
@@ -346,6 +355,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn register_node(
         &self,
         node: NodeId,
@@ -367,6 +377,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
@@ -380,6 +391,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn is_second_node_without_redis(
         &self,
         node: NodeId,
@@ -397,6 +409,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn leave_node(&self, node: NodeId) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::nodes::leave(conn, node).await?;

@@ -1,5 +1,6 @@
 //! Phone numbers.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Timestamp};
 
 use super::{mint, read, write};
@@ -27,6 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn add_number(
         &self,
         number: PhoneNumber,
@@ -65,6 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn number(
         &self,
         account: AccountId,
@@ -77,6 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn numbers(
         &self,
         account: AccountId,
@@ -94,6 +98,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_number(
         &self,
         account: AccountId,
@@ -127,6 +132,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_number(
         &self,
         account: AccountId,
@@ -143,6 +149,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn numbers_of_agents(
         &self,
         account: AccountId,

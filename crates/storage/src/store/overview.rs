@@ -1,6 +1,7 @@
 //! What the overview of an account shows, what is watched while it happens, and the chats of its own members.
 
-use offhook_domain::{AccountId, AgentId, ConversationId, Timestamp};
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AccountId, AgentId, Channel, ConversationId, Timestamp};
 
 use super::{read, write};
 use crate::{
@@ -13,6 +14,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn usage_hours(
         &self,
         account: AccountId,
@@ -28,6 +30,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn call_latencies(
         &self,
         account: AccountId,
@@ -44,6 +47,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn calls_under_way(
         &self,
         account: AccountId,
@@ -57,6 +61,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn member_agent(
         &self,
         account: AccountId,
@@ -71,18 +76,19 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    #[boxed]
     pub async fn open_member_chat(
         &self,
         chat: NewChat,
         steady: Timestamp,
     ) -> Result<ChatOpened, StoreError> {
         write!(self, |conn| {
-            Ok(
-                match queries::member_chats::open(conn, &chat, steady).await? {
-                    ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
-                    refused => Verdict::Rollback(refused),
-                },
-            )
+            let begins = (Channel::Chat, chat.at.utc_day());
+            let begun = queries::chat_openings::begin(conn, &chat, begins, steady).await?;
+            Ok(match begun {
+                ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
+                refused => Verdict::Rollback(refused),
+            })
         })
     }
 
@@ -90,12 +96,15 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn member_chat(
         &self,
         account: AccountId,
         id: ConversationId,
     ) -> Result<Option<ChatView>, StoreError> {
-        read!(self, |conn| queries::member_chats::find(conn, account, id)
-            .await)
+        read!(self, |conn| {
+            // A member's has no origin.
+            queries::chat_openings::of_account(conn, account, id, "").await
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Passages, the words that they are found by, and the documents that agents answer from.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, DocumentId};
 
 use super::read;
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn document_text(
         &self,
         id: DocumentId,
@@ -24,6 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn account_words(
         &self,
         account: AccountId,
@@ -37,6 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn strongest_postings(
         &self,
         account: AccountId,
@@ -56,6 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn postings_within(
         &self,
         documents: Vec<(DocumentId, u64)>,
@@ -69,6 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn found_passages(
         &self,
         account: AccountId,
@@ -92,6 +98,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn pinned_documents(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! People who sign in, their sessions, links and passwords (decision 6.9).
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
 
 use super::{mint, read, write};
@@ -14,6 +15,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn person(
         &self,
         email: EmailAddress,
@@ -29,6 +31,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_attempt(
         &self,
         keys: Vec<AttemptKey>,
@@ -50,6 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn begin_session(
         &self,
         session: NewSession,
@@ -76,6 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn give_back_attempt(
         &self,
         (email_key, address_key): ([u8; 32], [u8; 32]),
@@ -92,6 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
         read!(self, |conn| {
             let found = queries::people::session(conn, digest).await?;
@@ -112,6 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn touch_session(
         &self,
         digest: [u8; 32],
@@ -127,6 +134,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn switch_session(
         &self,
         digest: [u8; 32],
@@ -151,6 +159,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
         write!(self, |conn| {
             queries::people::end_session(conn, digest).await?;
@@ -162,6 +171,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn count_other_sessions(
         &self,
         email: EmailAddress,
@@ -178,6 +188,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn end_other_sessions(
         &self,
         email: EmailAddress,
@@ -194,6 +205,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_password(
         &self,
         member: Member,
@@ -222,6 +234,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_link(
         &self,
         link: SignInLink,
@@ -248,6 +261,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn link(
         &self,
         digest: [u8; 32],
@@ -270,6 +284,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn set_password_by_link(
         &self,
         digest: [u8; 32],
@@ -304,6 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn invitation(
         &self,
         digest: [u8; 32],
@@ -326,6 +342,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn invitations(
         &self,
         account: AccountId,
@@ -340,6 +357,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn accept_invitation(
         &self,
         digest: [u8; 32],
@@ -397,6 +415,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn has_account(&self) -> Result<bool, StoreError> {
         read!(self, |conn| queries::people::has_account(conn).await)
     }
@@ -405,6 +424,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn begin_service(
         &self,
         account: Account,
@@ -431,6 +451,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_member(
         &self,
         account: AccountId,
@@ -495,10 +516,36 @@ impl Store {
         })
     }
 
+    /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false` if
+    /// there is no such member, or that is their name.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn rename_member(
+        &self,
+        account: AccountId,
+        member: MemberId,
+        name: String,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            if !queries::team::rename(conn, account, member, &name).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(member).to_string());
+            let target = member.to_string();
+            let words = (actor.as_str(), "member.rename", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
     /// Writes a line of the account's audit log.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn note(
         &self,
         account: AccountId,
@@ -518,6 +565,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn audit(
         &self,
         account: AccountId,
@@ -535,6 +583,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_ended_sessions(
         &self,
         before: Timestamp,

@@ -1,5 +1,6 @@
 //! Recordings that were kept once their calls had been let go.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId};
 
 use super::write;
@@ -11,6 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn recording_kept(
         &self,
         account: AccountId,

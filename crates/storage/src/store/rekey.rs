@@ -4,6 +4,7 @@
 //! the new one first; seal every secret anew; take the old one away. What each secret is sealed with is found out by
 //! opening it, so an exchange that was cut short goes on wherever it was.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{EventId, Timestamp};
 use offhook_failpoints as failpoints;
 use uuid::Uuid;
@@ -67,6 +68,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a secret opens with none
     /// of the keys.
+    #[boxed]
     pub async fn rekey(&self, at: Timestamp) -> Result<Rekeyed, StoreError> {
         let mut secrets = 0;
         // What a process that still has the other order of keys sealed meanwhile is found by the next pass.
@@ -132,6 +134,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn living_nodes(&self, now: Timestamp) -> Result<i64, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {

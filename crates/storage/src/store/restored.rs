@@ -1,5 +1,6 @@
 //! A database that was restored from a backup: what would be done twice is held.
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 
 use offhook_domain::{EventId, Timestamp};
@@ -13,6 +14,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Internal`] for PostgreSQL, which has tools of its own, [`StoreError::Unavailable`] if the file
     /// cannot be written or is there already.
+    #[boxed]
     pub async fn backup(config: &StoreConfig, into: &Path) -> Result<(), StoreError> {
         let StoreConfig::Sqlite { file, .. } = config else {
             return Err(StoreError::Internal(
@@ -30,6 +32,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn hold_restored(&self, at: Timestamp) -> Result<usize, StoreError> {
         write!(self, |conn| {
             queries::nodes::forget_all(conn).await?;

@@ -1,5 +1,6 @@
 //! What is deleted when its time is over (platform.md W15).
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::Timestamp;
@@ -24,6 +25,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_old_deliveries(&self, now: Timestamp) -> Result<bool, StoreError> {
         let before = now.minus(DELIVERIES_KEPT);
         write!(self, |conn| {
@@ -37,6 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn clear_old_bodies(&self, now: Timestamp) -> Result<bool, StoreError> {
         let before = now.minus(BODIES_KEPT);
         write!(self, |conn| {

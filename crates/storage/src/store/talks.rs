@@ -1,5 +1,6 @@
 //! Spoken conversations of web pages.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AgentId, ConversationId, Credits, Timestamp};
 use offhook_failpoints as failpoints;
 
@@ -13,6 +14,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have been written, the others if it was not.
+    #[boxed]
     pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken, StoreError> {
         let offset = self.offset();
         let taken = write!(self, |conn| {
@@ -34,6 +36,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn top_up_talk(
         &self,
         id: ConversationId,

@@ -1,5 +1,6 @@
 //! Members, invitations and seats (decision 6.9).
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
 
 use super::{mint, read, write};
@@ -26,6 +27,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn team(
         &self,
         account: AccountId,
@@ -45,6 +47,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn add_member(
         &self,
         member: Member,
@@ -79,6 +82,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn invite(
         &self,
         invitation: Invitation,
@@ -115,6 +119,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn remove_member(
         &self,
         account: AccountId,
@@ -143,6 +148,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn withdraw_invitation(
         &self,
         account: AccountId,

@@ -1,5 +1,6 @@
 //! Tools.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, ToolId};
 
 use super::{read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_tool(
         &self,
         tool: ToolRow,
@@ -52,6 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn tool(
         &self,
         account: AccountId,
@@ -65,6 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if they do not open.
+    #[boxed]
     pub async fn tool_with_headers(
         &self,
         account: AccountId,
@@ -82,6 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn tools(
         &self,
         account: AccountId,
@@ -99,6 +104,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if the name is taken, [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_tool(
         &self,
         account: AccountId,
@@ -121,6 +127,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_tool(&self, account: AccountId, id: ToolId) -> Result<bool, StoreError> {
         write!(self, |conn| {
             Ok(Verdict::Commit(
@@ -133,6 +140,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn known_tools(
         &self,
         account: AccountId,
@@ -147,6 +155,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if a header's value does
     /// not open.
+    #[boxed]
     pub async fn pinned_tools(
         &self,
         account: AccountId,

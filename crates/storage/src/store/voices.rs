@@ -1,5 +1,6 @@
 //! Voices as their providers listed them.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{EventId, Timestamp, VoiceProvider};
 
 use super::{mint, read, write};
@@ -10,6 +11,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn voices_generation(&self) -> Result<Option<String>, StoreError> {
         read!(self, |conn| queries::voices::generation(conn).await)
     }
@@ -18,6 +20,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn voices(&self) -> Result<Vec<VoiceRow>, StoreError> {
         read!(self, |conn| queries::voices::all(conn).await)
     }
@@ -26,6 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn replace_voices(
         &self,
         provider: VoiceProvider,
@@ -48,6 +52,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn voice_added(
         &self,
         provider: VoiceProvider,

@@ -1,5 +1,6 @@
 //! Webhook endpoints and their secrets.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
@@ -12,6 +13,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn create_endpoint(
         &self,
         endpoint: Endpoint,
@@ -50,6 +52,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn endpoint(
         &self,
         account: AccountId,
@@ -63,6 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn endpoints(
         &self,
         account: AccountId,
@@ -80,6 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn change_endpoint(
         &self,
         account: AccountId,
@@ -101,6 +106,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn delete_endpoint(
         &self,
         account: AccountId,
@@ -119,6 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn cancel_open_deliveries(&self, id: EndpointId) -> Result<usize, StoreError> {
         write!(self, |conn| {
             Ok(match queries::cancelling::some(conn, id).await? {
@@ -132,6 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn endpoints_to_cancel(&self) -> Result<Vec<EndpointId>, StoreError> {
         read!(self, |conn| queries::cancelling::left(conn).await)
     }
@@ -140,6 +148,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn rotate_secret(
         &self,
         account: AccountId,
@@ -170,6 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn disable_failing_endpoint(
         &self,
         id: EndpointId,

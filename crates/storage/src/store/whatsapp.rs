@@ -1,5 +1,6 @@
 //! Conversations on WhatsApp.
 
+use async_recursion::async_recursion as boxed;
 use offhook_domain::{
     AccountId, ClaimId, ConversationId, E164, NodeId, Timestamp, WhatsAppMessageId,
     WhatsAppThreadId,
@@ -8,8 +9,8 @@ use offhook_domain::{
 use super::{LEASE, read, write};
 use crate::{
     CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewWhatsAppMessage, Store, StoreError,
-    Verdict, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppRemark, WhatsAppSent,
-    WhatsAppStep, WhatsAppTimes,
+    Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppRemark,
+    WhatsAppSent, WhatsAppStep, WhatsAppTimes,
 };
 
 impl Store {
@@ -17,6 +18,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if they may have been written, the others if they were not.
+    #[boxed]
     pub async fn receive_whatsapp(
         &self,
         messages: Vec<NewWhatsAppMessage>,
@@ -36,6 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn hear_of_whatsapp(
         &self,
         news: WhatsAppNews,
@@ -51,6 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn due_whatsapp(
         &self,
         node: NodeId,
@@ -65,7 +69,7 @@ impl Store {
                 true => Some(dialect::lease_clock(conn, offset).await?),
                 false => None,
             };
-            queries::whatsapp::due(conn, steady, judged, alone, most).await
+            queries::whatsapp_claims::due(conn, steady, judged, alone, most).await
         })
     }
 
@@ -73,6 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn take_whatsapp(
         &self,
         id: WhatsAppThreadId,
@@ -85,7 +90,7 @@ impl Store {
             let lease_now = dialect::lease_clock(conn, offset).await?;
             let judged = may_judge.then_some(lease_now);
             let times = (now, judged, lease_now.plus(LEASE));
-            let taken = queries::whatsapp::take(conn, id, node, times, alone).await?;
+            let taken = queries::whatsapp_claims::take(conn, id, node, times, alone).await?;
             Ok(match taken {
                 Some(claim) => Verdict::Commit(Some(claim)),
                 None => Verdict::Rollback(None),
@@ -97,11 +102,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn renew_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
-            let held = queries::whatsapp::held(conn, hold, Some(lease)).await?;
+            let held = queries::whatsapp_claims::held(conn, hold, Some(lease)).await?;
             Ok(Verdict::Commit(match held {
                 Some(_) => Fenced::Done,
                 None => Fenced::Lost,
@@ -113,6 +119,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn next_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -122,7 +129,7 @@ impl Store {
         write!(self, |conn| {
             let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
             Ok(Verdict::Commit(
-                queries::whatsapp::next(conn, hold, times, lease).await?,
+                queries::whatsapp_claims::next(conn, hold, times, lease).await?,
             ))
         })
     }
@@ -131,9 +138,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn release_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
-            queries::whatsapp::release(conn, hold).await?
+            queries::whatsapp_claims::release(conn, hold).await?
         )))
     }
 
@@ -141,6 +149,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn drop_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -157,6 +166,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn put_off_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -173,28 +183,31 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn whatsapp_number(
         &self,
         account: AccountId,
         number: E164,
     ) -> Result<Option<CalledNumber>, StoreError> {
-        read!(self, |conn| queries::whatsapp::number(
-            conn, account, number
-        )
-        .await)
+        read!(self, |conn| {
+            let among = queries::numbers::Among::Own(account);
+            queries::numbers::who_has(conn, number, among).await
+        })
     }
 
     /// A conversation of the account on WhatsApp.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn whatsapp_chat(
         &self,
         account: AccountId,
         id: ConversationId,
     ) -> Result<Option<ChatView>, StoreError> {
-        read!(self, |conn| queries::whatsapp::chat(conn, account, id)
-            .await)
+        read!(self, |conn| {
+            queries::chat_openings::of_account(conn, account, id, WHATSAPP_ORIGIN).await
+        })
     }
 
     /// Begins a thread's next conversation: reservation, conversation, session, in one transaction. `None` if the claim is
@@ -202,6 +215,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if it may have begun, the others if it has not.
+    #[boxed]
     pub async fn open_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -222,6 +236,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn remark_on_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -244,6 +259,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn answered_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -264,6 +280,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::UnknownCommit`] if that may have been written, the others if it was not.
+    #[boxed]
     pub async fn begin_whatsapp(
         &self,
         hold: WhatsAppHold,
@@ -285,6 +302,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn ended_whatsapp(
         &self,
         id: WhatsAppMessageId,
@@ -301,6 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn sent_on_whatsapp(
         &self,
         account: AccountId,
@@ -317,6 +336,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
     pub async fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Result<bool, StoreError> {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::whatsapp::forget(conn, before, most).await?

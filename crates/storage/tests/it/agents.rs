@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, Runtime};
-use offhook_storage::{AgentChange, AgentFilter, AgentRef, Publication, Store, StoreError};
+use offhook_storage::{AgentChange, AgentFilter, AgentRef, Lines, Publication, Store, StoreError};
 use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after, new_agent};
@@ -56,7 +56,7 @@ contract! {
         assert_eq!((agent.updated_at, config.as_deref()), (after(1), Some("{}")));
         let old = store.agent_with_config(shop.account, shop.agent, Some(1)).await.unwrap().unwrap();
         assert_eq!(old.1.as_deref(), Some(r#"{"version": 1}"#));
-        let serving = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), None).await.unwrap().unwrap();
+        let serving = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), Lines::default()).await.unwrap().unwrap();
         assert_eq!(serving.1.as_deref(), Some(r#"{"version": 1}"#));
     }
 
@@ -109,7 +109,7 @@ contract! {
         let id = draft.agent.id;
         store.create_agent(draft).await.unwrap();
         store.change_agent(shop.account, id, change(1, Some("{}"))).await.unwrap();
-        let serving = store.agent_to_call(shop.account, AgentRef::Id(id), None).await.unwrap().unwrap();
+        let serving = store.agent_to_call(shop.account, AgentRef::Id(id), Lines::default()).await.unwrap().unwrap();
         assert_eq!(serving.1, None, "never published");
 
         let to = (AgentStatus::Draft, AgentStatus::Active);
@@ -185,9 +185,9 @@ contract! {
         store.create_agent(legacy(other.account)).await.unwrap();
         let second = store.create_agent(legacy(shop.account)).await;
         assert!(matches!(second, Err(StoreError::Conflict(_))), "{second:?}");
-        let found = store.agent_to_call(shop.account, AgentRef::Provider("agent_9".to_owned()), None).await;
+        let found = store.agent_to_call(shop.account, AgentRef::Provider("agent_9".to_owned()), Lines::default()).await;
         assert_eq!(found.unwrap().unwrap().0.id, id);
-        let absent = store.agent_to_call(shop.account, AgentRef::Provider("AGENT_9".to_owned()), None).await;
+        let absent = store.agent_to_call(shop.account, AgentRef::Provider("AGENT_9".to_owned()), Lines::default()).await;
         assert!(absent.unwrap().is_none());
     }
 

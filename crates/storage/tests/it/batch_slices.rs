@@ -49,6 +49,7 @@ async fn claimed(shop: &Shop, total: i32) -> (Batch, Vec<Conversation>) {
         price: Price::from_millicredits_per_minute(1_000),
         reserve: 10,
         shared_number: Some(phone(OURS)),
+        legacy_any: true,
         next: after(2),
         later: after(30),
     };

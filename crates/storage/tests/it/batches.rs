@@ -14,6 +14,7 @@ use offhook_storage::{
 };
 use offhook_testkit::{TestDatabase, contract};
 
+use crate::live_calls::chat;
 use crate::raw::Raw;
 use crate::shop::{CANCELLED, OURS, Shop, T0, after, end, entry, node, phone, settlement};
 
@@ -71,6 +72,7 @@ fn look(calls_at_most: i64, at: Timestamp) -> BatchLook {
         price: Price::from_millicredits_per_minute(1_000),
         reserve: 10,
         shared_number: Some(phone(OURS)),
+        legacy_any: true,
         next: at.plus(Duration::from_millis(250)),
         later: at.plus(Duration::from_secs(30)),
     }
@@ -213,6 +215,13 @@ contract! {
         assert_eq!(call.to_number.as_ref(), Some(&rows[0].to_number));
         assert_eq!(call.agent_ref, shop.agent.to_string());
         assert_eq!(looked(&shop, &batch, 10, after(50)).await, 0);
+    }
+
+    async fn open_chats_take_no_calls_place_in_a_batch(database: TestDatabase) {
+        let shop = Shop::new(&database.open().await).await;
+        let batch = made(&shop, 3, T0).await;
+        chat(&mut Raw::open(&database).await, &shop).await;
+        assert_eq!(looked(&shop, &batch, 2, T0).await, 2);
     }
 
     async fn racing_looks_call_each_recipient_once(database: TestDatabase) {

@@ -236,6 +236,8 @@ contract! {
         let last = store.finish_chat_answer(id, claim, answer("Yes.", after(3))).await.unwrap().unwrap();
         let again = take(&shop, message(id, Some("m1"), "A room?", after(4))).await;
         assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 });
+        assert_eq!(store.chat_answers(shop.account, id).await.unwrap(), Some(1));
+        assert_eq!(store.chat_answers(mint(T0), id).await.unwrap(), None, "another account's");
         // The claim is spent.
         assert_eq!(store.finish_chat_answer(id, claim, answer("No.", after(5))).await.unwrap(), None);
         settle(&shop, id, after(6)).await;

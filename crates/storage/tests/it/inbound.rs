@@ -3,8 +3,8 @@
 use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, CallState, Channel, E164, NodeId, NumberProvider, Price};
 use offhook_storage::{
-    AgentChange, AgentRef, ConversationFilter, Fenced, NewInboundCall, NumberWrite, PhoneNumber,
-    Store, Taken, mint,
+    AgentChange, AgentRef, ConversationFilter, Fenced, Lines, NewInboundCall, NumberWrite,
+    PhoneNumber, Store, Taken, mint,
 };
 use offhook_testkit::contract;
 
@@ -65,7 +65,8 @@ contract! {
     async fn by_a_trunk_calls_are_placed_from_its_numbers_alone(store: Store) {
         let shop = Shop::new(&store).await;
         let from = async |carrier| {
-            let found = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), carrier);
+            let lines = Lines { carrier, ..Lines::default() };
+            let found = store.agent_to_call(shop.account, AgentRef::Id(shop.agent), lines);
             found.await.unwrap().unwrap().2
         };
         number(&shop, "+15005550101", NumberProvider::Simulator, true).await;

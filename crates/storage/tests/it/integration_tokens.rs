@@ -169,7 +169,7 @@ contract! {
             let is_due = store.has_due_tokens(after(seconds)).await.unwrap();
             let taken = store.take_due_tokens(8, LEASE, after(seconds)).await.unwrap();
             assert_eq!(is_due, !taken.is_empty());
-            taken
+            taken.into_iter().collect::<Result<Vec<_>, _>>().unwrap()
         };
         assert!(take(2_699).await.is_empty());
         let first = take(2_700).await.remove(0);
@@ -223,7 +223,7 @@ contract! {
         };
         assert_eq!(disconnect().await, None, "never connected");
         connect(&shop, "tokens", times(3_600, 0)).await;
-        let taken = store.take_due_tokens(8, LEASE, T0).await.unwrap().remove(0);
+        let taken = store.take_due_tokens(8, LEASE, T0).await.unwrap().remove(0).unwrap();
         let gone = disconnect().await.unwrap().unwrap();
         assert_eq!(gone.secret, "tokens");
         let renewed = Renewal::Renewed("new".to_owned(), times(99, 40));
@@ -237,17 +237,20 @@ contract! {
         assert_eq!(look(&shop).await.1, None, "the operator's word too");
     }
 
-    async fn tokens_that_were_not_taken_are_due_at_once(store: Store) {
-        let shop = Shop::new(&store).await;
-        let never = TokenTimes { lapses_at: None, refresh_at: None };
-        connect(&shop, "tokens", never).await;
-        assert!(!store.has_due_tokens(after(99_999)).await.unwrap());
-        let held = look(&shop).await.1.unwrap();
-        store.hasten_tokens(held.id, after(5)).await.unwrap();
-        assert!(store.has_due_tokens(after(5)).await.unwrap());
-        assert_eq!(store.take_due_tokens(8, LEASE, after(5)).await.unwrap().len(), 1);
-        store.hasten_tokens(held.id, after(6)).await.unwrap();
-        assert!(!store.has_due_tokens(after(7)).await.unwrap(), "somebody is at it");
+    async fn tokens_that_do_not_open_keep_nobody_elses_waiting(database: TestDatabase) {
+        let store = database.open().await;
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        connect(&shop, "lost", times(3_600, 5)).await;
+        connect(&other, "tokens", times(3_600, 10)).await;
+        let mut raw = Raw::open(&database).await;
+        raw.run("UPDATE integration_tokens SET sealed = substr(sealed, 2) WHERE refresh_at = (SELECT \
+                 min(refresh_at) FROM integration_tokens)").await;
+        let taken = store.take_due_tokens(8, LEASE, after(20)).await.unwrap();
+        let [Err(StoreError::Corrupt(_)), Ok(held)] = &*taken else {
+            panic!("{taken:?}")
+        };
+        assert_eq!((held.account_id, held.secret.as_str()), (other.account, "tokens"));
+        assert!(!store.has_due_tokens(after(79)).await.unwrap(), "not again at once");
     }
 
     async fn connecting_that_failed_is_said_of_what_does_not_work_otherwise(store: Store) {

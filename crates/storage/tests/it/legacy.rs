@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offhook_domain::{AgentStatus, CredentialProvider, NumberProvider, Runtime};
-use offhook_storage::{Agent, AgentChange, AgentFilter, ListedAgent, ListedNumber, Store, Synced};
+use offhook_storage::{
+    Agent, AgentChange, AgentFilter, AgentRef, Lines, ListedAgent, ListedNumber, NumberChange,
+    PhoneNumber, Store, Synced, mint,
+};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::numbers::calls_from;
@@ -141,9 +144,7 @@ contract! {
         let agents = legacy(&shop).await;
         assert_eq!((agents[0].name.as_str(), agents[0].status), ("Anna", AgentStatus::Active));
         assert_eq!(agents[1].status, AgentStatus::Archived);
-        // Both numbers came at the same time: the account's oldest may be either.
         assert_eq!(store.numbers_of_agents(shop.account, vec![bea.id]).await.unwrap(), []);
-        assert!(calls_from(&shop, bea.id).await.is_some());
         assert_eq!(sync(&shop, &[("10", "Ana")], 5).await.archived, 0);
         let back = sync(&shop, &[("10", "Zoe"), ("11", "Bea")], 6).await;
         assert_eq!(back, Synced { listed: 2, added: 0, archived: 0 });
@@ -155,6 +156,54 @@ contract! {
             assert_eq!(named.iter().map(|agent| agent.id).collect::<Vec<_>>(), found, "{q}");
         }
         assert_eq!((agents[0].id, agents[1].id), (ana.id, bea.id));
+        let numbers = store.numbers_of_agents(shop.account, vec![bea.id]).await.unwrap();
+        let numbers: Vec<_> = numbers.into_iter().map(|number| number.phone_number).collect();
+        assert_eq!(numbers, [phone("+15005560011")], "what it had is its own again");
+    }
+
+    async fn a_call_goes_out_from_a_number_that_its_runtime_has(store: Store) {
+        let shop = Shop::new(&store).await;
+        let mut agents = vec![listed("10", "Ana"), listed("11", "Bea")];
+        agents[1].numbers.clear();
+        let times = (after(1), after(1).plus(HOUR));
+        store.sync_legacy_agents(shop.account, agents, times).await.unwrap();
+        let agents = legacy(&shop).await;
+        let (ana, bea) = (agents[0].id, agents[1].id);
+        let trunk = Lines { carrier: Some(NumberProvider::Sip), legacy_any: false };
+        let from = async |agent, lines| {
+            let found = store.agent_to_call(shop.account, AgentRef::Id(agent), lines);
+            found.await.unwrap().unwrap().2
+        };
+        // By whatever carrier calls go out here: the provider's are the provider's.
+        let theirs = Some(phone("+15005560010"));
+        for lines in [Lines::default(), trunk] {
+            assert_eq!((from(ana, lines).await, from(bea, lines).await), (theirs.clone(), theirs.clone()));
+            assert_eq!(from(shop.agent, lines).await, None);
+        }
+        let own = PhoneNumber {
+            id: mint(after(2)),
+            account_id: shop.account,
+            phone_number: phone("+15005550120"),
+            label: String::new(),
+            provider: NumberProvider::Sip,
+            agent_id: None,
+            created_at: T0,
+            updated_at: T0,
+        };
+        store.add_number(own.clone(), false).await.unwrap();
+        let ours = Some(own.phone_number);
+        for lines in [Lines::default(), trunk] {
+            assert_eq!((from(ana, lines).await, from(bea, lines).await), (theirs.clone(), theirs.clone()));
+            assert_eq!(from(shop.agent, lines).await, ours);
+        }
+        // A provider that calls from any number takes the account's oldest for an agent without one.
+        let any = Lines { legacy_any: true, ..Lines::default() };
+        assert_eq!((from(ana, any).await, from(bea, any).await), (theirs, ours.clone()));
+        // Of no agent any more, it is the account's.
+        let number = store.numbers_of_agents(shop.account, vec![ana]).await.unwrap().remove(0);
+        let free = NumberChange { label: None, agent: Some(None) };
+        store.change_number(shop.account, number.id, free, after(3)).await.unwrap();
+        assert_eq!((from(ana, trunk).await, from(shop.agent, trunk).await), (None, ours));
     }
 
     async fn two_accounts_may_list_the_same_agents_but_a_number_is_the_firsts(store: Store) {

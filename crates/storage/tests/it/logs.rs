@@ -1,6 +1,6 @@
 //! The request log.
 
-use offhook_domain::{AccountId, LogEntryId, Timestamp};
+use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
 use offhook_storage::{LogEntry, LogFilter, StatusFilter, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
@@ -20,6 +20,19 @@ fn entry(account: AccountId, at: Timestamp) -> LogEntry {
         ip: "203.0.113.9".to_owned(),
         duration_ms: 3,
         created_at: at,
+        resource: None,
+        resource_id: None,
+    }
+}
+
+/// A request that was answered with a call.
+fn placing(account: AccountId, call: ConversationId, at: Timestamp) -> LogEntry {
+    LogEntry {
+        method: "POST".to_owned(),
+        status: 201,
+        resource: Some(ResourceKind::Conversation),
+        resource_id: Some(ResourceId::from_uuid(call.uuid())),
+        ..entry(account, at)
     }
 }
 
@@ -37,7 +50,7 @@ contract! {
             error: Some("not_found".to_owned()),
             ..entry(mine, after(1))
         };
-        let entries = vec![entry(mine, T0), refused.clone(), entry(other, T0)];
+        let entries = vec![placing(mine, mint(T0), T0), refused.clone(), entry(other, T0)];
         store.add_log_entries(entries.clone()).await.unwrap();
         // A batch whose fate was unknown comes again.
         store.add_log_entries(entries.clone()).await.unwrap();
@@ -45,6 +58,30 @@ contract! {
         assert_eq!(read, [refused, entries[0].clone()]);
         assert_eq!(ids(&store, other, LogFilter::default()).await, [entries[2].id]);
         store.add_log_entries(Vec::new()).await.unwrap();
+    }
+
+    async fn a_call_leads_to_the_request_that_placed_it_and_to_no_other(database: TestDatabase) {
+        let store = database.open().await;
+        let (mine, other): (AccountId, AccountId) = (mint(T0), mint(T0));
+        let call: ConversationId = mint(T0);
+        let placed = placing(mine, call, after(2));
+        let looked = LogEntry { method: "GET".to_owned(), ..placing(mine, call, T0) };
+        let hang_up = |call: ConversationId| LogEntry {
+            path: format!("/v1/calls/call_{call}/hangup"),
+            ..placing(mine, call, after(4))
+        };
+        // Its own request was not written down.
+        let untold: ConversationId = mint(T0);
+        let retried = placing(mine, call, after(3));
+        let another = placing(mine, mint(T0), T0);
+        store
+            .add_log_entries(vec![retried, looked, hang_up(call), hang_up(untold), another, placed.clone()])
+            .await
+            .unwrap();
+        assert_eq!(store.placing_request(mine, call).await.unwrap(), Some(placed));
+        assert_eq!(store.placing_request(other, call).await.unwrap(), None);
+        assert_eq!(store.placing_request(mine, untold).await.unwrap(), None);
+        assert_eq!(store.placing_request(mine, mint(T0)).await.unwrap(), None);
     }
 
     async fn each_filter_chooses_entries(database: TestDatabase) {

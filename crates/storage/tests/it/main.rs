@@ -56,6 +56,8 @@ mod legacy;
 #[cfg(test)]
 mod legacy_reports;
 #[cfg(test)]
+mod live_calls;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod names;

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use offhook_domain::{AgentId, AgentStatus, E164, NumberProvider, Timestamp};
-use offhook_storage::{AgentChange, AgentRef, NumberChange, NumberWrite, PhoneNumber, Store, mint};
+use offhook_storage::{
+    AgentChange, AgentRef, Lines, NumberChange, NumberWrite, PhoneNumber, Store, mint,
+};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
@@ -34,7 +36,7 @@ async fn added(shop: &Shop, text: &str, at: Timestamp) -> PhoneNumber {
 pub(crate) async fn calls_from(shop: &Shop, agent: AgentId) -> Option<E164> {
     let found = shop
         .store
-        .agent_to_call(shop.account, AgentRef::Id(agent), None);
+        .agent_to_call(shop.account, AgentRef::Id(agent), Lines::default());
     found.await.unwrap().unwrap().2
 }
 

@@ -303,6 +303,29 @@ contract! {
         assert_eq!(sorted(told), sorted(expected.to_vec()));
     }
 
+    async fn a_member_is_renamed_in_their_account_alone_and_the_audit_log_tells_it(database: TestDatabase) {
+        let store = database.open().await;
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let eva = join(&shop, "e@x.mx", MemberRole::Viewer).await;
+        let elsewhere = join(&other, "e@x.mx", MemberRole::Viewer).await;
+        set_password(&shop, &eva, 1, T0).await;
+        let rename = |account, name: &str| store.rename_member(account, eva.id, name.to_owned(), after(1));
+        assert!(!rename(other.account, "Eva Luz").await.unwrap(), "another account's member");
+        assert!(rename(shop.account, "Eva Luz").await.unwrap());
+        assert!(!rename(shop.account, "Eva Luz").await.unwrap(), "that is her name");
+        let name = async |of: &Shop| {
+            let team = store.team(of.account, None, 9, after(2)).await.unwrap().0;
+            team.into_iter().map(|member| member.name).collect::<Vec<_>>()
+        };
+        assert_eq!((name(&shop).await, name(&other).await), (vec!["Eva Luz".to_owned()], vec![elsewhere.name]));
+        assert_eq!(who(&store, 1).await, Some(eva.id), "her session goes on");
+        let told = Raw::open(&database)
+            .await
+            .lines("SELECT actor || ' ' || action || ' ' || target AS line FROM audit_log WHERE action = 'member.rename'")
+            .await;
+        assert_eq!(told, [format!("member:{0} member.rename {0}", eva.id)]);
+    }
+
     async fn of_two_owners_who_leave_at_once_one_stays(store: Store) {
         let shop = Shop::new(&store).await;
         let owners = [

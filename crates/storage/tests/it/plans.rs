@@ -155,6 +155,13 @@ async fn read_every_list(shop: &Shop) {
     for place in [None, Some((after(5_000), mint(after(5_000))))] {
         store.endpoints(shop.account, place, 20).await.unwrap();
     }
+    let placing = store.placing_request(shop.account, mint(T0));
+    assert_eq!(placing.await.unwrap(), None);
+}
+
+/// Whether the statement looks for the request that placed a call.
+fn is_placing(statement: &str) -> bool {
+    statement.contains("request_logs.method = 'POST'")
 }
 
 /// Every filter of the log alone, with and without a period.
@@ -276,7 +283,7 @@ async fn work(shop: &Shop) {
     store.cancel_open_deliveries(endpoint).await.unwrap();
 }
 
-mod only_sqlite {
+pub(crate) mod only_sqlite {
     use super::*;
 
     #[derive(QueryableByName)]
@@ -285,7 +292,7 @@ mod only_sqlite {
         detail: String,
     }
 
-    fn plan(raw: &mut Raw, statement: &str) -> Vec<String> {
+    pub(crate) fn plan(raw: &mut Raw, statement: &str) -> Vec<String> {
         let Raw::Sqlite(conn) = raw else {
             panic!("SQLite's plans");
         };
@@ -312,6 +319,8 @@ mod only_sqlite {
             for step in plan(&mut raw, &statement) {
                 let ordered = !step.contains("TEMP B-TREE");
                 assert!(ordered && !step.starts_with("SCAN"), "{step}\n{statement}");
+                let exact = step.contains("request_logs_resource") == is_placing(&statement);
+                assert!(exact, "{step}\n{statement}");
             }
         }
     }
@@ -349,11 +358,11 @@ mod only_sqlite {
     }
 }
 
-mod only_postgres {
+pub(crate) mod only_postgres {
     use super::*;
 
     /// The statement with the values that it was sent with.
-    fn with_values(raw: &Raw, statement: &str) -> String {
+    pub(crate) fn with_values(raw: &Raw, statement: &str) -> String {
         let (sql, binds) = statement.split_once(" -- binds: [").unwrap();
         let binds: Vec<_> = binds.trim_end_matches(']').split(", ").collect();
         let mut sql = sql.to_owned();
@@ -418,7 +427,8 @@ mod only_postgres {
                CASE WHEN n % 100 = 0 THEN {key} ELSE gen_random_uuid() END, 'service_live_01234567', \
                CASE WHEN n % 100 = 0 THEN 'POST' ELSE 'GET' END, '/v1/calls/' || n % 1000, \
                CASE WHEN n % 100 = 0 THEN 404 ELSE 200 END, CASE WHEN n % 100 = 0 THEN 4 ELSE 2 END, NULL, \
-               '203.0.113.9', 1, {at} + n * interval '1 second' FROM generate_series(1, 20000) n; \
+               '203.0.113.9', 1, {at} + n * interval '1 second', 'conversation', gen_random_uuid() \
+             FROM generate_series(1, 20000) n; \
              ANALYZE",
             key = raw.id(shop.key.uuid()),
         ))
@@ -463,6 +473,8 @@ mod only_postgres {
             ] {
                 assert!(!plan.contains(step), "{plan}\n{sql}");
             }
+            let exact = plan.contains("request_logs_resource") == is_placing(&sql);
+            assert!(exact, "{plan}\n{sql}");
         }
     }
 }

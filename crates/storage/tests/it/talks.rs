@@ -1,7 +1,7 @@
 //! Spoken conversations of web pages: taken in one transaction, counted by their widget.
 
 use offhook_domain::{CallState, Channel, NodeId, Price};
-use offhook_storage::{Fenced, NewTalk, Store, TalkTaken, WidgetSettings, mint};
+use offhook_storage::{Fenced, NewTalk, Settlement, Store, TalkTaken, WidgetSettings, mint};
 use offhook_testkit::contract;
 
 use crate::billing::assert_books;
@@ -51,6 +51,26 @@ async fn taken(shop: &Shop, talk: NewTalk) -> &'static str {
         TalkTaken::AgentUnavailable => "unavailable",
         TalkTaken::WalletTooLow => "wallet",
     }
+}
+
+/// A talk that was begun, answered, ended and settled like this.
+async fn spoken(shop: &Shop, talk: NewTalk, settlement: Settlement) {
+    let id = talk.id;
+    let TalkTaken::Claimed(row) = shop.store.take_talk(talk).await.unwrap() else {
+        panic!("{id} was not begun");
+    };
+    let claim = row.claim_id.unwrap();
+    let answered = shop.store.call_answered(id, claim, after(3), None).await;
+    assert_eq!(answered.unwrap(), Fenced::Done);
+    shop.store.close_call(id, claim, end()).await.unwrap();
+    let key = (shop.account, id, claim);
+    assert!(
+        shop.store
+            .settle_call(key, settlement)
+            .await
+            .unwrap()
+            .is_some()
+    );
 }
 
 contract! {
@@ -122,6 +142,26 @@ contract! {
         assert_eq!(taken(&shop, NewTalk { reserve: 19, ..talk(&shop, node()) }).await, "cap");
         assert_eq!(taken(&shop, NewTalk { reserve: 18, ..talk(&shop, node()) }).await, "claimed");
         assert_eq!(taken(&shop, NewTalk { reserve: 25, at: after(DAY), ..talk(&shop, node()) }).await, "claimed");
+        assert_books(&shop).await;
+    }
+
+    async fn what_a_talk_cost_and_did_not_hold_counts_for_the_day_as_well(store: Store) {
+        let shop = furnished(&store, Some(25)).await;
+        // 10 held, 17 spent: 8 of 25 are left.
+        spoken(&shop, talk(&shop, node()), settlement(CallState::Completed, 17)).await;
+        assert_eq!(shop.wallet().await, (983, 0));
+        assert_eq!(taken(&shop, NewTalk { reserve: 9, ..talk(&shop, node()) }).await, "cap");
+        assert_eq!(taken(&shop, NewTalk { reserve: 8, ..talk(&shop, node()) }).await, "claimed");
+        assert_eq!(taken(&shop, NewTalk { reserve: 25, at: after(DAY), ..talk(&shop, node()) }).await, "claimed");
+        assert_books(&shop).await;
+    }
+
+    async fn what_a_talk_cost_beyond_midnight_and_did_not_hold_counts_for_the_day_after(store: Store) {
+        let shop = furnished(&store, Some(25)).await;
+        let late = Settlement { at: after(DAY), ..settlement(CallState::Completed, 30) };
+        spoken(&shop, talk(&shop, node()), late).await;
+        assert_eq!(taken(&shop, NewTalk { reserve: 6, at: after(DAY), ..talk(&shop, node()) }).await, "cap");
+        assert_eq!(taken(&shop, NewTalk { reserve: 5, at: after(DAY), ..talk(&shop, node()) }).await, "claimed");
         assert_books(&shop).await;
     }
 }

@@ -29,6 +29,8 @@ pub(crate) async fn insert_log_entries(
                 logs::ip.eq(&entry.ip),
                 logs::duration_ms.eq(entry.duration_ms),
                 logs::created_at.eq(V(entry.created_at)),
+                logs::resource.eq(entry.resource.map(V)),
+                logs::resource_id.eq(entry.resource_id.map(V)),
             ))
             .on_conflict_do_nothing()
             .execute(conn)

@@ -1,0 +1,197 @@
+//! How text conversations begin, and who may look at one: a page by its token, an account by its id.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use offhook_domain::{
+    AccountId, CallState, Channel, ConversationId, ConversationStatus, KeyId, Runtime, Timestamp,
+};
+
+use super::super::{Conn, dialect};
+use super::wallets::{self, Draw, Reserve};
+use super::{chats, moments, widgets};
+use crate::schema::{chat_sessions as sessions, conversations as calls};
+use crate::sql::V;
+use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, StoreError};
+
+/// Microseconds of a minute.
+pub(super) const MINUTE_US: i64 = 60_000_000;
+
+/// Begins a conversation; the caller undoes it unless it is `Opened`.
+pub(crate) async fn open(
+    conn: &mut Conn,
+    chat: &NewChat,
+    steady: Timestamp,
+) -> Result<ChatOpened, StoreError> {
+    let Some(mut counts) = widgets::lock(conn, chat.agent_id).await? else {
+        return Ok(ChatOpened::Refused);
+    };
+    if !counts.is_enabled() || !widgets::names(conn, chat.agent_id, &chat.origin).await? {
+        return Ok(ChatOpened::Refused);
+    }
+    if !counts.take_session(chat.at.micros().div_euclid(MINUTE_US)) {
+        return Ok(ChatOpened::TooMany);
+    }
+    let reserve = chat.price.of_answers(1);
+    let Some(held_day) = counts.hold(chat.at.utc_day(), reserve) else {
+        return Ok(ChatOpened::CapReached);
+    };
+    widgets::count(conn, chat.agent_id, counts).await?;
+    begin(conn, chat, (Channel::WidgetChat, held_day), steady).await
+}
+
+/// Writes a conversation that holds the credits of an answer; the caller undoes it unless it is `Opened`. What limits it
+/// besides the wallet was counted before, on the day given.
+pub(crate) async fn begin(
+    conn: &mut Conn,
+    chat: &NewChat,
+    (channel, held_day): (Channel, i32),
+    steady: Timestamp,
+) -> Result<ChatOpened, StoreError> {
+    let reserve = chat.price.of_answers(1);
+    let draw = Draw {
+        account: chat.account_id,
+        key: None,
+        budget: None,
+        month: chat.at.utc_month(),
+        at: chat.at,
+    };
+    if reserve > 0 && wallets::hold(conn, &draw, reserve).await? != Reserve::Held {
+        return Ok(ChatOpened::WalletTooLow);
+    }
+    insert(conn, chat, channel, steady).await?;
+    if reserve > 0 {
+        wallets::insert_reservation(conn, chat.id, &draw, reserve).await?;
+    }
+    insert_session(conn, chat, held_day).await?;
+    Ok(ChatOpened::Opened)
+}
+
+/// The row that a text conversation has besides.
+async fn insert_session(conn: &mut Conn, chat: &NewChat, held_day: i32) -> Result<(), StoreError> {
+    diesel::insert_into(sessions::table)
+        .values((
+            sessions::conversation_id.eq(V(chat.id)),
+            sessions::account_id.eq(V(chat.account_id)),
+            sessions::agent_id.eq(V(chat.agent_id)),
+            sessions::origin.eq(&chat.origin),
+            sessions::token_digest.eq(&chat.token_digest),
+            sessions::token_expires_at.eq(V(chat.token_expires_at)),
+            sessions::is_open.eq(true),
+            sessions::is_settled.eq(false),
+            sessions::active_at.eq(V(chat.at)),
+            sessions::held_day.eq(held_day),
+            sessions::answers.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The row of every conversation, its first state, and what the agent says first.
+async fn insert(
+    conn: &mut Conn,
+    chat: &NewChat,
+    channel: Channel,
+    steady: Timestamp,
+) -> Result<(), StoreError> {
+    diesel::insert_into(calls::table)
+        .values((
+            (
+                calls::id.eq(V(chat.id)),
+                calls::account_id.eq(V(chat.account_id)),
+                calls::agent_id.eq(V(chat.agent_id)),
+                calls::agent_ref.eq(chat.agent_id.to_string()),
+                calls::agent_version.eq(chat.agent_version),
+                calls::key_id.eq(None::<KeyId>),
+                calls::runtime.eq(V(Runtime::Engine)),
+                calls::channel.eq(V(channel)),
+                calls::voice.eq(false),
+                calls::state.eq(V(CallState::Live)),
+                calls::status.eq(V(ConversationStatus::Unknown)),
+            ),
+            (
+                calls::metadata.eq(V(chat.metadata.clone())),
+                calls::price_millicredits.eq(chat.price.millicredits_per_minute()),
+                calls::started_at.eq(V(chat.at)),
+                calls::answered_at.eq(V(chat.at)),
+                calls::has_audio.eq(false),
+                calls::messages_count.eq(0),
+                calls::last_seq.eq(1),
+                calls::hangup_requested.eq(false),
+                dialect::queued_at(steady).map(|at| calls::queued_at.eq(V(at))),
+            ),
+        ))
+        .execute(conn)
+        .await?;
+    moments::entered(conn, chat.id, 1, CallState::Live, chat.at).await?;
+    if let Some(text) = &chat.first_message {
+        let first = NewTurn {
+            role: "agent",
+            text: text.clone(),
+            started_at: chat.at,
+            duration_ms: 0,
+            interrupted: false,
+            latency: None,
+        };
+        chats::append(conn, chat.id, first).await?;
+    }
+    Ok(())
+}
+
+/// The session with this token.
+pub(crate) async fn find(
+    conn: &mut Conn,
+    id: ConversationId,
+    token_digest: &[u8],
+) -> Result<Option<ChatView>, StoreError> {
+    let found: Option<ChatSession> = sessions::table
+        .find(V(id))
+        .filter(sessions::token_digest.eq(token_digest))
+        .select(ChatSession::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    let Some(session) = found else {
+        return Ok(None);
+    };
+    let is_served = widgets::serves(conn, session.agent_id, &session.origin).await?;
+    view(conn, session, is_served).await.map(Some)
+}
+
+/// The account's conversation of this origin, which no widget limits: whoever writes is let in by the account.
+pub(crate) async fn of_account(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+    origin: &str,
+) -> Result<Option<ChatView>, StoreError> {
+    let found: Option<ChatSession> = sessions::table
+        .find(V(id))
+        .filter(sessions::account_id.eq(V(account)))
+        .filter(sessions::origin.eq(origin))
+        .select(ChatSession::as_select())
+        .first(conn)
+        .await
+        .optional()?;
+    match found {
+        Some(session) => view(conn, session, true).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn view(
+    conn: &mut Conn,
+    session: ChatSession,
+    is_served: bool,
+) -> Result<ChatView, StoreError> {
+    let conversation = calls::table
+        .find(V(session.conversation_id))
+        .select(Conversation::as_select())
+        .first(conn)
+        .await?;
+    Ok(ChatView {
+        session,
+        conversation,
+        is_served,
+    })
+}
