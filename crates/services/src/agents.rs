@@ -9,7 +9,7 @@ mod versions;
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
@@ -18,7 +18,7 @@ use offhook_storage::{
 };
 
 use crate::folding::fold;
-use crate::{Page, PageRequest, Shared, Voices, knowledge};
+use crate::{Page, PageRequest, Refusal, Shared, Voices, knowledge};
 
 use patch::{AgentPatch, language, name};
 
@@ -49,10 +49,10 @@ pub enum AgentError {
     Invalid(#[from] FieldError),
     /// The agent's state forbids it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// The operation does not exist for the agent's runtime.
     #[error("{0}")]
-    UnsupportedRuntime(String),
+    UnsupportedRuntime(Refusal),
     /// The legacy provider did not do its part.
     #[error("{0}")]
     Upstream(String),
@@ -146,9 +146,7 @@ impl Agents {
             self.0.tools_of(account, &write.config).await??;
             self.0.check_knowledge(account, &write.config, None).await?;
             if write.version.is_some_and(|version| version != 0) {
-                return Err(AgentError::Conflict(
-                    "`config.version`: a new agent has no version yet; leave it out".to_owned(),
-                ));
+                return Err(AgentError::Conflict(Refusal::VersionOfNewAgent));
             }
         }
         let at = self.0.clock.now();
@@ -220,9 +218,7 @@ impl Agents {
             }
             // The head has moved: with an expected version the next look refuses, without one the patch is made anew.
         }
-        Err(AgentError::Conflict(
-            "the agent is being changed by others: try again".to_owned(),
-        ))
+        Err(AgentError::Conflict(Refusal::AgentContended))
     }
 
     fn change(
@@ -232,18 +228,13 @@ impl Agents {
         patch: &AgentPatch<'_>,
     ) -> Result<AgentChange, AgentError> {
         if agent.runtime == Runtime::Legacy && !patch.is_name_alone() {
-            return Err(AgentError::UnsupportedRuntime(
-                "a legacy agent can only be renamed; its configuration lives at its provider"
-                    .to_owned(),
-            ));
+            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyChange));
         }
         if agent.status == AgentStatus::Archived
             && patch.is_more_than_status()
             && patch.status != Some(AgentStatus::Paused)
         {
-            return Err(AgentError::Conflict(
-                "the agent is archived: PATCH `status` to `paused` first".to_owned(),
-            ));
+            return Err(AgentError::Conflict(Refusal::AgentArchived));
         }
         if let Some(expected) = patch.expected_version
             && expected != i64::from(agent.head_version)
@@ -332,10 +323,8 @@ impl Agents {
             let found = self.0.store.agent_version(account, id, wanted).await?;
             let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
-                    Some(_) => FieldError::new("version", "the agent has no such version").into(),
-                    None => AgentError::Conflict(
-                        "the agent has no configuration yet: PATCH `config` first".to_owned(),
-                    ),
+                    Some(_) => FieldError::new("version", Rule::NoVersion).into(),
+                    None => AgentError::Conflict(Refusal::AgentUnconfigured),
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
@@ -360,9 +349,7 @@ impl Agents {
                 return view(agent, config);
             }
         }
-        Err(AgentError::Conflict(
-            "the agent is being changed by others: try again".to_owned(),
-        ))
+        Err(AgentError::Conflict(Refusal::AgentContended))
     }
 }
 
@@ -379,40 +366,29 @@ fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus, AgentError> 
     if agent.status.may_become(next) && !unpublished {
         return Ok(next);
     }
-    let remedy = match (agent.status, next) {
-        (AgentStatus::Archived, AgentStatus::Active) => "; make it `paused` first",
-        (_, AgentStatus::Active) => "; publish it (POST …/publish)",
-        _ => "",
-    };
-    Err(AgentError::Conflict(format!(
-        "`status`: an agent that is `{}` cannot become `{next}`{remedy}",
-        agent.status
-    )))
+    Err(AgentError::Conflict(Refusal::AgentStatus {
+        now: agent.status,
+        next,
+    }))
 }
 
 fn publishable_status(agent: &Agent) -> Result<AgentStatus, AgentError> {
     if agent.runtime == Runtime::Legacy {
-        return Err(AgentError::UnsupportedRuntime(
-            "a legacy agent is published at its provider".to_owned(),
-        ));
+        return Err(AgentError::UnsupportedRuntime(Refusal::LegacyPublish));
     }
     match agent.status {
-        AgentStatus::Archived => Err(AgentError::Conflict(
-            "the agent is archived: PATCH `status` to `paused` first".to_owned(),
-        )),
+        AgentStatus::Archived => Err(AgentError::Conflict(Refusal::AgentArchived)),
         AgentStatus::Paused => Ok(AgentStatus::Paused),
         AgentStatus::Draft | AgentStatus::Active | AgentStatus::Error => Ok(AgentStatus::Active),
     }
 }
 
 fn refused(fault: FieldError) -> AgentError {
-    AgentError::Conflict(fault.to_string())
+    AgentError::Conflict(Refusal::Unpublishable(Box::new(fault)))
 }
 
-fn stale(field: &str, head: i32) -> AgentError {
-    AgentError::Conflict(format!(
-        "`{field}`: the agent is at version {head}; read it again and make the change on that"
-    ))
+fn stale(field: &'static str, head: i32) -> AgentError {
+    AgentError::Conflict(Refusal::StaleVersion { field, head })
 }
 
 fn corrupt(error: JsonError) -> StoreError {

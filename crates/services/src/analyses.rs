@@ -14,7 +14,7 @@ use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
 use crate::tools::schema;
-use crate::{AgentError, Shared};
+use crate::{AgentError, Refusal, Shared};
 
 pub(crate) use analyst::keep_analysing;
 
@@ -65,11 +65,7 @@ impl Analyses {
         let definition = read(body)?;
         let agent = self.agent(account, id).await?;
         if agent.runtime == Runtime::Legacy {
-            return Err(AgentError::UnsupportedRuntime(
-                "a legacy agent's conversations are held and summed up at its provider: only an engine agent's are \
-                 analysed"
-                    .to_owned(),
-            ));
+            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyAnalysis));
         }
         let store = &self.0.store;
         let at = self.0.clock.now();

@@ -6,15 +6,16 @@ mod scheduler;
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Json};
+use offhook_domain::json::{FieldError, Json, Rule};
 use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime};
 use offhook_storage::{
     Batch, BatchFilter, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, NewRecipient, Recipient,
     StoreError, StoredAnswer, mint,
 };
 
+use crate::calls::no_number;
 use crate::keys::sha256;
-use crate::{Caller, Page, PageRequest, PlacedReply, Shared};
+use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
 
 pub use read::BatchBody;
 use read::Request;
@@ -36,10 +37,10 @@ pub enum BatchError {
     Invalid(#[from] FieldError),
     /// The state of the batch or its agent forbids it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// The agent is no legacy agent.
     #[error("{0}")]
-    UnsupportedRuntime(String),
+    UnsupportedRuntime(Refusal),
     /// The Idempotency-Key was used with another body.
     #[error("the Idempotency-Key was used with another body")]
     IdempotencyConflict,
@@ -195,31 +196,23 @@ impl Batches {
         let account = caller.account.id;
         let store = &self.0.store;
         let found = store
-            .agent_to_call(account, request.agent.clone(), None)
+            .agent_to_call(account, request.agent.clone(), self.0.lines())
             .await?;
-        let (agent, _, usual_number) = found
-            .ok_or_else(|| FieldError::new("agent_id", "no agent of this account has this id"))?;
+        let (agent, _, usual_number) =
+            found.ok_or_else(|| FieldError::new("agent_id", Rule::NoAgent))?;
         if agent.runtime != Runtime::Legacy {
-            return Err(BatchError::UnsupportedRuntime(
-                "`agent_id`: batch calls are made by legacy agents only; an engine agent's calls are placed one by one"
-                    .to_owned(),
-            ));
+            return Err(BatchError::UnsupportedRuntime(Refusal::BatchOfEngineAgent));
         }
         if agent.status != AgentStatus::Active {
-            return Err(BatchError::Conflict(format!(
-                "`agent_id`: the agent is `{}`, and only an `active` one calls",
-                agent.status
+            return Err(BatchError::Conflict(Refusal::BatchOfIdleAgent(
+                agent.status,
             )));
         }
         if let Some(number) = request.phone_number_id {
             let found = store.number(account, number).await?;
-            found.ok_or_else(|| {
-                FieldError::new("phone_number_id", "no number of this account has this id")
-            })?;
-        } else if usual_number.is_none() && self.0.network.ours().is_none() {
-            return Err(BatchError::Conflict(
-                "the account has no phone number to call from: import one first".to_owned(),
-            ));
+            found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
+        } else if usual_number.is_none() && self.0.shared_number(agent.runtime).is_none() {
+            return Err(BatchError::Conflict(no_number(agent.runtime)));
         }
         let at = self.0.clock.now();
         let later = request.scheduled_at.is_some_and(|begins| begins > at);
@@ -266,15 +259,10 @@ impl Batches {
                 self.0.wakes.batches.notify_one();
                 Ok(batch)
             }
-            BatchWrite::Refused(batch) => Err(BatchError::Conflict(format!(
-                "a batch that is `{}` cannot be {}",
-                state(&batch),
-                match step {
-                    BatchStep::Pause => "paused",
-                    BatchStep::Resume => "resumed: only a paused one can",
-                    BatchStep::Cancel => "cancelled",
-                }
-            ))),
+            BatchWrite::Refused(batch) => Err(BatchError::Conflict(Refusal::BatchStep {
+                now: batch.status,
+                step,
+            })),
             BatchWrite::Absent | BatchWrite::KeyUsed(_) | BatchWrite::KeyInFlight => {
                 Err(BatchError::NotFound)
             }
@@ -327,13 +315,12 @@ impl Batches {
             BatchWrite::KeyUsed(answer) => replay(answer, &fingerprint),
             BatchWrite::KeyInFlight => Err(BatchError::InFlight),
             BatchWrite::Absent => Err(BatchError::NotFound),
-            BatchWrite::Refused(batch) if batch.status.is_over() => Err(BatchError::Conflict(
-                "everybody in the batch was called well".to_owned(),
-            )),
-            BatchWrite::Refused(batch) => Err(BatchError::Conflict(format!(
-                "the batch is `{}`: only an ended one can be tried again",
-                state(&batch)
-            ))),
+            BatchWrite::Refused(batch) if batch.status.is_over() => {
+                Err(BatchError::Conflict(Refusal::NobodyLeft))
+            }
+            BatchWrite::Refused(batch) => {
+                Err(BatchError::Conflict(Refusal::BatchUnderWay(batch.status)))
+            }
         }
     }
 
@@ -350,10 +337,6 @@ impl Batches {
             .stored_answer(account, operation, key.clone(), steady)
             .await
     }
-}
-
-fn state(batch: &Batch) -> &'static str {
-    batch.status.as_str()
 }
 
 fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply, BatchError> {

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use futures_util::stream;
-use offhook_domain::{AccountId, ConversationId, Timestamp};
+use offhook_domain::{AccountId, ConversationId, Credits, Timestamp};
 use offhook_objects::ObjectError;
-use offhook_storage::{Analysis, ConversationFilter, ConversationView, Moment, StoreError};
+use offhook_storage::{
+    Analysis, Conversation, ConversationFilter, ConversationView, Moment, StoreError,
+};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -19,6 +21,15 @@ const TRANSCRIPT_TURNS: i64 = 1_000;
 
 /// Moments that a follower reads at once.
 const FOLLOW_BATCH: i64 = 200;
+
+/// What a conversation has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoFar {
+    /// Seconds since it was answered.
+    pub seconds: i64,
+    /// What it costs.
+    pub credits: Credits,
+}
 
 /// Conversations.
 #[derive(Clone)]
@@ -85,6 +96,29 @@ impl Conversations {
             .store
             .transcript(caller.account.id, id, since, TRANSCRIPT_TURNS)
             .await
+    }
+
+    /// What a conversation that the caller may read has come to: while it lasts, as it would be if it ended now.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn so_far(&self, conversation: &Conversation) -> Result<SoFar, StoreError> {
+        let until = conversation.ended_at.unwrap_or_else(|| self.0.clock.now());
+        let seconds = conversation.duration_seconds.unwrap_or_else(|| {
+            let answered = conversation.answered_at;
+            answered.map_or(0, |answered| until.started_seconds_since(answered))
+        });
+        let price = conversation.price();
+        let credits = match conversation.credits {
+            Some(credits) => credits,
+            None if conversation.voice => price.of_seconds(seconds),
+            None => {
+                let (account, id) = (conversation.account_id, conversation.id);
+                let answers = self.0.store.chat_answers(account, id).await?;
+                price.of_answers(i64::from(answers.unwrap_or(0)))
+            }
+        };
+        Ok(SoFar { seconds, credits })
     }
 
     /// What was extracted from a conversation that the caller may read. `None` while it lasts, and where nothing is to be

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::calls::{Hours, opening};
-use crate::dialer::{CameIn, hold};
+use crate::dialer::{CameIn, Places, hold};
 use crate::{Network, Shared};
 
 /// A call that came in, in what is known of it.
@@ -99,8 +99,8 @@ impl Inbound {
         let held = shared.held.token();
         // Its lease counts from before it was taken.
         let claimed_at = Instant::now();
-        let call = match self.take(call).await {
-            Ok(call) => call,
+        let (call, mut place) = match self.take(call).await {
+            Ok(taken) => taken,
             Err(why) => {
                 metrics().calls.came_in(why.as_str());
                 line.refuse(why);
@@ -114,7 +114,7 @@ impl Inbound {
         };
         let id = call.id;
         let control = CallControl::new();
-        shared.registry.insert(id, claim, control.clone());
+        place.give(id, claim, control.clone());
         // Its caller is there, which is all that a carrier could report.
         shared.registry.mark_alive(id);
         shared.touch(id);
@@ -132,10 +132,12 @@ impl Inbound {
         Ok(id)
     }
 
-    async fn take(&self, call: InboundCall) -> Result<Conversation, NotAnswered> {
+    /// Takes the call, with its place here.
+    async fn take(&self, call: InboundCall) -> Result<(Conversation, Places<'_>), NotAnswered> {
         let shared = &self.0;
-        let full = shared.registry.len() >= shared.calls.sessions_at_most;
-        if full || shared.stopping.load(Ordering::SeqCst) {
+        let place = shared.registry.keep(1, shared.calls.sessions_at_most);
+        let place = place.ok_or(NotAnswered::Later)?;
+        if shared.stopping.load(Ordering::SeqCst) {
             return Err(NotAnswered::Later);
         }
         let found = shared.store.called_number(call.to.clone()).await;
@@ -144,7 +146,7 @@ impl Inbound {
         let call = self.admit(&found, call)?;
         let taken = shared.store.take_call(call).await;
         match taken.map_err(|error| out_of_reach(&error))? {
-            Taken::Claimed(call) => Ok(*call),
+            Taken::Claimed(call) => Ok((*call, place)),
             Taken::LinesBusy | Taken::WalletTooLow => Err(NotAnswered::Busy),
             Taken::AgentUnavailable => Err(NotAnswered::Unavailable),
         }

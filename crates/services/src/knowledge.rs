@@ -16,7 +16,7 @@ mod vectors;
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
 use offhook_failpoints as failpoints;
 use offhook_objects::ObjectError;
@@ -26,7 +26,7 @@ use offhook_storage::{
 };
 
 use crate::folding::fold;
-use crate::{Page, PageRequest, Shared};
+use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
 pub use content::{DocumentFile, NewContent};
@@ -60,7 +60,7 @@ pub enum KnowledgeError {
     Invalid(#[from] FieldError),
     /// The state forbids it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -184,7 +184,7 @@ impl Knowledge {
         body: &Json,
     ) -> Result<Document, KnowledgeError> {
         if matches!(body.get("name"), Some(Json::Null)) {
-            return Err(FieldError::new("name", "must not be null").into());
+            return Err(FieldError::new("name", Rule::Null).into());
         }
         let mut fields = Fields::of(body, "")?;
         let mut change = DocumentChange::default();
@@ -244,12 +244,10 @@ impl Knowledge {
                 let text = self.joined(id).await?;
                 return Ok((document, text));
             }
-            DocumentStatus::Processing => {
-                "the document is still being read: ask again when its `status` is `ready`"
-            }
-            DocumentStatus::Failed => "the document has no text: its `error` says why",
+            DocumentStatus::Processing => Refusal::DocumentUnread,
+            DocumentStatus::Failed => Refusal::DocumentFailed,
         };
-        Err(KnowledgeError::Conflict(refused.to_owned()))
+        Err(KnowledgeError::Conflict(refused))
     }
 
     async fn joined(&self, id: DocumentId) -> Result<String, StoreError> {
@@ -269,11 +267,11 @@ impl Knowledge {
 }
 
 fn no_folder(path: &str) -> FieldError {
-    FieldError::new(path, "the account has no such folder")
+    FieldError::new(path, Rule::NoFolder)
 }
 
 fn no_document(path: &str) -> FieldError {
-    FieldError::new(path, "the account has no such document")
+    FieldError::new(path, Rule::NoDocument)
 }
 
 /// The first of `named` that is not `known`, by its place.

@@ -13,12 +13,12 @@ use serde::Deserialize;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::Shared;
 use crate::agents::AgentError;
 use crate::calls::RESERVED_SECONDS;
 use crate::catalog::{self, CatalogError};
 use crate::folding::fold;
 use crate::housekeeping::counted;
+use crate::{Refusal, Shared};
 
 /// How often an account's legacy agents are asked for.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
@@ -113,9 +113,7 @@ impl Shared {
     ) -> Result<(), AgentError> {
         let credential = self.legacy_credential(agent.account_id).await?;
         let Some((credential, id)) = credential.zip(agent.provider_agent_id.as_deref()) else {
-            return Err(AgentError::Conflict(
-                "the account has no credential for the agent's provider: ask the operator to store one".to_owned(),
-            ));
+            return Err(AgentError::Conflict(Refusal::NoLegacyCredential));
         };
         let renamed = self.legacy.rename(&credential, id, name).await;
         renamed.map_err(|error| AgentError::Upstream(error.to_string()))

@@ -33,6 +33,7 @@ mod people;
 mod plan_changes;
 mod price;
 mod recordings;
+mod refusal;
 mod request_logs;
 mod restored;
 mod retention;
@@ -44,6 +45,7 @@ mod team;
 mod toolkits;
 mod tools;
 mod uploads;
+mod urls;
 mod voices;
 mod webhooks;
 mod whatsapp;
@@ -81,7 +83,7 @@ pub use chats::{
     Answering, ChatError, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor,
 };
 pub use clock::{SharedClock, SystemClock};
-pub use conversations::{Conversations, RecordingError};
+pub use conversations::{Conversations, RecordingError, SoFar};
 pub use credentials::{CredentialError, Credentials};
 pub use dialer::Dialer;
 pub use health::Health;
@@ -112,6 +114,7 @@ pub use people::{
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use recordings::{KeepError, Recording, RecordingKeeper};
+pub use refusal::Refusal;
 pub use request_logs::{Logged, RequestLogs};
 pub use restored::{Held, Restored};
 pub use retention::Retention;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{
     AccountId, AgentId, CredentialProvider, E164, E164Error, FailureReason, NumberProvider,
     PhoneNumberId,
@@ -10,22 +10,10 @@ use offhook_domain::{
 use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
-use crate::{Page, PageRequest, Shared};
+use crate::{Page, PageRequest, Refusal, Shared};
 
 /// The longest label.
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
-
-/// Said where calls go by a trunk of the deployment.
-const BY_OPERATOR: &str =
-    "numbers of this service's trunk are given by its operator: ask for one (`offhook number add`)";
-
-/// Said where an account's own credential shows which numbers are its own.
-const BY_IMPORT: &str = "numbers are taken from the account's own carrier, and cannot be chosen: store its credential and \
-    import them (`POST /v1/phone-numbers/import`)";
-
-/// Said alike of a number that the carrier does not list and of one that another account has (decision 6.6).
-const NOT_LISTED: &str = "`phone_number`: the simulated network does not list this number for the account; choose \
-    another one of +15005550000 to +15005559999";
 
 /// Why a phone number operation was refused.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +26,7 @@ pub enum NumberError {
     Invalid(#[from] FieldError),
     /// The state of the number, the agent or the account forbids it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// The carrier did not do its part.
     #[error("{0}")]
     Upstream(String),
@@ -114,7 +102,7 @@ impl Numbers {
         let number: E164 = fields
             .required_string("phone_number", 1..=64)?
             .parse()
-            .map_err(|error: E164Error| fields.fault("phone_number", error.to_string()))?;
+            .map_err(|error: E164Error| fields.fault("phone_number", error))?;
         let label = fields.optional_string("label", LABEL)?.unwrap_or_default();
         let agent_id = fields
             .optional_string("agent_id", 0..=64)?
@@ -123,10 +111,10 @@ impl Numbers {
         fields.finish()?;
         self.check_network()?;
         if !self.are_given_freely() {
-            return Err(NumberError::Conflict(BY_IMPORT.to_owned()));
+            return Err(NumberError::Conflict(Refusal::NumbersByImport));
         }
         if !self.0.network.gives(&number) {
-            return Err(NumberError::Conflict(NOT_LISTED.to_owned()));
+            return Err(NumberError::Conflict(Refusal::NumberNotListed));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -158,9 +146,7 @@ impl Numbers {
             return Err(FieldError::new("label", "longer than 120 characters").into());
         }
         if self.0.store.account(account).await?.is_none() {
-            return Err(NumberError::Conflict(format!(
-                "there is no account {account}"
-            )));
+            return Err(NumberError::Conflict(Refusal::NoSuchAccount(account)));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
@@ -174,9 +160,7 @@ impl Numbers {
             updated_at: at,
         };
         match self.0.store.add_number(number, true).await? {
-            NumberWrite::Taken => Err(NumberError::Conflict(
-                "another account has this number".to_owned(),
-            )),
+            NumberWrite::Taken => Err(NumberError::Conflict(Refusal::NumberOfAnother)),
             other => written(other),
         }
     }
@@ -196,7 +180,7 @@ impl Numbers {
     /// Whether an account can take numbers by itself here.
     fn check_network(&self) -> Result<(CredentialProvider, NumberProvider), NumberError> {
         let lists = self.0.network.lists_numbers();
-        lists.ok_or_else(|| NumberError::Conflict(BY_OPERATOR.to_owned()))
+        lists.ok_or(NumberError::Conflict(Refusal::NumbersByOperator))
     }
 
     /// Takes over the numbers that the account's own carrier credential opens.
@@ -208,10 +192,10 @@ impl Numbers {
         let (provider, of) = self.check_network()?;
         let store = &self.0.store;
         let Some(secret) = store.credential_secret(account, provider).await? else {
-            return Err(NumberError::Conflict(format!(
-                "the account has no carrier credential: the operator stores one with `offhook account credential set \
-                 --account {account} --provider {provider}`"
-            )));
+            return Err(NumberError::Conflict(Refusal::NoCarrierCredential {
+                account,
+                provider,
+            }));
         };
         let listed = self.0.network.numbers(&secret).await;
         let listed = listed.map_err(|error| not_listed(provider, error))?;
@@ -255,7 +239,7 @@ impl Numbers {
         let mut fields = Fields::of(body, "")?;
         let mut change = NumberChange::default();
         if matches!(body.get("label"), Some(Json::Null)) {
-            return Err(fields.fault("label", "must not be null").into());
+            return Err(fields.fault("label", Rule::Null).into());
         }
         change.label = fields.optional_string("label", LABEL)?.map(str::to_owned);
         if matches!(body.get("agent_id"), Some(Json::Null)) {
@@ -289,11 +273,9 @@ impl Numbers {
 fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
     match (provider, error) {
         // To try again later would not help.
-        (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => NumberError::Conflict(
-            "Twilio does not accept the account's credential: store it again as `AccountSid:AuthToken`, or as \
-             `AccountSid:SK…:secret`"
-                .to_owned(),
-        ),
+        (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => {
+            NumberError::Conflict(Refusal::CredentialRefused)
+        }
         (CredentialProvider::Twilio, _) => NumberError::Upstream(
             "Twilio did not list the account's numbers: try again in a moment".to_owned(),
         ),
@@ -303,22 +285,16 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
 
 fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {
     text.parse()
-        .map_err(|_| fields.fault("agent_id", "must be a UUID"))
+        .map_err(|_| fields.fault("agent_id", Rule::Uuid))
 }
 
 fn written(write: NumberWrite) -> Result<PhoneNumber, NumberError> {
     match write {
         NumberWrite::Done(number) => Ok(number),
         NumberWrite::Absent => Err(NumberError::NotFound),
-        NumberWrite::AlreadyOurs => Err(NumberError::Conflict(
-            "`phone_number`: the account has this number already".to_owned(),
-        )),
-        NumberWrite::Taken => Err(NumberError::Conflict(NOT_LISTED.to_owned())),
-        NumberWrite::NoSuchAgent => {
-            Err(FieldError::new("agent_id", "no agent of this account has this id").into())
-        }
-        NumberWrite::AgentArchived => Err(NumberError::Conflict(
-            "`agent_id`: the agent is archived; make it `paused` or `active` first, or choose another".to_owned(),
-        )),
+        NumberWrite::AlreadyOurs => Err(NumberError::Conflict(Refusal::NumberAlreadyOurs)),
+        NumberWrite::Taken => Err(NumberError::Conflict(Refusal::NumberNotListed)),
+        NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Rule::NoAgent).into()),
+        NumberWrite::AgentArchived => Err(NumberError::Conflict(Refusal::NumberOfArchived)),
     }
 }

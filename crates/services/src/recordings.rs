@@ -1,6 +1,7 @@
 //! Recordings: objects under `recordings/<account id>/<conversation id>.wav`; those of calls under way, and those that
 //! the object store has not taken yet, are files of this machine.
 
+mod fetched;
 mod keeper;
 mod kept;
 mod spool;
@@ -9,7 +10,6 @@ mod tape;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use offhook_domain::{AccountId, ConversationId};
 use offhook_objects::{Content, ObjectError, Objects};
@@ -19,11 +19,15 @@ pub use keeper::RecordingKeeper;
 pub use kept::KeepError;
 pub(crate) use tape::recorder_for;
 
+pub(crate) use fetched::Wanted;
 use kept::Busy;
-use spool::{Of, Spool};
+use spool::Spool;
 
 /// Recordings that are sent to the object store at once; of each, 5 MiB are in memory.
 const SENT_AT_ONCE: usize = 4;
+
+/// Recordings that are fetched at once; each may be 64 MiB on its way here, and 346 MB as it is kept.
+const FETCHED_AT_ONCE: usize = 4;
 
 /// Recordings that are deleted at once.
 const DELETED_AT_ONCE: usize = 8;
@@ -58,6 +62,7 @@ pub(crate) struct Recordings {
     /// Those that this process is making or sending.
     busy: Busy,
     sending: Semaphore,
+    fetching: Semaphore,
 }
 
 impl Recordings {
@@ -67,6 +72,7 @@ impl Recordings {
             spool: OnceLock::new(),
             busy: Busy::default(),
             sending: Semaphore::new(SENT_AT_ONCE),
+            fetching: Semaphore::new(FETCHED_AT_ONCE),
         }
     }
 
@@ -77,28 +83,6 @@ impl Recordings {
 
     fn key(account: AccountId, id: ConversationId) -> String {
         format!("recordings/{account}/{id}.wav")
-    }
-
-    /// Keeps a recording, whole or not at all. `false`: the object store is out of reach, and the recording waits on this
-    /// machine.
-    pub(crate) async fn keep(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-        content: Vec<u8>,
-    ) -> Result<bool, KeepError> {
-        let content = Bytes::from(content);
-        let key = Self::key(account, id);
-        let error = match self.objects.put(&key, content.clone()).await {
-            Ok(()) => return Ok(true),
-            Err(error) => error,
-        };
-        let Some(spool) = self.spool.get() else {
-            return Err(error.into());
-        };
-        kept::blocking(spool, move |spool| spool.put(Of { account, id }, &content)).await?;
-        tracing::warn!(%error, call = %id, "a recording waits on this machine, and is tried again");
-        Ok(false)
     }
 
     /// Deletes the recordings that there are of conversations, also what a process left behind that died before it

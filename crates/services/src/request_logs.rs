@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use offhook_domain::{AccountId, KeyId, LogEntryId, RequestId, Timestamp};
+use offhook_domain::{
+    AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
+};
 use offhook_metrics::metrics;
 use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
@@ -55,6 +57,8 @@ pub struct Logged {
     pub took: Duration,
     /// When it came.
     pub at: Timestamp,
+    /// What it made or was about.
+    pub about: Option<Resource>,
 }
 
 /// The request log.
@@ -192,6 +196,20 @@ impl RequestLogs {
             .await?;
         Ok(Page::of(rows, page.limit))
     }
+
+    /// The request that placed the account's call; `None` if it is older than the log, or if no request with a key did.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn placing(
+        &self,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Result<Option<LogEntry>, StoreError> {
+        let kept_since = self.shared.clock.now().minus(KEPT);
+        let found = self.shared.store.placing_request(account, conversation);
+        Ok(found.await?.filter(|entry| entry.created_at >= kept_since))
+    }
 }
 
 fn entry(logged: Logged) -> LogEntry {
@@ -208,5 +226,7 @@ fn entry(logged: Logged) -> LogEntry {
         ip: logged.ip.map(|ip| ip.to_string()).unwrap_or_default(),
         duration_ms: i32::try_from(logged.took.as_millis()).unwrap_or(i32::MAX),
         created_at: logged.at,
+        resource: logged.about.map(|about| about.kind),
+        resource_id: logged.about.map(|about| about.id),
     }
 }

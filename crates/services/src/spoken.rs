@@ -5,7 +5,6 @@ use std::time::Duration;
 use offhook_domain::AgentConfig;
 use offhook_domain::config::Voicemail;
 use offhook_engine::Persona;
-use offhook_engine::ports::speech::SpeechError;
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
@@ -59,13 +58,13 @@ impl Shared {
             let found = self.speech.recogniser(&provider, &settings);
             found
                 .map(|service| Hearing { service, settings })
-                .map_err(|error| (provider, error))
+                .map_err(|error| format!("`{provider}`: {error}"))
         });
         let voices = self.voices(config).into_iter().map(|(provider, settings)| {
             let found = self.speech.synthesiser(&provider, &settings);
             found
                 .map(|service| Voice { service, settings })
-                .map_err(|error| (provider, error))
+                .map_err(|error| format!("`{provider}`: {error}"))
         });
         let conversation = &config.conversation;
         let turns = &conversation.turns;
@@ -109,15 +108,13 @@ pub(crate) fn on_a_spoken_line(persona: Persona) -> Persona {
 }
 
 /// Those that can be had; why not, if that is none.
-fn within_reach<T>(
-    found: impl Iterator<Item = Result<T, (String, SpeechError)>>,
-) -> Result<Vec<T>, String> {
+fn within_reach<T>(found: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, String> {
     let mut within_reach = Vec::new();
     let mut faults = Vec::new();
     for one in found {
         match one {
             Ok(one) => within_reach.push(one),
-            Err((provider, error)) => faults.push(format!("`{provider}`: {error}")),
+            Err(fault) => faults.push(fault),
         }
     }
     if within_reach.is_empty() {

@@ -219,9 +219,9 @@ pub(crate) fn new_invitation(
 
 pub(crate) fn checked_name(name: &str) -> Result<String, TeamError> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > 120 {
+    if name.is_empty() || name.chars().count() > 120 || name.contains(char::is_control) {
         return Err(TeamError::Refused(
-            "--name must have 1 to 120 characters".to_owned(),
+            "--name must have 1 to 120 characters, none of them a control character".to_owned(),
         ));
     }
     Ok(name.to_owned())

@@ -9,14 +9,15 @@ mod tests;
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Json, item_path, member_path};
+use offhook_domain::json::{FieldError, Json, Rule, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
 use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::TargetUrl;
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
 use crate::knowledge::SEARCH;
-use crate::{Page, PageRequest, Shared};
+use crate::urls;
+use crate::{Page, PageRequest, Refusal, Shared};
 
 pub(crate) use toolbox::Toolbox;
 
@@ -45,7 +46,7 @@ pub enum ToolError {
     Invalid(#[from] FieldError),
     /// The name is taken, or there is no room.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -110,9 +111,7 @@ impl ToolShelf {
         if unless_taken(made, &tool.name)? {
             return Ok(view(row)?);
         }
-        Err(ToolError::Conflict(format!(
-            "an account has at most {TOOLS_AT_MOST} tools: delete one first"
-        )))
+        Err(ToolError::Conflict(Refusal::TooManyTools(TOOLS_AT_MOST)))
     }
 
     /// Changes a tool by a merge patch (RFC 7396); a header's `***` keeps the stored value. Published versions keep the
@@ -134,10 +133,7 @@ impl ToolShelf {
             let kept = headers_from(headers.as_deref())?;
             let (mut after, values) = before.merge(body, &kept)?;
             if before.function.is_some() && !says_only_otherwise(&before, &after) {
-                return Err(ToolError::Conflict(
-                    "the tool is a function of an integration: only its `name` and `description` may be changed"
-                        .to_owned(),
-                ));
+                return Err(ToolError::Conflict(Refusal::ToolOfIntegration));
             }
             self.check(&mut after)?;
             if after == before && values == kept {
@@ -155,9 +151,7 @@ impl ToolShelf {
                 return Ok(view(row)?);
             }
         }
-        Err(ToolError::Conflict(
-            "the tool is being changed by others: try again".to_owned(),
-        ))
+        Err(ToolError::Conflict(Refusal::ToolContended))
     }
 
     /// Deletes a tool. Published versions keep it as they pinned it.
@@ -187,7 +181,7 @@ impl ToolShelf {
         // What an integration asks is the operator's to say, in the settings.
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
-                .map_err(|error| FieldError::new("http.url", error.to_string()))?;
+                .map_err(|error| FieldError::new("http.url", urls::fault(&error)))?;
             target.as_str().clone_into(&mut http.url);
         }
         // What POST /v1/calls may not dial, a transfer may not reach.
@@ -198,9 +192,7 @@ impl ToolShelf {
             .position(|target| !may_call(prefixes, &target.to))
         {
             let path = member_path(&item_path("transfer.targets", at), "to");
-            let prefixes = prefixes.join(", ");
-            let message = format!("this service calls only numbers that begin with {prefixes}");
-            return Err(FieldError::new(path, message));
+            return Err(FieldError::new(path, Rule::Prefixes(prefixes.join(", "))));
         }
         Ok(())
     }
@@ -229,7 +221,7 @@ impl Shared {
         Ok(match missing {
             Some(at) => Err(FieldError::new(
                 item_path("config.tool_ids", at),
-                "the account has no such tool; GET /v1/agents/tools lists them",
+                Rule::NoTool,
             )),
             None => Ok(ids),
         })
@@ -270,9 +262,7 @@ fn read(row: &ToolRow) -> Result<Tool, StoreError> {
 
 fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T, ToolError> {
     done.map_err(|error| match error {
-        StoreError::Conflict(_) => ToolError::Conflict(format!(
-            "`name`: the account has a tool `{name}` already: choose another name"
-        )),
+        StoreError::Conflict(_) => ToolError::Conflict(Refusal::ToolNameTaken(name.to_owned())),
         error => error.into(),
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
 use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 use offhook_egress::TargetUrl;
 use offhook_signing::SigningSecret;
@@ -19,7 +19,8 @@ use ring::rand::SystemRandom;
 use tokio::time::timeout;
 
 use crate::signals::Signal;
-use crate::{Page, PageRequest, Shared, events};
+use crate::urls;
+use crate::{Page, PageRequest, Refusal, Shared, events};
 
 /// Endpoints of an account at most (decision 1.14).
 const ENDPOINTS_AT_MOST: i64 = 20;
@@ -44,7 +45,7 @@ pub enum WebhookError {
     Invalid(#[from] FieldError),
     /// The endpoint's state forbids it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(Refusal),
     /// What was due when the endpoint was disabled is being cancelled: waiting cures it.
     #[error("what was due when the endpoint was disabled is still being cancelled")]
     StillCancelling,
@@ -146,8 +147,8 @@ impl Webhooks {
             .create_endpoint(endpoint.clone(), shown, prefix, ENDPOINTS_AT_MOST)
             .await?;
         if !made {
-            return Err(WebhookError::Conflict(format!(
-                "an account has at most {ENDPOINTS_AT_MOST} webhook endpoints: delete one first"
+            return Err(WebhookError::Conflict(Refusal::TooManyEndpoints(
+                ENDPOINTS_AT_MOST,
             )));
         }
         let view = EndpointView {
@@ -176,7 +177,7 @@ impl Webhooks {
         if let Some(url) = fields.take("url") {
             let url = not_null(&fields, "url", url)?
                 .as_str()
-                .ok_or_else(|| fields.fault("url", "must be a string"))?;
+                .ok_or_else(|| fields.fault("url", Fault::NotText))?;
             change.url = Some(self.target(&fields, url)?);
         }
         if matches!(body.get("description"), Some(Json::Null)) {
@@ -299,10 +300,7 @@ impl Webhooks {
             }
             Resent::Absent => Err(WebhookError::NotFound),
             Resent::EndpointDisabled => Err(disabled()),
-            Resent::BodyGone => Err(WebhookError::Conflict(
-                "the delivery is more than 14 days old and its payload is kept no more: read the call instead"
-                    .to_owned(),
-            )),
+            Resent::BodyGone => Err(WebhookError::Conflict(Refusal::PayloadGone)),
         }
     }
 
@@ -369,8 +367,7 @@ impl Webhooks {
     ) -> Result<i64, WebhookError> {
         let mut fields = Fields::of(body, "")?;
         let since = fields.required_string("since", 1..=64)?;
-        let since = Timestamp::parse_from(since)
-            .map_err(|error| fields.fault("since", error.to_string()))?;
+        let since = Timestamp::parse_from(since).map_err(|error| fields.fault("since", error))?;
         let now = self.0.clock.now();
         if since < now.minus(RECOVER_AT_MOST) {
             return Err(fields
@@ -396,7 +393,7 @@ impl Webhooks {
     fn target(&self, fields: &Fields<'_>, url: &str) -> Result<String, FieldError> {
         TargetUrl::parse(url, self.0.webhook_policy)
             .map(|target| target.as_str().to_owned())
-            .map_err(|error| fields.fault("url", error.to_string()))
+            .map_err(|error| fields.fault("url", urls::fault(&error)))
     }
 
     fn fresh_secret(&self) -> Result<SigningSecret, StoreError> {
@@ -413,13 +410,13 @@ fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
 }
 
 fn disabled() -> WebhookError {
-    WebhookError::Conflict("the endpoint is disabled: enable it first (PATCH status)".to_owned())
+    WebhookError::Conflict(Refusal::EndpointDisabled)
 }
 
 /// In a PATCH, null clears a field that may be null; these may not (decision 1.2).
 fn not_null<'a>(fields: &Fields<'_>, name: &str, value: &'a Json) -> Result<&'a Json, FieldError> {
     match value {
-        Json::Null => Err(fields.fault(name, "must not be null")),
+        Json::Null => Err(fields.fault(name, Rule::Null)),
         other => Ok(other),
     }
 }

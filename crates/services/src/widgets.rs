@@ -8,7 +8,7 @@ use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
 use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
 
-use crate::{AgentError, Shared};
+use crate::{AgentError, Refusal, Shared};
 
 /// Origins that one widget may name.
 const MAX_ORIGINS: usize = 20;
@@ -69,22 +69,16 @@ impl Widgets {
 
 fn check(agent: &Agent, enabled: bool) -> Result<(), AgentError> {
     if agent.runtime == Runtime::Legacy {
-        return Err(AgentError::UnsupportedRuntime(
-            "a legacy agent has no widget: its configuration lives in the portal".to_owned(),
-        ));
+        return Err(AgentError::UnsupportedRuntime(Refusal::LegacyWidget));
     }
     if !enabled {
         return Ok(());
     }
     if agent.status == AgentStatus::Archived {
-        return Err(AgentError::Conflict(
-            "the agent is archived: set its status to `paused` first".to_owned(),
-        ));
+        return Err(AgentError::Conflict(Refusal::WidgetOfArchived));
     }
     if agent.published_version == 0 {
-        return Err(AgentError::Conflict(
-            "the agent was never published: publish it first".to_owned(),
-        ));
+        return Err(AgentError::Conflict(Refusal::WidgetOfUnpublished));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What only this service can know of a configuration: catalog, targets, time zones, and what is not built yet.
 
 use offhook_domain::config::CUSTOM_PROVIDER;
-use offhook_domain::json::{FieldError, member_path};
+use offhook_domain::json::{FieldError, Rule, member_path};
 use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_engine::voice::Ambient;
@@ -11,6 +11,7 @@ use super::{AgentError, Agents, refused};
 use crate::Shared;
 use crate::catalog::ModelKind;
 use crate::speech::lists_voices;
+use crate::urls;
 use crate::voices::UnreadyVoice;
 
 impl Agents {
@@ -63,7 +64,7 @@ impl Shared {
         }
         if let Some(endpoint) = &llm.endpoint {
             TargetUrl::parse(endpoint, Policy::default())
-                .map_err(|error| FieldError::new("config.llm.endpoint", error.to_string()))?;
+                .map_err(|error| FieldError::new("config.llm.endpoint", urls::fault(&error)))?;
         }
         self.check_speech(config)?;
         if let Some(hours) = &config.conversation.calling_hours
@@ -71,7 +72,7 @@ impl Shared {
         {
             return Err(FieldError::new(
                 "config.conversation.calling_hours.timezone",
-                "must be an IANA time zone, such as America/Mexico_City",
+                Rule::TimeZone,
             ));
         }
         if let Some(place) = config.conversation.audio.ambient.as_deref()
@@ -80,7 +81,7 @@ impl Shared {
             let known = Ambient::ALL.map(Ambient::name).join("`, `");
             return Err(FieldError::new(
                 "config.conversation.audio.ambient",
-                format!("must be one of `{known}`"),
+                Rule::Choice(format!("one of `{known}`")),
             ));
         }
         config.first_unavailable().map_or(Ok(()), Err)
@@ -93,7 +94,7 @@ impl Shared {
         let known = self.catalog.providers(ModelKind::Llm).join("`, `");
         Err(FieldError::new(
             path,
-            format!("must be one of `{known}` or `{CUSTOM_PROVIDER}`"),
+            Rule::Choice(format!("one of `{known}` or `{CUSTOM_PROVIDER}`")),
         ))
     }
 
@@ -105,7 +106,10 @@ impl Shared {
         }
         Err(FieldError::new(
             path,
-            format!("`{provider}` has no such model; GET /v1/models?kind=llm lists them"),
+            Rule::NoModel {
+                provider: provider.to_owned(),
+                kind: "llm",
+            },
         ))
     }
 
@@ -120,7 +124,7 @@ impl Shared {
         {
             return Err(refused(FieldError::new(
                 "config.llm.provider",
-                format!("`{provider}` is not set up on this service (models.{provider}.base_url)"),
+                Rule::NoProvider(provider.to_owned()),
             )));
         }
         self.check_speech_publishable(config).map_err(refused)

@@ -2,7 +2,7 @@
 
 use offhook_domain::AgentStatus;
 use offhook_domain::config::is_bcp47_shape;
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 
 /// Members of an agent that no write may name.
 const READ_ONLY: [&str; 8] = [
@@ -29,7 +29,7 @@ impl<'a> AgentPatch<'a> {
     pub(super) fn read(body: &'a Json) -> Result<Self, FieldError> {
         for field in ["name", "language", "status", "config", "expected_version"] {
             if matches!(body.get(field), Some(Json::Null)) {
-                return Err(FieldError::new(field, "must not be null"));
+                return Err(FieldError::new(field, Rule::Null));
             }
         }
         let mut fields = Fields::of(body, "")?;
@@ -72,7 +72,7 @@ impl<'a> AgentPatch<'a> {
 
 pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
     if text.trim().is_empty() {
-        return Err(fields.fault("name", "must not be blank"));
+        return Err(fields.fault("name", Rule::Blank));
     }
     Ok(text)
 }
@@ -81,5 +81,5 @@ pub(super) fn language<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str
     if is_bcp47_shape(text) {
         return Ok(text);
     }
-    Err(fields.fault("language", "must be a BCP 47 language tag, such as es-MX"))
+    Err(fields.fault("language", Rule::Language))
 }

@@ -5,7 +5,7 @@
 
 use offhook_domain::AgentConfig;
 use offhook_domain::config::{Stt, Voice};
-use offhook_domain::json::{FieldError, member_path};
+use offhook_domain::json::{FieldError, Rule, member_path};
 use offhook_engine::ports::speech::SpeechError;
 
 use crate::Shared;
@@ -189,7 +189,10 @@ impl Shared {
             return Ok(());
         }
         let known = self.catalog.providers(kind).join("`, `");
-        Err(FieldError::new(path, format!("must be one of `{known}`")))
+        Err(FieldError::new(
+            path,
+            Rule::Choice(format!("one of `{known}`")),
+        ))
     }
 
     fn check_speech_model(
@@ -263,7 +266,7 @@ fn not_set_up(path: String, provider: &str, to: &str) -> FieldError {
 fn of_fallback(provider: &str, fault: &FieldError) -> FieldError {
     let path = member_path(FALLBACK_VOICES, provider);
     if fault.path == VOICE_ID {
-        return FieldError::new(path, fault.message.clone());
+        return FieldError::new(path, fault.fault.clone());
     }
     let message = format!("cannot follow `{}`: {}", fault.path, fault.message);
     FieldError::new(path, message)

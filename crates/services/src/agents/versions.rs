@@ -5,7 +5,7 @@ use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
 use offhook_storage::{Agent, AgentVersion};
 
 use super::{AgentError, Agents, shown};
-use crate::Page;
+use crate::{Page, Refusal};
 
 /// A saved version as its page shows it.
 #[derive(Debug, Clone)]
@@ -85,10 +85,7 @@ impl Agents {
         let agent = self.0.store.archive_agent(account, id, at).await?;
         let agent = agent.ok_or(AgentError::NotFound)?;
         if agent.runtime == Runtime::Legacy {
-            return Err(AgentError::UnsupportedRuntime(
-                "a legacy agent is put away at its provider; here it can only be renamed"
-                    .to_owned(),
-            ));
+            return Err(AgentError::UnsupportedRuntime(Refusal::LegacyArchive));
         }
         Ok(())
     }
@@ -97,9 +94,6 @@ impl Agents {
 fn only_engine(agent: &Agent) -> Result<(), AgentError> {
     match agent.runtime {
         Runtime::Engine => Ok(()),
-        Runtime::Legacy => Err(AgentError::UnsupportedRuntime(
-            "a legacy agent has no versions here; its configuration lives at its provider"
-                .to_owned(),
-        )),
+        Runtime::Legacy => Err(AgentError::UnsupportedRuntime(Refusal::LegacyVersions)),
     }
 }

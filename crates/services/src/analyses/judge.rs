@@ -14,7 +14,10 @@ const FAULTS: usize = 5;
 const FAULT_CHARS: usize = 300;
 
 /// Reads answers by one schema.
-pub(super) struct Judge(Validator);
+pub(super) struct Judge {
+    validator: Validator,
+    parts: usize,
+}
 
 impl Judge {
     /// By the schema of this text.
@@ -23,7 +26,10 @@ impl Judge {
     /// It is none; a sentence.
     pub(super) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
-        schema::compile(&schema).map(Self)
+        Ok(Self {
+            validator: schema::compile(&schema)?,
+            parts: schema::parts(&schema),
+        })
     }
 
     /// The data of an answer, as compact JSON text.
@@ -36,10 +42,16 @@ impl Judge {
             for_people: "the model's answer was not a JSON object".to_owned(),
         };
         let text = object_in(answer).ok_or_else(no_object)?;
+        if schema::is_too_much(self.parts, text) {
+            return Err(Misfit {
+                for_the_model: "Your answer is too long for the schema.".to_owned(),
+                for_people: "the model's answer was too long for so large a schema".to_owned(),
+            });
+        }
         let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
         let value: Value = serde_json::from_str(text).map_err(|_| no_object())?;
         let (mut faults, mut place) = (Vec::new(), None);
-        for fault in self.0.iter_errors(&value).take(FAULTS) {
+        for fault in self.validator.iter_errors(&value).take(FAULTS) {
             let at = fault.instance_path().to_string();
             let at = if at.is_empty() { "the object" } else { &at };
             faults.push(shortened(&format!("{at}: {fault}")));
@@ -98,8 +110,23 @@ mod tests {
     }
 
     #[test]
+    fn many_rules_for_many_values_are_not_measured() {
+        let rules = vec![r#"{"type":"number"}"#; 4_000].join(",");
+        let schema = format!(r#"{{"properties":{{"a":{{"items":{{"allOf":[{rules}]}}}}}}}}"#);
+        let judge = Judge::of(&schema).unwrap();
+        assert_eq!(judge.read(r#"{"a":[1]}"#).as_deref(), Ok(r#"{"a":[1]}"#));
+        let many = format!(r#"{{"a":[{}]}}"#, vec!["1"; 30_000].join(","));
+        let misfit = judge.read(&many).unwrap_err();
+        assert_eq!(
+            misfit.for_people,
+            "the model's answer was too long for so large a schema"
+        );
+    }
+
+    #[test]
     fn what_does_not_fit_is_told_to_the_model_and_only_its_place_to_people() {
         let no_object = "the model's answer was not a JSON object";
+        let deep = format!("{}1{}", "{\"day\":".repeat(100_000), "}".repeat(100_000));
         for (answer, for_people) in [
             ("", no_object),
             ("I cannot do that.", no_object),
@@ -109,6 +136,7 @@ mod tests {
             (r#"{"day":"Mon","day":"Tue"}"#, no_object),
             (r#"{"day":"Mon","rooms":1e999}"#, no_object),
             (r#"{"day":"M\u0000n"}"#, no_object),
+            (deep.as_str(), no_object),
             (
                 "{}",
                 "the model's answer did not fit the schema at `/required`",

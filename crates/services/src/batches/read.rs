@@ -1,6 +1,6 @@
 //! What a client sends for a batch: JSON, or fields with a CSV file.
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{AgentId, PhoneNumberId, Timestamp};
 use offhook_storage::AgentRef;
 
@@ -46,7 +46,7 @@ impl BatchBody {
         let mut fields = Fields::of(json, "")?;
         let name = fields.required_string("name", 1..=120)?.to_owned();
         if name.trim().is_empty() {
-            return Err(fields.fault("name", "must not be blank"));
+            return Err(fields.fault("name", Rule::Blank));
         }
         let agent = fields.required_string("agent_id", 1..=255)?;
         let agent = match agent.parse::<AgentId>() {
@@ -57,14 +57,13 @@ impl BatchBody {
             .optional_string("phone_number_id", 0..=64)?
             .map(|text| {
                 text.parse()
-                    .map_err(|_| fields.fault("phone_number_id", "must be a UUID"))
+                    .map_err(|_| fields.fault("phone_number_id", Rule::Uuid))
             })
             .transpose()?;
         let scheduled_at = fields
             .optional_string("scheduled_at", 0..=64)?
             .map(|text| {
-                Timestamp::parse_from(text)
-                    .map_err(|error| fields.fault("scheduled_at", error.to_string()))
+                Timestamp::parse_from(text).map_err(|error| fields.fault("scheduled_at", error))
             })
             .transpose()?;
         let rows = match self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{E164, E164Error, Metadata};
 
 /// Recipients of a batch at most (decision 6.7).
@@ -45,7 +45,7 @@ impl Rows {
     fn finish(self, field: &str) -> Result<Vec<Row>, FieldError> {
         let (named, more) = (self.named, self.bad.saturating_sub(NAMED_AT_MOST));
         let rows = match self.bad {
-            0 if self.good.is_empty() => return Err(FieldError::new(field, "must not be empty")),
+            0 if self.good.is_empty() => return Err(FieldError::new(field, Fault::Empty)),
             0 => return Ok(self.good),
             1 => "1 bad row".to_owned(),
             bad => format!("{bad} bad rows"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, BatchId};
+use offhook_domain::{AccountId, BatchId, Runtime};
 use offhook_failpoints as failpoints;
 use offhook_storage::{BatchLook, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
@@ -75,7 +75,8 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<(),
         most: CALLS,
         price,
         reserve,
-        shared_number: shared.network.ours(),
+        shared_number: shared.shared_number(Runtime::Legacy),
+        legacy_any: shared.legacy.calls_from_any(),
         next: at.plus(LOOK_EVERY),
         later: at.plus(LATER),
     };

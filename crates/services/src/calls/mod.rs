@@ -15,11 +15,11 @@ use offhook_storage::{Conversation, StoreError};
 use crate::conversations::retained_since;
 use crate::dialer::unanswered;
 use crate::signals::Signal;
-use crate::{Caller, Shared};
+use crate::{Caller, Refusal, Shared};
 
 pub(crate) use hours::{Hours, opening};
-pub(crate) use place::RESERVED_SECONDS;
 pub use place::{PlaceCall, PlaceCallError, PlacedReply};
+pub(crate) use place::{RESERVED_SECONDS, no_number};
 pub(crate) use placed_by::PlacedBy;
 
 /// How calls are placed and kept.
@@ -80,12 +80,10 @@ pub enum HangUpError {
     #[error("no such call")]
     NotFound,
     /// It has ended.
-    #[error("the call has ended")]
+    #[error("{}", Refusal::CallEnded)]
     Ended,
     /// It is under way at a provider that has no way to end it.
-    #[error(
-        "the call is under way at the legacy provider, which has no operation to end a call: it ends when one of its two sides does"
-    )]
+    #[error("{}", Refusal::CallElsewhere)]
     Elsewhere,
     /// The store failed.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{
     AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164, Metadata, Plan,
     Price, RequestId, Runtime, Timestamp,
@@ -10,13 +10,13 @@ use offhook_domain::{
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{
-    Agent, AgentRef, IdempotencyClaim, NewCall, Placed, StoreError, StoredAnswer, mint,
+    Agent, AgentRef, IdempotencyClaim, Lines, NewCall, Placed, StoreError, StoredAnswer, mint,
 };
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
 use crate::keys::sha256;
-use crate::{Caller, Shared, events};
+use crate::{Caller, Refusal, Shared, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -60,7 +60,7 @@ pub enum PlaceCallError {
     AgentNotFound,
     /// The agent does not take calls.
     #[error("{0}")]
-    AgentDisabled(String),
+    AgentDisabled(Refusal),
     /// The Idempotency-Key was used with another body.
     #[error("the Idempotency-Key was used with another body")]
     IdempotencyConflict,
@@ -68,10 +68,10 @@ pub enum PlaceCallError {
     #[error("the first request with this Idempotency-Key is still being written")]
     InFlight,
     /// Something else forbids the call now.
-    #[error("{message}")]
+    #[error("{refusal}")]
     Conflict {
         /// What, and the remedy.
-        message: String,
+        refusal: Refusal,
         /// After how many seconds waiting alone cures it.
         retry_after_s: Option<u64>,
     },
@@ -215,8 +215,8 @@ impl Calls {
         if let Some(config) = &config {
             check_hours(config, at)?;
         }
-        let from = self.calling_number(number)?;
-        if self.0.network.is_down() {
+        let from = self.calling_number(agent.runtime, number)?;
+        if self.0.calls_by_network(agent.runtime) && self.0.network.is_down() {
             return Err(PlaceCallError::UpstreamUnreachable);
         }
         if self.0.registry.queue_is_full.load(Ordering::Relaxed) {
@@ -258,16 +258,10 @@ impl Calls {
         let to = fields.required_string("to", 1..=64)?;
         let to: E164 = to
             .parse()
-            .map_err(|error: offhook_domain::E164Error| fields.fault("to", error.to_string()))?;
+            .map_err(|error: offhook_domain::E164Error| fields.fault("to", error))?;
         let prefixes = &self.0.calls.allowed_prefixes;
         if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
-            return Err(fields.fault(
-                "to",
-                format!(
-                    "this service calls only numbers that begin with {}",
-                    prefixes.join(", ")
-                ),
-            ));
+            return Err(fields.fault("to", Rule::Prefixes(prefixes.join(", "))));
         }
         let metadata = match fields.present("metadata") {
             Some(json) => Metadata::from_json(json, "metadata")?,
@@ -294,11 +288,7 @@ impl Calls {
         let found = self
             .0
             .store
-            .agent_to_call(
-                caller.account.id,
-                reference,
-                self.0.network.number_provider(),
-            )
+            .agent_to_call(caller.account.id, reference, self.0.lines())
             .await?;
         let (agent, stored, number) = found.ok_or(PlaceCallError::AgentNotFound)?;
         check_takes_calls(&agent)?;
@@ -328,19 +318,51 @@ impl Calls {
         }
     }
 
-    /// The agent's number, else the account's oldest, else the simulated network's (decisions 6.4 and 6.6).
-    fn calling_number(&self, number: Option<E164>) -> Result<E164, PlaceCallError> {
+    /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's
+    /// (decisions 6.4 and 6.6).
+    fn calling_number(
+        &self,
+        runtime: Runtime,
+        number: Option<E164>,
+    ) -> Result<E164, PlaceCallError> {
         number
-            .or_else(|| self.0.network.ours())
+            .or_else(|| self.0.shared_number(runtime))
             .ok_or_else(|| PlaceCallError::Conflict {
-                message: "the account has no phone number to call from: import one first"
-                    .to_owned(),
+                refusal: no_number(runtime),
                 retry_after_s: None,
             })
     }
 }
 
+/// That an agent of this runtime has nothing to call from.
+pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
+    match runtime {
+        Runtime::Engine => Refusal::NoNumber,
+        Runtime::Legacy => Refusal::NoLegacyNumber,
+    }
+}
+
 impl Shared {
+    /// Which numbers calls can go out from.
+    pub(crate) fn lines(&self) -> Lines {
+        Lines {
+            carrier: self.network.number_provider(),
+            legacy_any: self.legacy.calls_from_any(),
+        }
+    }
+
+    /// A number that every account's agents of this runtime may call from.
+    pub(crate) fn shared_number(&self, runtime: Runtime) -> Option<E164> {
+        self.network
+            .ours()
+            .filter(|_| self.calls_by_network(runtime))
+    }
+
+    /// Whether this runtime's calls go by the phone network here, and not by lines of its provider's.
+    fn calls_by_network(&self, runtime: Runtime) -> bool {
+        runtime == Runtime::Engine || self.legacy.calls_from_any()
+    }
+
     /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
     /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
     pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
@@ -384,15 +406,12 @@ fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedR
 
 fn check_takes_calls(agent: &Agent) -> Result<(), PlaceCallError> {
     if agent.status != AgentStatus::Active {
-        return Err(PlaceCallError::AgentDisabled(format!(
-            "the agent is `{}`, and only an `active` one takes calls",
-            agent.status
+        return Err(PlaceCallError::AgentDisabled(Refusal::AgentTakesNoCalls(
+            agent.status,
         )));
     }
     if agent.runtime == Runtime::Engine && agent.published_version == 0 {
-        return Err(PlaceCallError::AgentDisabled(
-            "the agent was never published".to_owned(),
-        ));
+        return Err(PlaceCallError::AgentDisabled(Refusal::NeverPublished));
     }
     Ok(())
 }
@@ -401,16 +420,13 @@ fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<(), PlaceCallError
     let Some(hours) = &config.conversation.calling_hours else {
         return Ok(());
     };
-    let (message, retry_after_s) = match opening(hours, at) {
+    let (refusal, retry_after_s) = match opening(hours, at) {
         Hours::Open => return Ok(()),
-        Hours::ClosedFor(seconds) => ("outside the agent's calling hours", Some(seconds)),
-        Hours::Never => (
-            "the agent's calling hours never open: name at least one day",
-            None,
-        ),
+        Hours::ClosedFor(seconds) => (Refusal::OutsideHours, Some(seconds)),
+        Hours::Never => (Refusal::HoursNeverOpen, None),
     };
     Err(PlaceCallError::Conflict {
-        message: message.to_owned(),
+        refusal,
         retry_after_s,
     })
 }

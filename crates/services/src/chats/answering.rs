@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
 use offhook_domain::tool::{Tool, ToolKind};
 use offhook_domain::{AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason};
 use offhook_engine::ports::{Knowledge, NoTools, Tools};
@@ -202,10 +202,10 @@ fn read(body: &Json) -> Result<Message, FieldError> {
     let mut fields = Fields::of(body, "")?;
     let text = fields.required_string("text", 1..=usize::MAX)?;
     if text.len() > MAX_TEXT_BYTES {
-        return Err(fields.fault("text", format!("longer than {MAX_TEXT_BYTES} bytes")));
+        return Err(fields.fault("text", Rule::Bytes(MAX_TEXT_BYTES)));
     }
     if text.trim().is_empty() {
-        return Err(fields.fault("text", "must not be empty"));
+        return Err(fields.fault("text", Fault::Empty));
     }
     let id = fields.optional_string("message_id", 1..=MESSAGE_ID_CHARS)?;
     if id.is_some_and(|id| !id.bytes().all(|b| b.is_ascii_graphic())) {
@@ -235,7 +235,7 @@ async fn tools(
         tool.is_ok_and(|tool| matches!(tool.kind, ToolKind::Http | ToolKind::EndCall))
     });
     let client = shared.tool_client.clone();
-    let functions = Functions::new(shared.clone(), account);
+    let functions = Functions::new(shared.clone(), account, call.id);
     let toolbox = Toolbox::new(client, Vec::new(), pinned)?;
     Ok(Arc::new(toolbox.with_functions(functions)))
 }

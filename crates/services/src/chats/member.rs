@@ -10,7 +10,7 @@ use offhook_storage::{ChatOpened, ChatView, NewChat, StoreError, mint};
 
 use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
 use super::{ChatError, Chats, unknown_token};
-use crate::Caller;
+use crate::{Caller, Refusal};
 
 impl Chats {
     /// Begins a conversation of a member with a published agent of the account: `{agent_id, metadata?}`.
@@ -36,7 +36,7 @@ impl Chats {
         let stored = found
             .config
             .as_deref()
-            .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
+            .ok_or(ChatError::AgentDisabled(Refusal::NeverPublished))?;
         let config = AgentConfig::from_stored(stored).map_err(|error| {
             StoreError::Corrupt(format!("a stored agent configuration: {error:?}"))
         })?;

@@ -15,8 +15,8 @@ use offhook_domain::json::FieldError;
 use offhook_domain::{ConversationId, TerminationReason, Timestamp};
 use offhook_storage::{ChatView, Moment, StoreError};
 
-use crate::Shared;
 use crate::keys::sha256;
+use crate::{Refusal, Shared};
 
 pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
@@ -56,7 +56,7 @@ pub enum ChatError {
     Unauthorized,
     /// The agent does not serve now.
     #[error("{0}")]
-    AgentDisabled(String),
+    AgentDisabled(Refusal),
     /// The account's plan has no API.
     #[error("the account's plan has no API")]
     PlanLimit,

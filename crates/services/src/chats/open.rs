@@ -9,8 +9,8 @@ use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{ChatError, Chats, TOKEN_HEX, TOKEN_PREFIX};
-use crate::Shared;
 use crate::keys::sha256;
+use crate::{Refusal, Shared};
 
 /// How long a session's token opens it: longer than any sitting, and the session ends half an hour after its last message
 /// anyway.
@@ -102,7 +102,7 @@ pub(crate) fn admit(
     let stored = found
         .config
         .as_deref()
-        .ok_or_else(|| ChatError::AgentDisabled("the agent was never published".to_owned()))?;
+        .ok_or(ChatError::AgentDisabled(Refusal::NeverPublished))?;
     Ok(AgentConfig::from_stored(stored)
         .map_err(|error| StoreError::Corrupt(format!("a stored agent configuration: {error:?}")))?)
 }
@@ -111,9 +111,7 @@ pub(super) fn check_serves(status: AgentStatus) -> Result<(), ChatError> {
     if status == AgentStatus::Active {
         return Ok(());
     }
-    Err(ChatError::AgentDisabled(format!(
-        "the agent is `{status}`, and only an `active` one answers"
-    )))
+    Err(ChatError::AgentDisabled(Refusal::AgentAnswersNot(status)))
 }
 
 pub(crate) fn cap_reached(at: Timestamp) -> ChatError {

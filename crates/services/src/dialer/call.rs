@@ -279,7 +279,7 @@ async fn tools(
         shared.tool_client.clone(),
         shared.calls.allowed_prefixes.clone(),
     );
-    let functions = Functions::new(shared.clone(), account);
+    let functions = Functions::new(shared.clone(), account, call.id);
     let toolbox = Toolbox::new(client, prefixes, pinned)?;
     Ok(Arc::new(toolbox.with_functions(functions)))
 }

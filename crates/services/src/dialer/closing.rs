@@ -23,10 +23,8 @@ pub(crate) struct MediaEnd {
 impl MediaEnd {
     /// Started seconds from the answer to the end, 0 if never answered.
     fn duration_seconds(&self) -> i64 {
-        self.answered_at.map_or(0, |answered| {
-            let micros = self.ended_at.since(answered).as_micros();
-            i64::try_from(micros.div_ceil(1_000_000)).unwrap_or(i64::MAX)
-        })
+        self.answered_at
+            .map_or(0, |answered| self.ended_at.started_seconds_since(answered))
     }
 
     fn latency(&self) -> Option<(i32, i32, i32)> {

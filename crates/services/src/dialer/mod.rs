@@ -34,10 +34,13 @@ pub(crate) use call::{hold, persona, persona_in, with_knowledge};
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
 pub(crate) use record::insist;
-pub(crate) use registry::Registry;
+pub(crate) use registry::{Places, Registry};
 
 /// Backstop for a lost wake.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Calls of one account that are claimed together.
+const CLAIMED_AT_ONCE: usize = 256;
 
 /// How often leases are renewed (decision 8.7).
 const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -177,13 +180,10 @@ impl Dialer {
 
     async fn claim_for(&self, account: &Account) -> Result<(), StoreError> {
         let shared = &self.shared;
-        let room = shared
-            .calls
-            .sessions_at_most
-            .saturating_sub(shared.registry.len());
-        if room == 0 {
+        let most = shared.calls.sessions_at_most;
+        let Some(mut places) = shared.registry.keep(CLAIMED_AT_ONCE, most) else {
             return Ok(());
-        }
+        };
         let live_calls = shared.plans.terms(account.plan).live_calls;
         // The deadline of the dial counts from before the claim.
         let claimed_at = Instant::now();
@@ -192,12 +192,13 @@ impl Dialer {
             .store
             .claim_calls(
                 account.id,
-                (live_calls, room.min(256)),
+                (live_calls, places.len()),
                 shared.calls.max_queue,
                 shared.node,
                 (shared.clock.now(), shared.clock.steady()),
             )
             .await?;
+        places.only(claimed.len());
         slices::gather(shared, &claimed, claimed_at + call::DIAL_WITHIN).await;
         for call in claimed {
             let Some(claim) = call.claim_id else { continue };
@@ -205,7 +206,7 @@ impl Dialer {
             metrics().calls.claimed(waited);
             shared.touch(call.id);
             let control = CallControl::new();
-            shared.registry.insert(call.id, claim, control.clone());
+            places.give(call.id, claim, control.clone());
             let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
             if let Some(request) = shared.placed_by.take(call.id) {
                 span.record("request_id", field::display(request));

@@ -20,10 +20,10 @@ pub(crate) struct Held {
     pub(crate) alive: bool,
 }
 
-/// The calls of this process, by conversation.
+/// The calls of this process.
 #[derive(Default)]
 pub(crate) struct Registry {
-    calls: Mutex<HashMap<ConversationId, Held>>,
+    calls: Mutex<Calls>,
     /// How steadily this process renews its own leases; by this it may judge others'.
     pub(crate) renewals: Renewals,
     /// Calls that are handed over together.
@@ -32,43 +32,105 @@ pub(crate) struct Registry {
     pub(crate) queue_is_full: AtomicBool,
 }
 
+#[derive(Default)]
+struct Calls {
+    held: HashMap<ConversationId, Held>,
+    /// Places that are kept for calls that are being taken.
+    kept: usize,
+}
+
+impl Calls {
+    fn insert(&mut self, id: ConversationId, claim: ClaimId, control: CallControl) {
+        let held = Held {
+            claim,
+            control,
+            alive: false,
+        };
+        self.held.insert(id, held);
+    }
+}
+
+/// Places that are kept while their calls are written to the database: whoever asks meanwhile finds them taken. Those that
+/// no call has come to are free again when this is dropped.
+pub(crate) struct Places<'a> {
+    registry: &'a Registry,
+    kept: usize,
+}
+
+impl Places<'_> {
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.kept
+    }
+
+    /// Gives back all but so many.
+    pub(crate) fn only(&mut self, needed: usize) {
+        let more = self.kept.saturating_sub(needed);
+        self.kept -= more;
+        self.registry.lock().kept -= more;
+    }
+
+    /// Gives one of them to a call. One call more than there are places is held all the same: it is claimed.
+    pub(crate) fn give(&mut self, id: ConversationId, claim: ClaimId, control: CallControl) {
+        let mut calls = self.registry.lock();
+        if self.kept > 0 {
+            self.kept -= 1;
+            calls.kept -= 1;
+        }
+        calls.insert(id, claim, control);
+    }
+}
+
+impl Drop for Places<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().kept -= self.kept;
+    }
+}
+
 impl Registry {
+    /// Keeps up to `wanted` places, of `most` in all; `None` if none is free.
+    pub(crate) fn keep(&self, wanted: usize, most: usize) -> Option<Places<'_>> {
+        let mut calls = self.lock();
+        let free = most.saturating_sub(calls.held.len() + calls.kept);
+        let kept = wanted.min(free);
+        calls.kept += kept;
+        drop(calls);
+        (kept > 0).then_some(Places {
+            registry: self,
+            kept,
+        })
+    }
+
+    /// Holds a call that goes on already, whether there is a place or not.
     pub(crate) fn insert(&self, id: ConversationId, claim: ClaimId, control: CallControl) {
-        self.lock().insert(
-            id,
-            Held {
-                claim,
-                control,
-                alive: false,
-            },
-        );
+        self.lock().insert(id, claim, control);
     }
 
     /// Forgets a call, unless another claim of it has come in since.
     pub(crate) fn remove(&self, id: ConversationId, claim: ClaimId) {
         let mut calls = self.lock();
-        if calls.get(&id).is_some_and(|held| held.claim == claim) {
-            calls.remove(&id);
+        if calls.held.get(&id).is_some_and(|held| held.claim == claim) {
+            calls.held.remove(&id);
         }
     }
 
     pub(crate) fn mark_alive(&self, id: ConversationId) {
-        if let Some(held) = self.lock().get_mut(&id) {
+        if let Some(held) = self.lock().held.get_mut(&id) {
             held.alive = true;
         }
     }
 
     pub(crate) fn holds(&self, id: ConversationId) -> bool {
-        self.lock().contains_key(&id)
+        self.lock().held.contains_key(&id)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().held.len()
     }
 
     /// Ends a call, if it is held here; `false` if not.
     pub(crate) fn end(&self, id: ConversationId, request: EndRequest) -> bool {
-        let control = self.lock().get(&id).map(|held| held.control.clone());
+        let control = self.lock().held.get(&id).map(|held| held.control.clone());
         if let Some(control) = &control {
             control.end(request);
         }
@@ -79,6 +141,7 @@ impl Registry {
     pub(crate) fn end_all(&self, request: EndRequest) {
         let controls: Vec<CallControl> = self
             .lock()
+            .held
             .values()
             .map(|held| held.control.clone())
             .collect();
@@ -90,6 +153,7 @@ impl Registry {
     /// The claims whose leases are to be renewed.
     pub(crate) fn renewable(&self) -> Vec<(ConversationId, ClaimId)> {
         self.lock()
+            .held
             .iter()
             .filter(|(_, held)| held.alive)
             .map(|(id, held)| (*id, held.claim))
@@ -100,7 +164,41 @@ impl Registry {
         self.queue_is_full.store(full, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Held>> {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offhook_domain::Timestamp;
+    use offhook_storage::mint;
+
+    use super::*;
+
+    const AT: Timestamp = Timestamp::from_micros(0);
+
+    #[test]
+    fn a_place_is_one_calls_alone_until_it_is_given_back_or_its_call_is_over() {
+        let registry = Registry::default();
+        let mut mine = registry.keep(2, 3).unwrap();
+        let theirs = registry.keep(2, 3).unwrap();
+        assert_eq!((mine.len(), theirs.len()), (2, 1), "one is left");
+        assert!(registry.keep(1, 3).is_none());
+        let (id, claim) = (mint(AT), mint(AT));
+        mine.give(id, claim, CallControl::new());
+        assert_eq!((mine.len(), registry.len()), (1, 1));
+        assert!(registry.keep(1, 3).is_none(), "it has its place still");
+        drop(theirs);
+        assert!(registry.keep(1, 3).is_some());
+        drop(mine);
+        let mut rest = registry.keep(9, 3).unwrap();
+        assert_eq!(rest.len(), 2);
+        rest.only(1);
+        assert_eq!(registry.keep(9, 3).map(|places| places.len()), Some(1));
+        drop(rest);
+        registry.remove(id, claim);
+        assert_eq!(registry.keep(9, 3).map(|places| places.len()), Some(3));
+        assert!(registry.keep(0, 3).is_none());
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, IntegrationStatus};
-use offhook_engine::ports::{Application, FunctionError};
-use offhook_storage::{HeldTokens, StoreError};
+use offhook_domain::{AccountId, ConversationId, IntegrationStatus};
+use offhook_engine::ports::{FunctionCall, FunctionError};
+use offhook_storage::StoreError;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
@@ -17,20 +17,29 @@ use crate::Shared;
 /// Characters of an answer that a model is told.
 const TOLD_CHARS: usize = 8_000;
 
-/// What an account's connected applications do for the agents of its conversations.
+/// What an account's connected applications do for the agent of a conversation.
 #[derive(Clone)]
 pub(crate) struct Functions {
     shared: Arc<Shared>,
     account: AccountId,
+    conversation: ConversationId,
 }
 
 impl Functions {
-    pub(crate) const fn new(shared: Arc<Shared>, account: AccountId) -> Self {
-        Self { shared, account }
+    pub(crate) const fn new(
+        shared: Arc<Shared>,
+        account: AccountId,
+        conversation: ConversationId,
+    ) -> Self {
+        Self {
+            shared,
+            account,
+            conversation,
+        }
     }
 
-    /// Has an application do what `<toolkit>.<function>` is for; what the model is told, whatever came of it. Nothing is
-    /// tried twice: it may have had an effect.
+    /// Has an application do what `<toolkit>.<function>` is for; what the model is told, whatever came of it. Nothing that
+    /// may have had an effect is tried again.
     pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> String {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
         let told = match timeout(limit, self.ask(function, arguments)).await {
@@ -62,48 +71,35 @@ impl Functions {
         let held = held.filter(|_| is_active).ok_or_else(|| {
             Trouble::said("The application is not connected: say that this cannot be done now.")
         })?;
-        let token = self.token(&held).await?;
-        self.answer(&*application, function, &token, (&held, arguments))
-            .await
-    }
-
-    async fn answer(
-        &self,
-        application: &dyn Application,
-        function: &str,
-        token: &str,
-        (held, arguments): (&HeldTokens, &Map<String, Value>),
-    ) -> Result<String, Trouble> {
-        let now = self.shared.clock.now();
         let arguments = Value::Object(arguments.clone()).to_string();
-        match application.call(function, token, &arguments, now).await {
-            Ok(answer) => Ok(answer),
-            Err(FunctionError::Said(said)) => Err(Trouble::Said(said)),
-            Err(FunctionError::Unauthorized) => {
-                self.shared.store.hasten_tokens(held.id, now).await?;
-                Err(Trouble::said(
-                    "The application does not take the connection at the moment, and nothing was done: it is being \
-                     renewed. Try once more in a while, or say that it cannot be done now.",
-                ))
-            }
-        }
-    }
-
-    /// An access token that is good. One that has lapsed, because nobody could renew it, is renewed now.
-    async fn token(&self, held: &HeldTokens) -> Result<String, Trouble> {
-        let now = self.shared.clock.now();
+        let now = shared.clock.now();
+        let call = FunctionCall {
+            function,
+            access_token: "",
+            arguments: &arguments,
+            conversation: self.conversation,
+            now,
+        };
+        let mut answer = Err(FunctionError::Unauthorized);
         if held.lapses_at.is_none_or(|lapses_at| now < lapses_at) {
-            return Ok(Tokens::read(&held.secret)?.access_token);
+            let tokens = Tokens::read(&held.secret)?;
+            answer = application.call(call.with(&tokens.access_token)).await;
         }
-        // Who waits for it may give up; the turn reaches its end.
-        let (shared, held) = (self.shared.clone(), held.clone());
-        let turn = tokio::spawn(async move { renew_now(&shared, &held).await });
-        let renewed = turn.await;
-        let renewed = renewed.map_err(|error| StoreError::Internal(error.to_string()))?;
-        renewed?.map(|tokens| tokens.access_token).ok_or_else(|| {
-            Trouble::said(
-                "The connection to the application has lapsed, and nothing was done: say that this cannot be done now.",
-            )
+        // Lapsed, or taken no more before its time: nothing was done.
+        if answer == Err(FunctionError::Unauthorized) {
+            let tokens = renew_now(shared, &held).await?.ok_or_else(|| {
+                Trouble::said(
+                    "The application does not let the service in any more, and nothing was done: say that this cannot be \
+                     done now.",
+                )
+            })?;
+            answer = application.call(call.with(&tokens.access_token)).await;
+        }
+        answer.map_err(|error| match error {
+            FunctionError::Said(said) => Trouble::Said(said),
+            FunctionError::Unauthorized => Trouble::said(
+                "The application does not let the service in, and nothing was done: say that this cannot be done now.",
+            ),
         })
     }
 }

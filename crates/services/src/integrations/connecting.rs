@@ -96,6 +96,7 @@ impl Integrations {
             .ok_or(ConnectError::NotOffered)?;
         let state = fresh_state()?;
         let Authorization { url, verifier } = application
+            .consents()
             .authorize(redirect_uri, &state)
             .map_err(|error| ConnectError::NotGranted(offered.name.clone(), error))?;
         let now = self.0.clock.now();
@@ -167,8 +168,10 @@ impl Integrations {
         let (integrations, code) = (self.clone(), code.to_owned());
         let offered = offered.clone();
         let work = tokio::spawn(async move {
-            let granted = application.exchange(&code, &verifier, &redirect_uri).await;
-            match granted {
+            let granted = application
+                .consents()
+                .exchange(&code, &verifier, &redirect_uri);
+            match granted.await {
                 Ok(grant) => integrations.connect(account, &*application, grant).await?,
                 Err(error) => {
                     let said = not_granted(&offered, error);
@@ -206,9 +209,8 @@ impl Integrations {
             return Ok(false);
         };
         let tokens = Tokens::read(&held.secret)?;
-        // With the refresh token goes what was granted for it.
-        let token = tokens.refresh_token.unwrap_or(tokens.access_token);
-        let revoked = tokio::spawn(async move { application.revoke(&token).await }).await;
+        let revoked =
+            tokio::spawn(async move { application.consents().revoke(tokens.whole()).await }).await;
         Ok(matches!(revoked, Ok(Ok(()))))
     }
 

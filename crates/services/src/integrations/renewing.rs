@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use offhook_domain::Timestamp;
 use offhook_engine::ports::GrantError;
 use offhook_storage::{HeldTokens, Renewal, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::tokens::{Tokens, part};
@@ -24,6 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How long one process has for a turn: a request's limits several times over.
 const LEASE: Duration = Duration::from_secs(60);
+
+/// How often who waits for another one's turn looks whether it is over.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Tokens that a process renews at once.
 const BATCH: i64 = 16;
@@ -77,24 +80,48 @@ impl Renewals {
                 break;
             }
             turns += taken.len();
-            let all = taken.into_iter().map(|held| renew(&self.0, held));
-            for ended in join_all(all).await {
-                ended?;
+            let turn =
+                |held: Result<HeldTokens, StoreError>| async move { renew(&self.0, held?).await };
+            for ended in join_all(taken.into_iter().map(turn)).await {
+                // It keeps nobody else's waiting; its own lease will end.
+                if let Err(error) = ended {
+                    tracing::error!(%error, "tokens of an integration could not be renewed");
+                }
             }
         }
         Ok(turns)
     }
 }
 
-/// Takes the turn at renewing `held` now, and has it; the tokens that there are then. `None` if there are no new ones.
+/// Tokens in place of `held`, which are good no more: renewed now, by this process or by another one that is at it. `None`
+/// if there are none.
 pub(super) async fn renew_now(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     held: &HeldTokens,
 ) -> Result<Option<Tokens>, StoreError> {
-    let now = shared.clock.now();
-    match shared.store.take_tokens(held.id, LEASE, now).await? {
-        Some(held) => renew(shared, held).await,
-        None => Ok(None),
+    loop {
+        let whose = (held.account_id, held.toolkit.clone());
+        let (_, there) = shared.store.integration(whose.0, whose.1).await?;
+        let Some(there) = there else {
+            return Ok(None);
+        };
+        if there.secret != held.secret {
+            return Tokens::read(&there.secret).map(Some);
+        }
+        // Who waits for the turn may give up; it reaches its end.
+        let (shared, id) = (shared.clone(), held.id);
+        let turn = tokio::spawn(async move {
+            let now = shared.clock.now();
+            match shared.store.take_tokens(id, LEASE, now).await? {
+                Some(taken) => renew(&shared, taken).await.map(Some),
+                None => Ok(None),
+            }
+        });
+        let ended = turn.await;
+        if let Some(renewed) = ended.map_err(|error| StoreError::Internal(error.to_string()))?? {
+            return Ok(renewed);
+        }
+        sleep(LOOK_AGAIN).await;
     }
 }
 
@@ -119,7 +146,7 @@ async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, Stor
         end(Renewal::Refused(said), shared.clock.now()).await?;
         return Ok(None);
     };
-    let granted = application.refresh(&refresh_token).await;
+    let granted = application.consents().refresh(&refresh_token).await;
     let now = shared.clock.now();
     let renewal = match granted {
         Ok(grant) => {
@@ -134,7 +161,7 @@ async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, Stor
                 .integration(held.account_id, held.toolkit.clone())
                 .await?;
             if is_there.1.is_none()
-                && let Err(error) = application.revoke(&tokens.access_token).await
+                && let Err(error) = application.consents().revoke(tokens.whole()).await
             {
                 tracing::warn!(account = %held.account_id, %error, "a token that nobody needs was not revoked");
             }

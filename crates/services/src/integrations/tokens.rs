@@ -9,6 +9,10 @@ use offhook_storage::{StoreError, TokenTimes, mint};
 /// An access token is said to lapse this much earlier, for a request's way and for clocks.
 const EARLY: Duration = Duration::from_secs(30);
 
+/// Tokens are not renewed by the clock sooner than this, however short a life they are said to have: whoever needs them
+/// meanwhile renews them.
+const SOONEST: Duration = Duration::from_secs(60);
+
 /// The longest life that is believed.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
@@ -33,7 +37,10 @@ impl Tokens {
         };
         let life = grant.expires_in.map(|life| life.min(LONGEST));
         let due = |life: Duration| match tokens.refresh_token {
-            Some(_) => now.plus(life * 3 / 4).minus(part(life / 10, now)),
+            Some(_) => {
+                let early = now.plus(life * 3 / 4).minus(part(life / 10, now));
+                early.max(now.plus(SOONEST))
+            }
             // Nothing can be done but to say that it is over.
             None => now.plus(life),
         };
@@ -42,6 +49,12 @@ impl Tokens {
             refresh_at: life.map(due),
         };
         (tokens, times)
+    }
+
+    /// The token to take out of use: with the refresh token goes what was granted for it, with an access token, at some
+    /// applications, that token alone.
+    pub(super) fn whole(&self) -> &str {
+        self.refresh_token.as_ref().unwrap_or(&self.access_token)
     }
 
     /// Reads what was sealed.
@@ -104,6 +117,20 @@ mod tests {
             seen.insert(due);
         }
         assert!(seen.len() > 8, "{seen:?}");
+    }
+
+    #[test]
+    fn tokens_of_a_short_life_or_none_are_not_renewed_without_end() {
+        for seconds in [0, 1, 30, 70] {
+            let life = Duration::from_secs(seconds);
+            let (_, times) = Tokens::granted(grant(Some("r"), Some(life)), None, T0);
+            assert_eq!(times.refresh_at, Some(T0.plus(SOONEST)), "{seconds}");
+            let lapses_at = T0.plus(life.saturating_sub(EARLY));
+            assert_eq!(times.lapses_at, Some(lapses_at), "{seconds}");
+        }
+        let endless = Duration::from_secs(u64::MAX);
+        let (_, times) = Tokens::granted(grant(Some("r"), Some(endless)), None, T0);
+        assert!(times.refresh_at > Some(T0) && times.refresh_at < times.lapses_at);
     }
 
     #[test]

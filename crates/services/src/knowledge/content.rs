@@ -3,12 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_documents::Format;
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
 use offhook_domain::{DocumentSource, FolderId};
 use offhook_egress::{Policy, TargetUrl};
 use ring::digest::{SHA256, digest};
 
 use super::NAME;
+use crate::urls;
 
 /// The longest text, as far as its own limit goes: the body's ends it sooner.
 const TEXT: std::ops::RangeInclusive<usize> = 1..=usize::MAX;
@@ -78,14 +79,14 @@ fn read_json(body: &Json) -> Result<ReadContent, FieldError> {
     let read = match (text, url, encoded) {
         (Some(text), None, None) => {
             if text.trim().is_empty() {
-                return Err(fields.fault("text", "must not be blank"));
+                return Err(fields.fault("text", Rule::Blank));
             }
             let content = Some(text.as_bytes().to_vec());
             read(DocumentSource::Text, Some(Format::Text), None, content)
         }
         (None, Some(url), None) => {
             let url = TargetUrl::parse(url, Policy::default())
-                .map_err(|error| fields.fault("url", error.to_string()))?;
+                .map_err(|error| fields.fault("url", urls::fault(&error)))?;
             let url = Some(url.as_str().to_owned());
             read(DocumentSource::Url, None, url, None)
         }
@@ -129,14 +130,13 @@ fn read_file(file: DocumentFile) -> Result<ReadContent, FieldError> {
         return Err(FieldError::new("name", missing));
     }
     if name.chars().count() > *NAME.end() {
-        let message = format!("longer than {} characters", NAME.end());
-        return Err(FieldError::new("name", message));
+        return Err(FieldError::new("name", Fault::TooLong(*NAME.end())));
     }
     let folder = match file.folder_id.as_deref() {
         None | Some("") => None,
         Some(id) => Some(
             id.parse()
-                .map_err(|_| FieldError::new("folder_id", "must be a UUID"))?,
+                .map_err(|_| FieldError::new("folder_id", Rule::Uuid))?,
         ),
     };
     let named = if own.is_empty() { name.as_str() } else { own };
@@ -165,19 +165,24 @@ fn format(
     content: &[u8],
 ) -> Result<Format, FieldError> {
     if content.is_empty() {
-        return Err(FieldError::new(field, "must not be empty"));
+        return Err(FieldError::new(field, Fault::Empty));
     }
-    let by_name =
-        Format::of_name(name).map_err(|error| FieldError::new(field, error.to_string()))?;
+    let by_name = Format::of_name(name)
+        .map_err(|error| FieldError::new(field, Rule::FileKind(error.to_string())))?;
     by_name
         .or_else(|| content_type.and_then(Format::of_mime_type))
         .or_else(|| Format::of_content(content))
-        .ok_or_else(|| FieldError::new(field, offhook_documents::UnknownFormat.to_string()))
+        .ok_or_else(|| {
+            FieldError::new(
+                field,
+                Rule::FileKind(offhook_documents::UnknownFormat.to_string()),
+            )
+        })
 }
 
 pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
     if text.trim().is_empty() {
-        return Err(fields.fault("name", "must not be blank"));
+        return Err(fields.fault("name", Rule::Blank));
     }
     Ok(text)
 }
@@ -188,5 +193,5 @@ pub(super) fn folder(fields: &mut Fields<'_>) -> Result<Option<FolderId>, FieldE
     };
     let id = text.parse();
     id.map(Some)
-        .map_err(|_| fields.fault("folder_id", "must be a UUID"))
+        .map_err(|_| fields.fault("folder_id", Rule::Uuid))
 }

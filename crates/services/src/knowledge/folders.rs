@@ -1,12 +1,12 @@
 //! Folders: one level, each name once.
 
-use offhook_domain::json::{Fields, Json};
+use offhook_domain::json::{Fields, Json, Rule};
 use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
 use super::{Knowledge, KnowledgeError, content};
 use crate::folding::fold;
-use crate::{Page, PageRequest};
+use crate::{Page, PageRequest, Refusal};
 
 /// Folders of an account at most (decision 1.14).
 const FOLDERS_AT_MOST: i64 = 1_000;
@@ -77,7 +77,7 @@ impl Knowledge {
     ) -> Result<Folder, KnowledgeError> {
         let mut fields = Fields::of(body, "")?;
         let name = match fields.take("name") {
-            Some(Json::Null) => return Err(fields.fault("name", "must not be null").into()),
+            Some(Json::Null) => return Err(fields.fault("name", Rule::Null).into()),
             Some(_) => Some(content::name(
                 fields.required_string("name", NAME)?,
                 &fields,
@@ -112,11 +112,9 @@ fn done(made: FolderMade) -> Result<Folder, KnowledgeError> {
     match made {
         FolderMade::Done(folder) => Ok(folder),
         FolderMade::Absent => Err(KnowledgeError::NotFound),
-        FolderMade::NameTaken => Err(KnowledgeError::Conflict(
-            "`name`: another folder has this name".to_owned(),
-        )),
-        FolderMade::TooMany => Err(KnowledgeError::Conflict(format!(
-            "an account has at most {FOLDERS_AT_MOST} folders: delete one first"
+        FolderMade::NameTaken => Err(KnowledgeError::Conflict(Refusal::FolderNameTaken)),
+        FolderMade::TooMany => Err(KnowledgeError::Conflict(Refusal::TooManyFolders(
+            FOLDERS_AT_MOST,
         ))),
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use offhook_documents::words;
-use offhook_domain::json::{Fields, Json, item_path};
+use offhook_domain::json::{Fields, Json, Rule, item_path};
 use offhook_domain::{AccountId, DocumentId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
@@ -122,7 +122,7 @@ fn ids<Id>(
     let read = items.iter().enumerate().map(|(at, item)| {
         let uuid = item.as_str().filter(|text| text.len() == 36);
         let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
-        let fault = || offhook_domain::FieldError::new(item_path(&path, at), "must be a UUID");
+        let fault = || offhook_domain::FieldError::new(item_path(&path, at), Rule::Uuid);
         uuid.map(id).ok_or_else(fault)
     });
     Ok(Some(read.collect::<Result<_, _>>()?))

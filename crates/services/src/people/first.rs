@@ -53,8 +53,8 @@ pub enum BeginError {
     /// The address is none.
     #[error("the e-mail address is none")]
     Email,
-    /// The name is empty or longer than 120 characters.
-    #[error("the name must have 1 to 120 characters")]
+    /// The name is empty, longer than 120 characters, or has control characters.
+    #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
     /// The password cannot be used.
     #[error("the password {0}")]

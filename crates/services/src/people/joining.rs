@@ -80,8 +80,8 @@ pub enum JoinError {
         /// For how long none is looked at.
         seconds: u64,
     },
-    /// The name is empty or longer than 120 characters.
-    #[error("the name must have 1 to 120 characters")]
+    /// The name is empty, longer than 120 characters, or has control characters.
+    #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
     /// The new password cannot be used.
     #[error("the password {0}")]

@@ -19,8 +19,8 @@ pub enum TeamRefusal {
     /// An account without an owner would be left.
     #[error("an account needs an owner")]
     LastOwner,
-    /// The name is empty or longer than 120 characters.
-    #[error("the name must have 1 to 120 characters")]
+    /// The name is empty, longer than 120 characters, or has control characters.
+    #[error("the name must have 1 to 120 characters, none of them a control character")]
     Name,
     /// A member has this address already.
     #[error("a member has this address already")]
@@ -126,6 +126,20 @@ impl People {
     /// [`TeamRefusal`] says which rule refuses.
     pub async fn remove(&self, person: &Person, member: MemberId) -> Result<Member, TeamRefusal> {
         self.change(person, member, MemberStep::Remove).await
+    }
+
+    /// Gives the person another name in the account that they are in.
+    ///
+    /// # Errors
+    /// [`TeamRefusal::Name`], [`TeamRefusal::Store`].
+    pub async fn rename(&self, person: &Person, name: &str) -> Result<(), TeamRefusal> {
+        let name = checked_name(name).map_err(|_| TeamRefusal::Name)?;
+        let (account, at) = (person.member.account_id, self.shared.clock.now());
+        let store = &self.shared.store;
+        store
+            .rename_member(account, person.member.id, name, at)
+            .await?;
+        Ok(())
     }
 
     async fn change(

@@ -1,11 +1,16 @@
-//! Recordings that were left: by a process that died, or by an object store that was away.
+//! Recordings that were left: by a process that died, by an object store that was away, or at a provider that did not
+//! have them yet.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_metrics::metrics;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::fetched::try_fetching;
 use super::kept::{KeepError, blocking, keep};
 use super::spool::Of;
 use crate::Shared;
@@ -15,6 +20,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 /// The longest wait while nothing can be kept.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The longest wait before a recording is fetched again that did not come.
+const LONGEST_FETCH_WAIT: Duration = Duration::from_secs(3_600);
+
+/// When recordings are asked for again, and how long that was waited for.
+type Waits = HashMap<Of, (Instant, Duration)>;
 
 /// Brings recordings to the object store that were not brought there when their calls ended.
 #[derive(Clone)]
@@ -29,6 +40,7 @@ impl RecordingKeeper {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut wait = Duration::ZERO;
         let mut after = None;
+        let mut waits = Waits::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -39,17 +51,55 @@ impl RecordingKeeper {
                 Err(error) => {
                     tracing::warn!(%error, "recordings wait on this machine");
                     wait = (wait * 2).clamp(LOOK_EVERY, LONGEST_WAIT);
+                    continue;
                 }
+            }
+            match self.fetch(&mut waits).await {
+                Ok(begun) => drop(begun),
+                Err(error) => tracing::warn!(%error, "recordings wait at their provider"),
             }
         }
     }
 
-    /// Tries each recording that was left here once, up to the first that cannot be kept.
+    /// Tries each recording that was left here or is to be fetched once, up to the first that cannot be kept.
     ///
     /// # Errors
     /// [`KeepError`] if the files, the rows or the object store are out of reach; what is left is kept the next time.
     pub async fn sweep(&self) -> Result<(), KeepError> {
-        self.look(&mut None).await
+        self.look(&mut None).await?;
+        for begun in self.fetch(&mut Waits::new()).await? {
+            // One that did not come is asked for the next time.
+            let _ = begun.await;
+        }
+        Ok(())
+    }
+
+    /// Begins to fetch what is due; each is due again after ever longer waits.
+    async fn fetch(&self, waits: &mut Waits) -> Result<Vec<JoinHandle<bool>>, KeepError> {
+        let recordings = &self.0.recordings;
+        let Some(spool) = recordings.spool.get() else {
+            return Ok(Vec::new());
+        };
+        let wanted = blocking(spool, super::Spool::list_wanted).await?;
+        waits.retain(|of, _| wanted.contains(of));
+        let now = Instant::now();
+        let mut begun = Vec::new();
+        for of in wanted {
+            let (due, wait) = waits.get(&of).copied().unwrap_or((now, LOOK_EVERY));
+            if due > now {
+                continue;
+            }
+            let Some(held) = recordings.busy.take(of.id) else {
+                continue;
+            };
+            waits.insert(of, (now + wait, (wait * 2).min(LONGEST_FETCH_WAIT)));
+            let (shared, spool) = (self.0.clone(), spool.clone());
+            begun.push(tokio::spawn(async move {
+                let _held = held;
+                try_fetching(&shared, &spool, of).await
+            }));
+        }
+        Ok(begun)
     }
 
     /// Begins behind the recording `after`, which failed the last time: one that the store never takes keeps no other

@@ -1,6 +1,6 @@
-//! Recordings on their way: files of this machine, `<account id>_<conversation id>.part` while the call goes on and `.wav`
-//! once they are whole. One process owns the directory, so that a `.part` of which it knows nothing is what a process
-//! left that died.
+//! Recordings on their way: files of this machine, `<account id>_<conversation id>.part` while the call goes on and
+//! `.wav` once they are whole; `.wanted` says that one is to be fetched from elsewhere, and `.new` is what came of it.
+//! One process owns the directory, so that a file of which it knows nothing is what a process left that died.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -17,6 +17,9 @@ const WHOLE: &str = "wav";
 
 /// One that is being taken in.
 const FRESH: &str = "new";
+
+/// What is to be fetched, and from where.
+const WANTED: &str = "wanted";
 
 /// What is no recording though it is called one, as after a loss of power; nobody looks at it again.
 const BROKEN: &str = "broken";
@@ -50,15 +53,51 @@ impl Spool {
             .open(self.path(of, PART))
     }
 
-    /// Takes in a recording that is whole.
-    pub(crate) fn put(&self, of: Of, content: &[u8]) -> io::Result<()> {
-        let (fresh, whole) = (self.path(of, FRESH), self.path(of, WHOLE));
+    /// The file of a recording that comes from elsewhere, empty, until it is whole.
+    pub(crate) fn fresh(&self, of: Of) -> io::Result<File> {
         self.begin()?;
-        let mut file = owned().create(true).truncate(true).open(&fresh)?;
-        file.write_all(content)?;
-        file.sync_all()?;
+        owned()
+            .create(true)
+            .truncate(true)
+            .open(self.path(of, FRESH))
+    }
+
+    /// Takes in the recording that came.
+    pub(crate) fn take_in(&self, of: Of) -> io::Result<()> {
+        let (fresh, whole) = (self.path(of, FRESH), self.path(of, WHOLE));
+        File::open(&fresh)?.sync_all()?;
         std::fs::rename(&fresh, &whole)?;
         sync_folder(&whole)
+    }
+
+    /// Writes down that a recording is to be fetched, and what is to be known for that.
+    pub(crate) fn want(&self, of: Of, note: &str) -> io::Result<()> {
+        let (fresh, wanted) = (self.path(of, FRESH), self.path(of, WANTED));
+        self.begin()?;
+        let mut file = owned().create(true).truncate(true).open(&fresh)?;
+        file.write_all(note.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, &wanted)?;
+        sync_folder(&wanted)
+    }
+
+    /// What was written down of a recording that is to be fetched; `None` if it is to be no more.
+    pub(crate) fn wanted(&self, of: Of) -> io::Result<Option<String>> {
+        match std::fs::read_to_string(self.path(of, WANTED)) {
+            Ok(note) => Ok(Some(note)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives up what came of a recording so far.
+    pub(crate) fn discard(&self, of: Of) -> io::Result<()> {
+        self.delete(of, FRESH)
+    }
+
+    /// A recording is to be fetched no more.
+    pub(crate) fn forget(&self, of: Of) -> io::Result<()> {
+        self.delete(of, WANTED)
     }
 
     fn begin(&self) -> io::Result<()> {
@@ -71,6 +110,15 @@ impl Spool {
 
     /// The recordings that are here, in the order of their names.
     pub(crate) fn list(&self) -> io::Result<Vec<Of>> {
+        self.named(&[PART, WHOLE])
+    }
+
+    /// The recordings that are to be fetched, and those of which a part came to a process that died.
+    pub(crate) fn list_wanted(&self) -> io::Result<Vec<Of>> {
+        self.named(&[WANTED, FRESH])
+    }
+
+    fn named(&self, extensions: &[&str]) -> io::Result<Vec<Of>> {
         let files = match std::fs::read_dir(&self.0) {
             Ok(files) => files,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -78,7 +126,8 @@ impl Spool {
         };
         let mut found = Vec::new();
         for file in files {
-            found.extend(file?.file_name().to_str().and_then(named));
+            let name = file?.file_name();
+            found.extend(name.to_str().and_then(|name| named(name, extensions)));
         }
         found.sort_unstable();
         found.dedup();
@@ -122,21 +171,23 @@ impl Spool {
 
     /// Deletes a recording, whole or not.
     pub(crate) fn remove(&self, of: Of) -> io::Result<()> {
-        for extension in [PART, WHOLE] {
-            match std::fs::remove_file(self.path(of, extension)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+        self.delete(of, PART)?;
+        self.delete(of, WHOLE)
+    }
+
+    fn delete(&self, of: Of, extension: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.path(of, extension)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
-/// The recording that a file is; what is called otherwise is none.
-fn named(name: &str) -> Option<Of> {
+/// The recording that a file is of, by one of these; what is called otherwise is of none.
+fn named(name: &str, extensions: &[&str]) -> Option<Of> {
     let (of, extension) = name.rsplit_once('.')?;
     let (account, id) = of.split_once('_')?;
-    matches!(extension, PART | WHOLE).then_some(Of {
+    extensions.contains(&extension).then_some(Of {
         account: account.parse().ok()?,
         id: id.parse().ok()?,
     })
@@ -259,15 +310,30 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_recording_is_taken_in_as_it_is() {
+    fn a_recording_is_wanted_until_it_is_whole_and_taken_in_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let (spool, of) = (Spool::new(directory.path().join("recordings")), of());
+        assert_eq!(spool.wanted(of).unwrap(), None);
+        spool.want(of, "here").unwrap();
+        spool.want(of, "there").unwrap();
+        assert_eq!(spool.wanted(of).unwrap().as_deref(), Some("there"));
         for content in [b"whatever its provider sent".as_slice(), b"twice"] {
-            spool.put(of, content).unwrap();
+            // What came before it broke off is gone.
+            spool.fresh(of).unwrap().write_all(&[1; 100]).unwrap();
+            spool.fresh(of).unwrap().write_all(content).unwrap();
+            assert_eq!(spool.list().unwrap(), [], "not whole");
+            assert_eq!(spool.list_wanted().unwrap(), [of]);
+            spool.take_in(of).unwrap();
             let path = spool.complete(of).unwrap().unwrap();
             assert_eq!(std::fs::read(path).unwrap(), content);
+            spool.remove(of).unwrap();
         }
-        spool.remove(of).unwrap();
+        spool.fresh(of).unwrap();
+        spool.forget(of).unwrap();
+        assert_eq!(spool.list_wanted().unwrap(), [of], "a part of it is left");
+        spool.discard(of).unwrap();
+        spool.discard(of).unwrap();
+        assert_eq!(spool.list_wanted().unwrap(), []);
         assert_eq!(
             std::fs::read_dir(directory.path().join("recordings"))
                 .unwrap()

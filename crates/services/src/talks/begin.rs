@@ -16,8 +16,8 @@ use tracing::Instrument as _;
 
 use super::{HELD_SECONDS, Talk, TalkError, Talks};
 use crate::chats::{admit, cap_reached, too_many};
-use crate::dialer::{CameIn, hold};
-use crate::{ChatError, Network, NotAnswered, WaitingLine};
+use crate::dialer::{CameIn, Places, hold};
+use crate::{ChatError, Network, NotAnswered, Refusal, WaitingLine};
 
 impl Talks {
     /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
@@ -55,14 +55,14 @@ impl Talks {
         // Taken before it is asked whether this process is being stopped: whoever stops it waits for what was let in.
         let held = shared.held.token();
         let claimed_at = Instant::now();
-        let call = self.claim(origin, agent, metadata).await?;
+        let (call, mut place) = self.claim(origin, agent, metadata).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
         let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;
         let unclaimed = || StoreError::Corrupt("a claimed conversation has no claim".to_owned());
         let claim = call.claim_id.ok_or_else(unclaimed)?;
         let id = call.id;
         let control = CallControl::new();
-        shared.registry.insert(id, claim, control.clone());
+        place.give(id, claim, control.clone());
         // Its page is there, which is all that a carrier could report.
         shared.registry.mark_alive(id);
         shared.touch(id);
@@ -85,20 +85,19 @@ impl Talks {
         Ok(Talk::new(id, page, news))
     }
 
-    /// Writes the conversation, claimed.
+    /// Writes the conversation, claimed, once it has its place here.
     async fn claim(
         &self,
         origin: String,
         agent: AgentId,
         metadata: Metadata,
-    ) -> Result<Conversation, TalkError> {
+    ) -> Result<(Conversation, Places<'_>), TalkError> {
         let shared = &self.0;
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(ChatError::Stopping.into());
         }
-        if shared.registry.len() >= shared.calls.sessions_at_most {
-            return Err(TalkError::Full);
-        }
+        let place = shared.registry.keep(1, shared.calls.sessions_at_most);
+        let place = place.ok_or(TalkError::Full)?;
         let found = shared.store.widget_agent(agent).await?;
         let found = found.ok_or(ChatError::NotFound)?;
         let config = admit(shared, &found, &origin)?;
@@ -121,13 +120,13 @@ impl Talks {
             live_calls: shared.plans.terms(plan).live_calls,
         };
         match shared.store.take_talk(talk).await? {
-            TalkTaken::Claimed(call) => Ok(*call),
+            TalkTaken::Claimed(call) => Ok((*call, place)),
             TalkTaken::Refused => Err(ChatError::Origin.into()),
             TalkTaken::TooMany => Err(too_many(at).into()),
             TalkTaken::CapReached => Err(cap_reached(at).into()),
             TalkTaken::LinesBusy => Err(TalkError::LinesBusy),
             TalkTaken::AgentUnavailable => {
-                Err(ChatError::AgentDisabled("the agent serves no more".to_owned()).into())
+                Err(ChatError::AgentDisabled(Refusal::AgentServesNoMore).into())
             }
             TalkTaken::WalletTooLow => Err(ChatError::PaymentRequired.into()),
         }

@@ -19,6 +19,10 @@ const MAX_PARTS: usize = 10_000;
 /// Bytes that the compiled form of a pattern may take.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
+/// Parts of a schema times bytes of what is measured by it: each part looks at each byte, at worst, and nobody else has
+/// the thread meanwhile.
+const MAX_WORK: usize = 64 << 20;
+
 /// Faults of arguments that are told.
 const FAULTS: usize = 3;
 
@@ -44,12 +48,18 @@ pub(super) fn fit(
     schema: &Json,
     arguments: &str,
 ) -> Result<serde_json::Map<String, Value>, String> {
-    let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else {
+    let text = arguments;
+    let Ok(Value::Object(arguments)) = serde_json::from_str(text) else {
         return Err(
             "The arguments are not a JSON object. Call the tool again with one.".to_owned(),
         );
     };
     let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
+    if is_too_much(parts(&schema), text) {
+        return Err(
+            "The arguments are too long for the tool's schema. Call the tool again with shorter ones.".to_owned(),
+        );
+    }
     let validator = compile(&schema)?;
     let value = Value::Object(arguments);
     let faults: Vec<String> = validator
@@ -91,9 +101,21 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
         })
 }
 
+/// How many parts a schema has, with its references followed.
+pub(crate) fn parts(schema: &Value) -> usize {
+    Parts::new(schema).measure().unwrap_or(MAX_PARTS)
+}
+
+/// Whether a text takes too long to be measured by a schema of so many parts.
+pub(crate) fn is_too_much(parts: usize, text: &str) -> bool {
+    parts.saturating_mul(text.len()) > MAX_WORK
+}
+
 /// The parts of a schema: every value in it, and what its references lead to.
 struct Parts<'a> {
     root: &'a Value,
+    /// Whether `id` means what `$id` has meant since.
+    is_draft_4: bool,
     /// Depth and size of what was measured, by its place in memory; `None` while it is being measured.
     known: HashMap<*const Value, Option<(usize, usize)>>,
 }
@@ -102,13 +124,14 @@ impl<'a> Parts<'a> {
     fn new(root: &'a Value) -> Self {
         Self {
             root,
+            is_draft_4: root.to_string().contains("json-schema.org/draft-04/"),
             known: HashMap::new(),
         }
     }
 
-    fn measure(&mut self) -> Result<(), String> {
+    fn measure(&mut self) -> Result<usize, String> {
         let root = self.root;
-        self.part(root, 1).map(drop)
+        self.part(root, 1).map(|(_, size)| size)
     }
 
     /// Depth and size of a part with its references followed.
@@ -161,9 +184,8 @@ impl<'a> Parts<'a> {
             };
             match name.as_str() {
                 "$ref" | "$dynamicRef" | "$recursiveRef" => inner.push(self.target(text)?),
-                "$id" | "$anchor" | "$dynamicAnchor" => {
-                    return Err(format!("must not use `{name}`: refer by `#/…` alone"));
-                }
+                "$id" | "$anchor" | "$dynamicAnchor" => return Err(other_base(name)),
+                "id" if self.is_draft_4 => return Err(other_base(name)),
                 _ => {}
             }
         }
@@ -183,6 +205,11 @@ impl<'a> Parts<'a> {
         let found = percent_decoded(pointer).and_then(|pointer| self.root.pointer(&pointer));
         found.ok_or_else(|| "has a `$ref` that leads nowhere".to_owned())
     }
+}
+
+/// With another base `#/…` leads elsewhere than it is followed here, and round perhaps.
+fn other_base(name: &str) -> String {
+    format!("must not use `{name}`: refer by `#/…` alone")
 }
 
 /// A pointer in a fragment may be percent-encoded.
@@ -259,6 +286,17 @@ mod tests {
             fault(r#"{"$id":"https://a.example/"}"#),
             "must not use `$id`: refer by `#/…` alone"
         );
+        // To itself, by the base that `id` makes.
+        let draft_4 = |part: &str| {
+            fault(&format!(
+                r#"{{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{{"a":{{}}}},"properties":{part}}}"#
+            ))
+        };
+        let round =
+            r##"{"x":{"id":"http://x.example/","definitions":{"a":{"$ref":"#/definitions/a"}}}}"##;
+        assert_eq!(draft_4(round), "must not use `id`: refer by `#/…` alone");
+        let plain = r##"{"id":{"$ref":"#/definitions/a"}}"##;
+        assert_eq!(draft_4(plain), "", "a member of that name");
     }
 
     #[test]
@@ -337,6 +375,23 @@ mod tests {
                 "{broken}"
             );
         }
+    }
+
+    #[test]
+    fn many_rules_for_many_values_are_not_measured() {
+        let rules = vec![r#"{"type":"number"}"#; 3_500].join(",");
+        let schema = json(&format!(
+            r#"{{"properties":{{"a":{{"items":{{"allOf":[{rules}]}}}}}}}}"#
+        ));
+        check(&schema).unwrap();
+        fit(&schema, r#"{"a":[1,2,3]}"#).unwrap();
+        let many = format!(r#"{{"a":[{}]}}"#, vec!["1"; 30_000].join(","));
+        let told = fit(&schema, &many).unwrap_err();
+        assert!(
+            told.starts_with("The arguments are too long for the tool's schema."),
+            "{told}"
+        );
+        fit(&json("{}"), &many).unwrap();
     }
 
     #[test]

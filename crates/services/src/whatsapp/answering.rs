@@ -26,6 +26,10 @@ const BUSY: Duration = Duration::from_secs(1);
 /// What the account reads of a message that no model answered.
 const NO_REPLY: &str = "Not answered: no model could be reached. The customer was told nothing.";
 
+/// The same where the wallet is empty.
+const NO_CREDITS: &str =
+    "Not answered: the account's credits do not cover an answer. The customer was told nothing.";
+
 /// The conversation that a message belongs to, and the language of its agent.
 struct Place {
     view: ChatView,
@@ -127,8 +131,11 @@ impl Job {
                 Err(Halt::Later)
             }
             ChatError::NoReply => self.drop_it(message, Some(NO_REPLY.to_owned())).await,
-            ChatError::PaymentRequired
-            | ChatError::AgentDisabled(_)
+            ChatError::PaymentRequired => {
+                tracing::info!(%conversation, "a message on WhatsApp is not answered: the wallet does not cover it");
+                self.drop_it(message, Some(NO_CREDITS.to_owned())).await
+            }
+            ChatError::AgentDisabled(_)
             | ChatError::PlanLimit
             | ChatError::NotFound
             | ChatError::Origin

@@ -26,7 +26,8 @@ const WINDOW: Duration = Duration::from_secs(24 * 3_600);
 /// later.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 
-/// How long messages are remembered: WhatsApp repeats a webhook that was not answered for up to 7 days.
+/// How long messages are remembered: WhatsApp repeats a webhook that was not answered for up to 7 days. One that is older
+/// may have been answered and forgotten here, and whoever got hold of its webhook could tell it again.
 const REMEMBERED: Duration = Duration::from_secs(8 * 86_400);
 
 /// Messages of a conversation that are shown.
@@ -117,6 +118,12 @@ impl WhatsApp {
                 tracing::warn!(%account, "a message on WhatsApp is for a phone number id that the credential does not name");
                 continue;
             };
+            // A clock that runs ahead must not open the window for longer.
+            let sent_at = message.sent_at.unwrap_or(now).min(now);
+            if sent_at < now.minus(REMEMBERED) {
+                tracing::warn!(%account, "a message on WhatsApp is older than WhatsApp repeats any");
+                continue;
+            }
             // What came together was sent in this order, as far as seconds do not tell.
             let received_at = now.plus(Duration::from_micros(order));
             messages.push(NewWhatsAppMessage {
@@ -127,8 +134,7 @@ impl WhatsApp {
                 customer: message.from,
                 kind: message.kind,
                 text: message.text,
-                // A clock that runs ahead must not open the window for longer.
-                sent_at: message.sent_at.unwrap_or(now).min(now),
+                sent_at,
                 received_at,
             });
         }

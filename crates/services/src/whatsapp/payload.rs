@@ -42,7 +42,7 @@ pub(crate) struct ToldStatus {
 #[derive(Deserialize)]
 struct Notice {
     #[serde(default)]
-    entry: Vec<Entry>,
+    entry: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -110,19 +110,21 @@ struct Status {
     status: String,
     biz_opaque_callback_data: Option<String>,
     #[serde(default)]
-    errors: Vec<Fault>,
-}
-
-#[derive(Deserialize)]
-struct Fault {
-    code: i64,
+    errors: Value,
 }
 
 /// Reads a webhook's body; `None` if it is not of the documented form at all.
 pub(crate) fn read(body: &[u8]) -> Option<Told> {
     let notice: Notice = serde_json::from_slice(body).ok()?;
     let mut told = Told::default();
-    for change in notice.entry.into_iter().flat_map(|entry| entry.changes) {
+    let mut changes = Vec::new();
+    for entry in notice.entry {
+        match serde_json::from_value(entry) {
+            Ok(Entry { changes: more }) => changes.extend(more),
+            Err(_) => told.unread += 1,
+        }
+    }
+    for change in changes {
         // Other fields tell of templates, of the account and the like.
         if change.get("field").and_then(Value::as_str) != Some("messages") {
             continue;
@@ -207,8 +209,8 @@ fn status(status: Status) -> Option<Option<ToldStatus>> {
         _ => return Some(None),
     };
     let failure = (word == SentStatus::Failed).then(|| {
-        let code = status.errors.first().map_or(-1, |fault| fault.code);
-        Refusal::of_code(code)
+        let code = status.errors.pointer("/0/code").and_then(Value::as_i64);
+        code.map_or(Refusal::Unexplained, Refusal::of_code)
     });
     let reference = status.biz_opaque_callback_data;
     Some(Some(ToldStatus {

@@ -14,9 +14,10 @@ use super::super::call::top_up;
 use super::super::closing::{MediaEnd, close, settle};
 use super::super::record::{Record, insist};
 use super::super::slices::{Asked, Watch, ask_alone};
-use super::end::{failed, keep_recording, outcome};
+use super::end::{failed, outcome};
 use crate::Shared;
 use crate::legacy::Look;
+use crate::recordings::Wanted;
 
 /// The longest call that credits are held for; the provider has limits of its own.
 const LONGEST_S: i64 = 7_200;
@@ -83,17 +84,21 @@ pub(super) async fn follow(
         ended_at: end.ended_at,
         latencies_ms: Vec::new(),
     };
-    let Some(duration) = close(shared, call, claim, &media).await? else {
+    let conversation = followed.following.reference.conversation;
+    // Written down before the call is closed: whoever closes it may die right behind that.
+    let wanted = match end.recorded {
+        true => Wanted::note(shared, call, conversation).await,
+        false => None,
+    };
+    let closed = close(shared, call, claim, &media).await?;
+    match (closed, wanted) {
+        (Some(_), Some(wanted)) => wanted.fetch(shared),
+        (None, Some(wanted)) => wanted.leave().await,
+        (_, None) => {}
+    }
+    let Some(duration) = closed else {
         return Ok(());
     };
-    if end.recorded {
-        let Following {
-            credential,
-            reference,
-            ..
-        } = &followed.following;
-        keep_recording(shared, call, claim, (credential, reference)).await;
-    }
     let times = (end.ended_at, duration);
     settle(shared, call, claim, end.outcome, times, end.summary).await
 }

@@ -1,0 +1,235 @@
+//! Recordings that are elsewhere: the provider of the legacy agents has those of its calls. They are fetched once their
+//! calls are over, and asked for again while they do not come; the call is settled all the same.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::{CallHandle, Timestamp};
+use offhook_engine::legacy::{LegacyReference, RecordingError};
+use offhook_metrics::metrics;
+use offhook_storage::Conversation;
+use tokio::time::sleep;
+
+use super::kept::{Held, KeepError, blocking, keep};
+use super::spool::{Of, Spool};
+use crate::Shared;
+
+/// How long a recording that does not come is asked for.
+const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
+
+/// The waits before it is asked for again at first; later the keeper of recordings does.
+const FIRST_RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// A recording that is to be fetched. That it is has been written down: should this process die, whoever finds its
+/// files fetches it.
+pub(crate) struct Wanted {
+    of: Of,
+    spool: Spool,
+    held: Held,
+}
+
+/// What is to be known of a recording that is to be fetched.
+#[derive(Debug, PartialEq, Eq)]
+struct Note {
+    /// When nobody asks for it any more, in seconds since 1970.
+    until: i64,
+    /// Its call's id at the provider.
+    conversation: Option<String>,
+}
+
+/// What has come of a recording.
+enum Came {
+    Whole,
+    NotYet(String),
+    Never(String),
+}
+
+impl Wanted {
+    /// Writes down that the recording of a call that is over is to be fetched. `None`: there is no place for it.
+    pub(crate) async fn note(
+        shared: &Shared,
+        call: &Conversation,
+        conversation: Option<String>,
+    ) -> Option<Self> {
+        let of = Of {
+            account: call.account_id,
+            id: call.id,
+        };
+        let recordings = &shared.recordings;
+        let (Some(spool), Some(held)) = (recordings.spool.get(), recordings.busy.take(of.id))
+        else {
+            metrics().recordings.failed();
+            tracing::error!(call = %call.id, "a recording is not fetched: there is no place for it");
+            return None;
+        };
+        let note = Note {
+            until: shared.clock.now().plus(PATIENCE).unix_seconds(),
+            conversation,
+        };
+        let noted = blocking(spool, move |spool| spool.want(of, &note.text())).await;
+        if let Err(error) = noted {
+            metrics().recordings.failed();
+            tracing::error!(
+                %error,
+                call = %call.id,
+                "a recording is not fetched: see that the data directory's disk has room"
+            );
+            return None;
+        }
+        Some(Self {
+            of,
+            spool: spool.clone(),
+            held,
+        })
+    }
+
+    /// Begins to fetch it.
+    pub(crate) fn fetch(self, shared: &Arc<Shared>) {
+        tokio::spawn(self.insist(shared.clone()));
+    }
+
+    async fn insist(self, shared: Arc<Shared>) {
+        let Self {
+            of,
+            spool,
+            held: _held,
+        } = self;
+        let mut retries = FIRST_RETRIES.into_iter();
+        while !try_fetching(&shared, &spool, of).await {
+            match retries.next() {
+                Some(wait) => sleep(wait).await,
+                None => return,
+            }
+        }
+    }
+
+    /// The call is another owner's, and so is its recording.
+    pub(crate) async fn leave(self) {
+        let of = self.of;
+        if let Err(error) = blocking(&self.spool, move |spool| spool.forget(of)).await {
+            // It is fetched twice, and is the same.
+            tracing::warn!(%error, call = %of.id, "a recording that another process fetches is fetched here, too");
+        }
+    }
+}
+
+impl Note {
+    fn text(&self) -> String {
+        let conversation = self.conversation.as_deref().unwrap_or_default();
+        format!("{}\n{conversation}", self.until)
+    }
+
+    /// What was written by [`Note::text`]; of what was not nothing is known.
+    fn read(text: &str) -> Self {
+        let (until, conversation) = text.split_once('\n').unwrap_or((text, ""));
+        Self {
+            until: until.parse().unwrap_or(i64::MIN),
+            conversation: (!conversation.is_empty()).then(|| conversation.to_owned()),
+        }
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.unix_seconds() >= self.until
+    }
+}
+
+/// Asks for a recording once; `false` if it is to be asked for again.
+pub(super) async fn try_fetching(shared: &Shared, spool: &Spool, of: Of) -> bool {
+    match fetch(shared, spool, of).await {
+        Ok(None) => true,
+        Ok(Some(why)) => {
+            tracing::warn!(call = %of.id, "a recording did not come, and is asked for again: {why}");
+            false
+        }
+        Err(error) => {
+            tracing::warn!(%error, call = %of.id, "a recording waits, and is tried again");
+            false
+        }
+    }
+}
+
+/// Why a recording has not come yet; `None` if nobody has to ask for it any more.
+async fn fetch(shared: &Shared, spool: &Spool, of: Of) -> Result<Option<String>, KeepError> {
+    let Some(note) = blocking(spool, move |spool| spool.wanted(of)).await? else {
+        // It may have come in part to a process that died.
+        blocking(spool, move |spool| spool.discard(of)).await?;
+        return Ok(None);
+    };
+    let note = Note::read(&note);
+    let _fetching = shared.recordings.fetching.acquire().await;
+    let view = shared.store.conversation(of.account, of.id, None).await?;
+    // It is here already, or its conversation has been deleted.
+    if view.is_none_or(|view| view.conversation.has_audio) {
+        blocking(spool, move |spool| give_up(spool, of)).await?;
+        return Ok(None);
+    }
+    let is_over = note.is_over(shared.clock.now());
+    let why = match ask(shared, spool, of, note.conversation).await? {
+        Came::Whole => {
+            let taken = move |spool: &Spool| spool.take_in(of).and_then(|()| spool.forget(of));
+            blocking(spool, taken).await?;
+            keep(shared, spool, of).await?;
+            return Ok(None);
+        }
+        Came::NotYet(why) if !is_over => {
+            blocking(spool, move |spool| spool.discard(of)).await?;
+            return Ok(Some(why));
+        }
+        Came::NotYet(why) | Came::Never(why) => why,
+    };
+    metrics().recordings.failed();
+    tracing::error!(call = %of.id, "a recording is not kept, and not asked for any more: {why}");
+    blocking(spool, move |spool| give_up(spool, of)).await?;
+    Ok(None)
+}
+
+/// What it has come to so far, too.
+fn give_up(spool: &Spool, of: Of) -> io::Result<()> {
+    spool.discard(of)?;
+    spool.forget(of)
+}
+
+async fn ask(
+    shared: &Shared,
+    spool: &Spool,
+    of: Of,
+    conversation: Option<String>,
+) -> Result<Came, KeepError> {
+    let Some(credential) = shared.legacy_credential(of.account).await? else {
+        return Ok(Came::NotYet(
+            "the account has no credential for the legacy provider".to_owned(),
+        ));
+    };
+    let reference = LegacyReference {
+        call: CallHandle(of.id),
+        conversation,
+    };
+    let to = blocking(spool, move |spool| spool.fresh(of)).await?;
+    let asked = shared.legacy.recording(&credential, &reference, to).await;
+    Ok(match asked {
+        Ok(true) => Came::Whole,
+        Ok(false) => Came::NotYet("the legacy provider does not have it yet".to_owned()),
+        Err(error @ RecordingError::Unusable(_)) => Came::Never(error.to_string()),
+        Err(error) => Came::NotYet(error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_down_is_read_again_and_nonsense_is_over() {
+        for conversation in [None, Some("conv_1".to_owned())] {
+            let note = Note {
+                until: 1_777_000_000,
+                conversation,
+            };
+            assert_eq!(Note::read(&note.text()), note);
+            let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
+            assert!(!note.is_over(at(1_776_999_999)) && note.is_over(at(1_777_000_000)));
+        }
+        assert!(Note::read("").is_over(Timestamp::from_micros(0)));
+    }
+}
