@@ -10,10 +10,11 @@ use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
-    FolderId, InvoiceId, PhoneNumberId, Scope, ToolId,
+    FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, ToolId,
 };
 use offhook_services::store::ApiKey;
 use offhook_services::{Caller, Services};
+use uuid::Uuid;
 
 use crate::body::FromBody;
 use crate::edge::Exchange;
@@ -157,6 +158,11 @@ impl<P, Id, Q, B> Ask<P, Id, Q, B> {
     /// Where the rules are.
     pub(crate) fn services(&self) -> &Services {
         &self.state.services
+    }
+
+    /// The request made this: its entry in the log leads there.
+    pub(crate) fn made(&self, kind: ResourceKind, id: Uuid) {
+        self.exchange.made(kind, id);
     }
 }
 

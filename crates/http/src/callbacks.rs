@@ -3,7 +3,6 @@
 //! caller that it does not believe alike: 403 without a body, whether the account exists or not.
 
 mod legacy;
-mod media_socket;
 mod twilio;
 mod whatsapp;
 

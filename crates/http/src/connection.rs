@@ -1,7 +1,7 @@
-//! A connection on which every head has a deadline (decision 1.7).
+//! A connection on which every head has a deadline (decision 1.7), and every byte that a WebSocket sends.
 //!
 //! The HTTP library bounds the first head of a connection alone: with half a second one a client could hold its place
-//! for ever.
+//! for ever, as could one that does not read what a WebSocket sends it.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -17,6 +17,9 @@ use tokio::time::{Instant, Sleep, sleep};
 /// What a client gets whose head did not come in time.
 const TIMED_OUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// How long nothing may leave on a WebSocket that has something to send. Who speaks on it is not asked meanwhile.
+const STUCK_AT_MOST: Duration = Duration::from_secs(10);
 
 /// Where a connection is between one request and the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,7 +70,7 @@ impl Drop for Answering {
     }
 }
 
-/// A connection that breaks off when a head takes longer than its limit.
+/// A connection that breaks off when a head takes longer than its limit, or the other side of a WebSocket does not read.
 pub(crate) struct Connection<S> {
     io: S,
     turn: Turn,
@@ -75,6 +78,8 @@ pub(crate) struct Connection<S> {
     /// How many heads have begun.
     heads: u64,
     alarm: Option<Alarm>,
+    /// Since something waits to leave on a WebSocket.
+    stuck: Option<Pin<Box<Sleep>>>,
 }
 
 /// Wound once for all the heads that come while it runs: the clock is not read for each. So a head has one
@@ -93,6 +98,7 @@ impl<S> Connection<S> {
             limit,
             heads: 0,
             alarm: None,
+            stuck: None,
         }
     }
 
@@ -115,6 +121,29 @@ impl<S> Connection<S> {
             alarm.sleep.as_mut().reset(Instant::now() + limit);
         }
         false
+    }
+
+    /// What became of an attempt to send: on a WebSocket, the end if nothing has left for too long. If something may still
+    /// leave, the task is woken to look again.
+    fn sent<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.turn.0.get() != Stage::Upgraded {
+            return polled;
+        }
+        if polled.is_ready() {
+            self.stuck = None;
+            return polled;
+        }
+        let stuck = self
+            .stuck
+            .get_or_insert_with(|| Box::pin(sleep(STUCK_AT_MOST)));
+        match stuck.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => polled,
+        }
     }
 }
 
@@ -150,11 +179,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
+        let polled = Pin::new(&mut self.io).poll_write(cx, buf);
+        self.sent(cx, polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        let polled = Pin::new(&mut self.io).poll_flush(cx);
+        self.sent(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -166,7 +197,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+        let polled = Pin::new(&mut self.io).poll_write_vectored(cx, bufs);
+        self.sent(cx, polled)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -14,13 +14,14 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
-use offhook_domain::{AccountId, KeyId, RequestId, Timestamp};
+use offhook_domain::{AccountId, KeyId, RequestId, Resource, ResourceId, ResourceKind, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
 use offhook_services::{Caller, Logged};
 use serde::Serialize;
 use tracing::Instrument;
+use uuid::Uuid;
 
 use crate::connection::Answering;
 use crate::endpoints::widget_files;
@@ -51,6 +52,8 @@ pub(crate) struct Exchange {
     address: Cell<Option<IpAddr>>,
     /// Whose request it is, for the request log; set once the key is known.
     logged: RefCell<Option<Known>>,
+    /// What it made, where the answer's `Location` does not say it.
+    made: Cell<Option<Resource>>,
     /// The code of the envelope that answers it.
     error: Cell<Option<&'static str>>,
     /// The origin that may read the answer.
@@ -111,7 +114,7 @@ async fn pass(
             let pattern = req.match_pattern();
             exchange.log(pattern.as_deref(), answer.status());
             exchange.count(req.method(), pattern, answer.status());
-            exchange.record(&state, answer.status());
+            exchange.record(&state, &answer);
             Ok(ServiceResponse::new(req, answer))
         }
         Ok(Err(error)) => Err(lost(
@@ -135,7 +138,7 @@ fn lost(
 ) -> actix_web::Error {
     let answer = exchange.finish(answer);
     exchange.count(method, None, answer.status());
-    exchange.record(state, answer.status());
+    exchange.record(state, &answer);
     whole(answer)
 }
 
@@ -232,6 +235,12 @@ impl Exchange {
         }));
     }
 
+    /// The request made this, which will be in its account's log.
+    pub(crate) fn made(&self, kind: ResourceKind, id: Uuid) {
+        let id = ResourceId::from_uuid(id);
+        self.made.set(Some(Resource { kind, id }));
+    }
+
     fn begin(state: &HttpState, req: &ServiceRequest) -> Self {
         let at = state.services.clock().now();
         let path = routed_path(req);
@@ -246,6 +255,7 @@ impl Exchange {
             began: Instant::now(),
             address: Cell::new(None),
             logged: RefCell::new(None),
+            made: Cell::new(None),
             error: Cell::new(None),
             // The origins of pages are known behind the route alone.
             origin: RefCell::new(if cors {
@@ -288,7 +298,7 @@ impl Exchange {
             answer.insert_header((header::RETRY_AFTER, seconds));
         }
         if let Some(allow) = &error.allow {
-            answer.insert_header((header::ALLOW, allow.as_str()));
+            answer.insert_header((header::ALLOW, &**allow));
         }
         if let Some(size) = error.size {
             answer.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
@@ -332,10 +342,11 @@ impl Exchange {
     }
 
     /// Leaves a request with a key in its account's log.
-    fn record(&self, state: &HttpState, status: StatusCode) {
+    fn record(&self, state: &HttpState, answer: &HttpResponse) {
         let Some(known) = self.logged.take() else {
             return;
         };
+        let about = self.about(answer, &known.path);
         state.services.request_logs().push(Logged {
             account: known.account,
             key: known.key,
@@ -343,12 +354,26 @@ impl Exchange {
             request: self.id,
             method: known.method,
             path: known.path,
-            status: status.as_u16(),
+            status: answer.status().as_u16(),
             error: self.error.get(),
             ip: self.address.get(),
             took: self.began.elapsed(),
             at: self.at,
+            about,
         });
+    }
+
+    /// What the request made, or else what its path names, unless there is no such thing.
+    fn about(&self, answer: &HttpResponse, path: &str) -> Option<Resource> {
+        let status = answer.status();
+        if status == StatusCode::NOT_FOUND {
+            return None;
+        }
+        let location = answer.headers().get(header::LOCATION);
+        let location = location.and_then(|location| location.to_str().ok());
+        let made = location.and_then(Resource::of_path).or(self.made.get());
+        made.filter(|_| status.is_success())
+            .or_else(|| Resource::of_path(path))
     }
 
     /// The path is logged as its pattern: what a client writes in its place may be a phone number.

@@ -8,6 +8,7 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use offhook_domain::FieldError;
+use offhook_services::Refusal;
 
 /// Seconds after which a client may try again while the database is out of reach.
 pub(crate) const STORE_RETRY_AFTER_S: u64 = 5;
@@ -72,12 +73,14 @@ pub struct ApiError {
     pub(crate) code: Code,
     pub(crate) message: Cow<'static, str>,
     pub(crate) retry_after_s: Option<u64>,
-    pub(crate) allow: Option<String>,
+    pub(crate) allow: Option<Box<str>>,
     /// The size of the file of which a range was asked for that it does not have.
     pub(crate) size: Option<u64>,
-    pub(crate) cause: Option<String>,
+    pub(crate) cause: Option<Box<str>>,
     /// The fault of a body, where that is what it is.
     pub(crate) fault: Option<Box<FieldError>>,
+    /// What forbids it, where that is what it is.
+    pub(crate) refusal: Option<Box<Refusal>>,
 }
 
 impl ApiError {
@@ -91,6 +94,7 @@ impl ApiError {
             size: None,
             cause: None,
             fault: None,
+            refusal: None,
         }
     }
 
@@ -104,7 +108,7 @@ impl ApiError {
     /// With the reason for the log; the client never sees it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
-        self.cause = Some(cause.to_string());
+        self.cause = Some(cause.to_string().into());
         self
     }
 
@@ -118,6 +122,12 @@ impl ApiError {
     #[must_use]
     pub fn fault(&self) -> Option<&FieldError> {
         self.fault.as_deref()
+    }
+
+    /// What forbids it, where that is what it is.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_deref()
     }
 
     /// Seconds after which it may be tried again, where that is known.
@@ -165,7 +175,7 @@ impl ApiError {
 
     pub(crate) fn method_not_allowed(allow: &str) -> Self {
         Self {
-            allow: Some(allow.to_owned()),
+            allow: Some(allow.into()),
             ..Self::new(
                 Code::MethodNotAllowed,
                 format!("This address answers {allow} only."),

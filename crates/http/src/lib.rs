@@ -32,6 +32,7 @@ mod state;
 mod streams;
 mod upload;
 mod voice_socket;
+mod websocket;
 mod wire;
 
 pub use error::{ApiError, Code};

@@ -1,20 +1,17 @@
 //! What Twilio sends: what becomes of a call, who answered it, and its sound. The carrier itself looks at all of it;
 //! nothing is read here.
 
-use actix_http::ws::{hash_key, verify_handshake};
+use actix_http::ws::CloseCode;
 use actix_web::dev::Payload;
-use actix_web::http::header::{SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use futures_util::future::{Ready, ready};
-use futures_util::stream;
-use offhook_services::CarrierCallback;
+use offhook_services::{CarrierCallback, MediaConnection};
 
-use super::media_socket::Socket;
 use crate::body::{MAX_BODY_BYTES, bytes_up_to};
-use crate::connection::Turn;
 use crate::reply::Reply;
 use crate::routes::Endpoint;
+use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, HttpState};
 
 /// The paths.
@@ -71,21 +68,37 @@ async fn media(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
         return Ok(unbelieved());
     };
-    let key = req.headers().get(SEC_WEBSOCKET_KEY);
-    let (Ok(()), Some(key)) = (verify_handshake(req.head()), key) else {
-        return Ok(HttpResponse::UpgradeRequired().finish());
-    };
-    let accept = hash_key(key.as_bytes());
-    if let Some(turn) = req.conn_data::<Turn>() {
-        turn.upgrade();
+    let speaker = Media(door.media());
+    let opened = websocket::open(&req, body.0, state.closing.clone(), speaker);
+    Ok(opened.unwrap_or_else(|| HttpResponse::UpgradeRequired().finish()))
+}
+
+/// A call's sound, in texts that the carrier's own connection reads and writes.
+struct Media(Box<dyn MediaConnection>);
+
+impl Speaker for Media {
+    const PROTOCOL: Option<&str> = None;
+    const MOST_BINARY: usize = 0;
+    const MOST_OTHERS: u32 = u32::MAX;
+    type News = Option<String>;
+
+    async fn news(&mut self) -> Option<String> {
+        self.0.next().await
     }
-    let socket = Socket::new(HttpState::clone(&state), body.0, door.media());
-    let frames = stream::unfold(socket, |mut socket| async move {
-        let bytes = socket.next().await?;
-        Some((Ok::<_, ApiError>(bytes), socket))
-    });
-    Ok(HttpResponse::SwitchingProtocols()
-        .upgrade("websocket")
-        .insert_header((SEC_WEBSOCKET_ACCEPT, &accept[..]))
-        .streaming(frames))
+
+    fn tell(&mut self, news: Option<String>, line: &mut Line) {
+        match news {
+            Some(text) => line.text(text),
+            None => line.close(CloseCode::Normal, "the call is over"),
+        }
+    }
+
+    fn text(&mut self, text: &[u8], line: &mut Line) {
+        let is_taken = std::str::from_utf8(text).is_ok_and(|text| self.0.take(text));
+        if !is_taken {
+            line.close(CloseCode::Policy, "that is no stream of a call here");
+        }
+    }
+
+    fn binary(&mut self, _bytes: &[u8], _line: &mut Line) {}
 }

@@ -9,12 +9,15 @@ use offhook_domain::AccountId;
 use offhook_services::WhatsAppError;
 
 use crate::HttpState;
-use crate::body::{MAX_BODY_BYTES, bytes_up_to};
+use crate::body::bytes_up_to;
 use crate::reply::Reply;
 use crate::routes::Endpoint;
 
 /// Characters that a challenge may have; WhatsApp's have ten digits.
 const CHALLENGE_CHARS: usize = 256;
+
+/// How long a webhook is at most; Meta says so of its own.
+const WEBHOOK_BYTES: usize = 3 * 1024 * 1024;
 
 /// The path.
 pub(super) fn routes() -> Vec<Endpoint> {
@@ -56,7 +59,7 @@ async fn receive(state: web::Data<HttpState>, req: HttpRequest, payload: web::Pa
     let Some(account) = account(&req) else {
         return Ok(refused());
     };
-    let body = bytes_up_to(req.headers(), payload.into_inner(), MAX_BODY_BYTES).await?;
+    let body = bytes_up_to(req.headers(), payload.into_inner(), WEBHOOK_BYTES).await?;
     let signature = req.headers().get("x-hub-signature-256");
     let signature = signature.and_then(|value| value.to_str().ok());
     let whatsapp = state.services.whatsapp();

@@ -1,6 +1,6 @@
 //! `/v1/agents` (decision 6.2).
 
-use offhook_domain::{AgentId, AgentStatus, FieldError, Json, Runtime};
+use offhook_domain::{AgentId, AgentStatus, FieldError, Json, ResourceKind, Runtime};
 use offhook_services::store::AgentFilter;
 
 use crate::ask::{AgentsRead, AgentsWrite, Ask};
@@ -56,6 +56,7 @@ async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
 async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
     let agents = ask.services().agents();
     let view = agents.create(ask.account(), &ask.body).await?;
+    ask.made(ResourceKind::Agent, view.agent.id.uuid());
     reply::created(&AgentBody::from(&view))
 }
 

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use actix_web::HttpResponse;
-use offhook_domain::{DocumentId, DocumentStatus, FieldError, FolderId, Json};
+use offhook_domain::{DocumentId, DocumentStatus, FieldError, FolderId, Json, ResourceKind};
 use offhook_services::store::DocumentFilter;
 
 use crate::ask::{Ask, KnowledgeRead, KnowledgeWrite};
@@ -82,6 +82,7 @@ async fn add(mut ask: Ask<KnowledgeWrite, (), (), Option<Upload>>) -> Reply {
     };
     let knowledge = ask.services().knowledge();
     let document = knowledge.add(ask.account(), content).await?;
+    ask.made(ResourceKind::Document, document.id.uuid());
     reply::accepted(&DocumentBody::from(&document))
 }
 
@@ -132,6 +133,7 @@ async fn folders(ask: Ask<KnowledgeRead, (), Listing<()>>) -> Reply {
 async fn add_folder(ask: Ask<KnowledgeWrite, (), (), Json>) -> Reply {
     let knowledge = ask.services().knowledge();
     let folder = knowledge.add_folder(ask.account(), &ask.body).await?;
+    ask.made(ResourceKind::Folder, folder.id.uuid());
     reply::created(&FolderBody::from(&folder))
 }
 

@@ -1,6 +1,6 @@
 //! `/v1/phone-numbers` (decision 6.6).
 
-use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId};
+use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId, ResourceKind};
 
 use crate::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
 use crate::body::{Nothing, Optional};
@@ -49,6 +49,7 @@ async fn list(ask: Ask<PhoneNumbersRead, (), Listing<OfAgent>>) -> Reply {
 async fn create(ask: Ask<PhoneNumbersWrite, (), (), Json>) -> Reply {
     let numbers = ask.services().numbers();
     let number = numbers.create(ask.account(), &ask.body).await?;
+    ask.made(ResourceKind::PhoneNumber, number.id.uuid());
     reply::created(&NumberBody::from(&number))
 }
 

@@ -1,6 +1,6 @@
 //! `/v1/agents/tools` (decision 6.2).
 
-use offhook_domain::{Json, ToolId};
+use offhook_domain::{Json, ResourceKind, ToolId};
 
 use crate::ask::{AgentsRead, AgentsWrite, Ask};
 use crate::body::Optional;
@@ -36,6 +36,7 @@ async fn list(ask: Ask<AgentsRead, (), Listing<()>>) -> Reply {
 async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
     let tools = ask.services().tools();
     let view = tools.create(ask.account(), &ask.body).await?;
+    ask.made(ResourceKind::Tool, view.row.id.uuid());
     reply::created(&ToolBody::from(&view))
 }
 

@@ -1,6 +1,6 @@
 //! `/v1/webhooks` (decision 6.8).
 
-use offhook_domain::{DeliveryId, EndpointId, EventType, FieldError, Json};
+use offhook_domain::{DeliveryId, EndpointId, EventType, FieldError, Json, ResourceKind};
 use offhook_services::store::{DeliveryFilter, DeliveryState};
 
 use crate::ask::{Ask, WebhooksRead, WebhooksWrite};
@@ -62,6 +62,7 @@ async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
 async fn create(ask: Ask<WebhooksWrite, (), (), Json>) -> Reply {
     let webhooks = ask.services().webhooks();
     let registered = webhooks.create(ask.account(), &ask.body).await?;
+    ask.made(ResourceKind::Webhook, registered.view.endpoint.id.uuid());
     reply::created(&EndpointBody::from(&registered))
 }
 
@@ -99,6 +100,7 @@ async fn rotate(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
 async fn test(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.test(ask.account(), ask.id, &ask.body.0).await?;
+    ask.made(ResourceKind::Delivery, delivery.id.uuid());
     reply::accepted(&DeliveryBody::from(&delivery))
 }
 
@@ -138,5 +140,6 @@ async fn delivery(ask: Ask<WebhooksRead, DeliveryId>) -> Reply {
 async fn redeliver(ask: Ask<WebhooksWrite, DeliveryId, (), Nothing>) -> Reply {
     let webhooks = ask.services().webhooks();
     let delivery = webhooks.redeliver(ask.account(), ask.id).await?;
+    ask.made(ResourceKind::Delivery, delivery.id.uuid());
     reply::accepted(&DeliveryBody::from(&delivery))
 }

@@ -5,7 +5,7 @@ use offhook_services::objects::ObjectError;
 use offhook_services::store::StoreError;
 use offhook_services::{
     AgentError, BatchError, ChatError, HangUpError, KnowledgeError, NumberError, PlaceCallError,
-    RecordingError, TalkError, ToolError, WebhookError,
+    RecordingError, Refusal, TalkError, ToolError, WebhookError,
 };
 
 use super::{ApiError, Code, STORE_RETRY_AFTER_S};
@@ -50,8 +50,8 @@ impl From<AgentError> for ApiError {
         match error {
             AgentError::NotFound => Self::not_found(),
             AgentError::Invalid(fault) => fault.into(),
-            AgentError::Conflict(message) => conflict(message),
-            AgentError::UnsupportedRuntime(message) => unsupported(message),
+            AgentError::Conflict(refusal) => conflict(refusal),
+            AgentError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
             AgentError::Upstream(cause) => upstream("The provider of the legacy agents", cause),
             AgentError::VoiceProvider(cause) => upstream("The provider of the voice", cause),
             AgentError::Store(error) => error.into(),
@@ -64,7 +64,7 @@ impl From<ToolError> for ApiError {
         match error {
             ToolError::NotFound => Self::not_found(),
             ToolError::Invalid(fault) => fault.into(),
-            ToolError::Conflict(message) => conflict(message),
+            ToolError::Conflict(refusal) => conflict(refusal),
             ToolError::Store(error) => error.into(),
         }
     }
@@ -75,7 +75,7 @@ impl From<WebhookError> for ApiError {
         match error {
             WebhookError::NotFound => Self::not_found(),
             WebhookError::Invalid(fault) => fault.into(),
-            WebhookError::Conflict(message) => conflict(message),
+            WebhookError::Conflict(refusal) => conflict(refusal),
             WebhookError::StillCancelling => Self::new(
                 Code::ServiceUnavailable,
                 "What was due when the endpoint was disabled is still being cancelled. Nothing was changed; try again \
@@ -113,8 +113,8 @@ impl From<BatchError> for ApiError {
         match error {
             BatchError::NotFound => Self::not_found(),
             BatchError::Invalid(fault) => fault.into(),
-            BatchError::Conflict(message) => conflict(message),
-            BatchError::UnsupportedRuntime(message) => unsupported(message),
+            BatchError::Conflict(refusal) => conflict(refusal),
+            BatchError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
             // What is true of a call is true of a batch.
             BatchError::IdempotencyConflict => PlaceCallError::IdempotencyConflict.into(),
             BatchError::InFlight => PlaceCallError::InFlight.into(),
@@ -134,7 +134,7 @@ impl From<NumberError> for ApiError {
         match error {
             NumberError::NotFound => Self::not_found(),
             NumberError::Invalid(fault) => fault.into(),
-            NumberError::Conflict(message) => conflict(message),
+            NumberError::Conflict(refusal) => conflict(refusal),
             NumberError::Upstream(cause) => upstream("The carrier", cause),
             NumberError::Store(error) => error.into(),
         }
@@ -146,7 +146,7 @@ impl From<KnowledgeError> for ApiError {
         match error {
             KnowledgeError::NotFound => Self::not_found(),
             KnowledgeError::Invalid(fault) => fault.into(),
-            KnowledgeError::Conflict(message) => conflict(message),
+            KnowledgeError::Conflict(refusal) => conflict(refusal),
             KnowledgeError::Store(error) => error.into(),
             KnowledgeError::Objects(error) => error.into(),
         }
@@ -157,8 +157,8 @@ impl From<HangUpError> for ApiError {
     fn from(error: HangUpError) -> Self {
         match error {
             HangUpError::NotFound => Self::not_found(),
-            HangUpError::Ended => conflict("the call has ended"),
-            HangUpError::Elsewhere => conflict(error.to_string()),
+            HangUpError::Ended => conflict(Refusal::CallEnded),
+            HangUpError::Elsewhere => conflict(Refusal::CallElsewhere),
             HangUpError::Store(error) => error.into(),
         }
     }
@@ -172,22 +172,19 @@ impl From<PlaceCallError> for ApiError {
                 Code::AgentNotFound,
                 "`agent_id`: no agent of this account has this id",
             ),
-            PlaceCallError::AgentDisabled(message) => {
-                Self::new(Code::AgentDisabled, sentence(message))
-            }
+            PlaceCallError::AgentDisabled(refusal) => refused(Code::AgentDisabled, refusal),
             PlaceCallError::IdempotencyConflict => Self::new(
                 Code::IdempotencyConflict,
                 "This Idempotency-Key was used with another body in the last 24 hours.",
             ),
             PlaceCallError::InFlight => {
-                conflict("the first request with this Idempotency-Key is still being answered")
-                    .retry_after(SOON_S)
+                conflict(Refusal::InFlight).retry_after(SOON_S)
             }
             PlaceCallError::Conflict {
-                message,
+                refusal,
                 retry_after_s,
             } => {
-                let conflict = conflict(message);
+                let conflict = conflict(refusal);
                 match retry_after_s {
                     Some(seconds) => conflict.retry_after(seconds),
                     None => conflict,
@@ -240,7 +237,7 @@ impl From<ChatError> for ApiError {
                 "Send the session's token as `Authorization: Bearer <token>`. It opens its own session alone, for four \
                  hours.",
             ),
-            ChatError::AgentDisabled(message) => Self::new(Code::AgentDisabled, sentence(message)),
+            ChatError::AgentDisabled(refusal) => refused(Code::AgentDisabled, refusal),
             ChatError::PlanLimit => Self::new(
                 Code::PlanLimit,
                 "The account's plan has no API, and so no widget.",
@@ -260,13 +257,13 @@ impl From<ChatError> for ApiError {
                 "The account's credits do not cover an answer.",
             ),
             ChatError::Busy => {
-                conflict("another message of this session is being answered").retry_after(SOON_S)
+                conflict(Refusal::BeingAnswered).retry_after(SOON_S)
             }
             ChatError::OtherText => Self::new(
                 Code::IdempotencyConflict,
                 "`message_id`: was used in this session for another text",
             ),
-            ChatError::Ended => conflict("the session has ended: begin another one"),
+            ChatError::Ended => conflict(Refusal::SessionEnded),
             ChatError::NoReply => Self::new(
                 Code::UpstreamError,
                 "No model answered. The message is kept and nothing was charged; send it again with the same `message_id`.",
@@ -294,11 +291,11 @@ impl From<TalkError> for ApiError {
         match error {
             TalkError::Session(error) => error.into(),
             TalkError::LinesBusy => {
-                conflict("the account has as many calls at once as its plan allows").retry_after(SOON_S)
+                conflict(Refusal::LinesBusy).retry_after(SOON_S)
             }
-            TalkError::Speechless => conflict("the agent cannot be talked to: it has no ear or no voice here"),
+            TalkError::Speechless => conflict(Refusal::Speechless),
             TalkError::Closed { retry_after_s } => {
-                let closed = conflict("it is outside the agent's calling hours");
+                let closed = conflict(Refusal::TalkOutsideHours);
                 match retry_after_s {
                     Some(seconds) => closed.retry_after(seconds),
                     None => closed,
@@ -314,18 +311,22 @@ impl From<TalkError> for ApiError {
     }
 }
 
-fn conflict(message: impl Into<String>) -> ApiError {
-    ApiError::new(Code::Conflict, sentence(message.into()))
+fn conflict(refusal: Refusal) -> ApiError {
+    refused(Code::Conflict, refusal)
+}
+
+fn refused(code: Code, refusal: Refusal) -> ApiError {
+    let message = sentence(refusal.to_string());
+    ApiError {
+        refusal: Some(Box::new(refusal)),
+        ..ApiError::new(code, message)
+    }
 }
 
 /// What another service did not do while the client waited.
 fn upstream(who: &str, cause: String) -> ApiError {
     let message = format!("{who} did not do its part. Nothing was changed; try again later.");
     ApiError::new(Code::UpstreamError, message).because(cause)
-}
-
-fn unsupported(message: String) -> ApiError {
-    ApiError::new(Code::UnsupportedRuntime, sentence(message))
 }
 
 /// The rules speak in clauses; a message that begins with a field's path stays as it is.
@@ -356,12 +357,12 @@ mod tests {
     #[test]
     fn a_conflict_carries_retry_after_exactly_when_waiting_cures_it() {
         let closed = PlaceCallError::Conflict {
-            message: "outside calling hours".to_owned(),
+            refusal: Refusal::OutsideHours,
             retry_after_s: Some(3_600),
         };
         let closed = ApiError::from(closed);
         assert_eq!(closed.retry_after_s, Some(3_600));
-        assert_eq!(closed.message, "Outside calling hours.");
+        assert_eq!(closed.message, "Outside the agent's calling hours.");
         assert_eq!(
             ApiError::from(PlaceCallError::InFlight).retry_after_s,
             Some(1)

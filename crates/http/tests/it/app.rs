@@ -286,6 +286,7 @@ impl TestApp {
 
     /// Another process on the same database, with these providers of ears and voices.
     pub(crate) fn beside(&self, speech: Vec<(String, SpeechProvider)>, spoken: bool) -> Services {
+        let node = mint(self.clock.now());
         must(Services::new(ServicesConfig {
             store: self.services.store().clone(),
             clock: Arc::new(self.clock.clone()),
@@ -295,12 +296,13 @@ impl TestApp {
             speech: Arc::new(must(SpeechRegistry::new(speech))),
             legacy: self.legacy.clone(),
             objects: self.files.clone(),
-            node: mint(self.clock.now()),
+            node,
             has_redis: false,
             webhook_policy: Policy::default(),
             tool_client: must(GuardedClient::new(Policy::default())),
             calls: CallSettings::default(),
         }))
+        .with_spool(self.directory.path().join(format!("spool-{node}")))
     }
 
     /// Where recordings are kept.

@@ -10,7 +10,9 @@ use offhook_domain::{AccountId, Clock as _, CredentialProvider};
 use offhook_engine::legacy::LegacyPace;
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::TestDatabase;
-use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, Call, ElevenLabs, KEY, NUMBER};
+use offhook_testkit::fakes::elevenlabs::{
+    self as fake, AGENT, Call, ElevenLabs, KEY, NUMBER, RECORDING,
+};
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::{Value, json};
 
@@ -132,6 +134,11 @@ impl World {
     }
 }
 
+/// Files of recordings that are on their way.
+fn left(world: &World) -> usize {
+    std::fs::read_dir(world.app.spool()).map_or(0, Iterator::count)
+}
+
 async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
     let looking = async {
         loop {
@@ -171,10 +178,13 @@ macro_rules! both {
     };
 }
 
+mod agents;
+mod recordings;
+
 both! {
     async fn a_call_is_followed_to_its_end_by_asking(database) {
         let world = World::start(database, BRISK).await;
-        world.fake.state().recording = Some(("audio/wav", b"RIFF....WAVE".to_vec()));
+        world.fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
         let handle = world.place().await;
         let call = world.taken(&handle).await;
         assert_eq!(call.request["to_number"], CUSTOMER);
@@ -209,8 +219,16 @@ both! {
         let said: Vec<_> = turns.iter().map(|turn| (text(&turn["role"]), text(&turn["text"]))).collect();
         let expected = [("agent", "Hello Ana."), ("user", "Hi."), ("agent", "Bye")];
         assert_eq!(said, expected.map(|(role, words)| (role.to_owned(), words.to_owned())));
-        let audio = world.app.get(&text(&read["recording_url"])).send().await;
-        assert_eq!((audio.status, audio.body.as_slice()), (200, b"RIFF....WAVE".as_slice()));
+        let lengths: Vec<_> = turns.iter().map(|turn| turn["duration_ms"].as_u64()).collect();
+        assert_eq!(lengths, [2_000, 3_000, 56_000].map(Some), "until the next one, or the end");
+        let audio = text(&read["recording_url"]);
+        let whole = world.app.get(&audio).send().await;
+        assert_eq!((whole.status, whole.header("content-type")), (200, Some("audio/wav")));
+        assert!((48_044..56_000).contains(&whole.body.len()), "1.5 s: {}", whole.body.len());
+        assert_eq!((&whole.body[..4], &whole.body[8..12]), (b"RIFF".as_slice(), b"WAVE".as_slice()));
+        let part = world.app.get(&audio).header("range", "bytes=8-11").send().await;
+        assert_eq!((part.status, part.body.as_slice()), (206, b"WAVE".as_slice()));
+        assert_eq!(left(&world), 0);
         assert_eq!(world.placings(), 1);
         world.close().await;
     }
@@ -457,59 +475,6 @@ both! {
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["credits"]), (&json!("completed"), &json!(1)), "{ended}");
         assert_eq!(world.placings(), 1);
-        world.close().await;
-    }
-
-    async fn a_list_that_breaks_off_changes_nothing_and_the_next_whole_one_does(database) {
-        let world = World::start(database, BRISK).await;
-        let names = async || {
-            let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
-            let data = list["data"].as_array().cloned().unwrap_or_default();
-            let mut names: Vec<_> = data.iter().map(|agent| (text(&agent["name"]), text(&agent["status"]))).collect();
-            names.sort();
-            names
-        };
-        let one = vec![("Reception".to_owned(), "active".to_owned())];
-        assert_eq!(names().await, one);
-        {
-            let mut state = world.fake.state();
-            let agents = &mut state.workspaces.get_mut(KEY).unwrap().agents;
-            agents.clear();
-            agents.insert("agent_0002".to_owned(), fake::agent("agent_0002", "Reminders"));
-        }
-        for (path, fault) in [
-            ("/v1/convai/agents", Fault::Status(401)),
-            ("/v1/convai/agents/", Fault::CutBody),
-            ("/v1/convai/phone-numbers", Fault::RetryAfter(429, 1)),
-        ] {
-            world.fake.upstream().fail("GET", path, fault, 1);
-            let error = world.app.services.legacy().sync(world.app.account).await.unwrap_err();
-            assert!(!error.to_string().contains(UPSTREAM_WORDS), "{error}");
-            assert_eq!(names().await, one, "{path}");
-        }
-        let synced = must(world.app.services.legacy().sync(world.app.account).await);
-        assert_eq!((synced.listed, synced.added, synced.archived), (1, 1, 1));
-        let both = [("Reception", "archived"), ("Reminders", "active")];
-        assert_eq!(names().await, both.map(|(name, status)| (name.to_owned(), status.to_owned())));
-        let numbers = world.app.get("/v1/phone-numbers").send().await.assert(200);
-        assert_eq!(numbers["data"][0]["provider"], "twilio");
-        world.close().await;
-    }
-
-    async fn an_agent_is_renamed_at_its_provider_or_not_at_all(database) {
-        let world = World::start(database, BRISK).await;
-        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
-        let one = format!("/v1/agents/{}", text(&list["data"][0]["id"]));
-        for fault in [Fault::Status(401), Fault::Status(500), Fault::Close] {
-            world.fake.upstream().fail("PATCH", "/", fault, 1);
-            let refused = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await;
-            let message = refused.assert_error(502, "upstream_error");
-            assert!(!message.contains(UPSTREAM_WORDS), "{message}");
-            assert_eq!(world.app.get(&one).send().await.assert(200)["name"], "Reception");
-        }
-        let renamed = world.app.request("PATCH", &one).json(json!({"name": "Front"})).send().await.assert(200);
-        assert_eq!(renamed["name"], "Front");
-        assert_eq!(world.fake.state().workspaces[KEY].agents[AGENT]["name"], "Front");
         world.close().await;
     }
 }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use offhook_domain::{Clock as _, Plan, Scope, Scopes};
+use offhook_services::PageRequest;
+use offhook_services::store::LogFilter;
 use serde_json::{Value, json};
 
 use crate::app::{Setup, TestApp, text};
@@ -76,6 +78,70 @@ async fn answers_and_refusals_behind_a_key_are_logged_whole_and_nothing_else_is(
     );
     // The look at the log is a request like any other.
     assert_eq!(column(&logs(&app, "?path=/v1/logs").await, "status"), [200]);
+    app.close().await;
+}
+
+/// What the log says that the newest request of this method and path made or was about.
+async fn about(app: &TestApp, method: &str, path: &str) -> Option<(String, String)> {
+    let logs = app.services.request_logs();
+    must(logs.flush().await);
+    let filter = LogFilter {
+        method: Some(method.to_owned()),
+        path: Some(path.to_owned()),
+        ..LogFilter::default()
+    };
+    let page = PageRequest {
+        after: None,
+        limit: 1,
+    };
+    let entry = must(logs.list(app.account, filter, page).await)
+        .items
+        .remove(0);
+    let about = entry.about()?;
+    Some((about.kind.to_string(), about.id.to_string()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_knows_what_its_request_made_or_was_about() {
+    let app = TestApp::start().await;
+    let known = |kind: &str, id: &str| Some((kind.to_owned(), id.to_owned()));
+    let agent = app.agent().await;
+    assert_eq!(
+        about(&app, "POST", "/v1/agents").await,
+        known("agent", &agent)
+    );
+    let call = app.call(&agent, "+5215512345678").await;
+    let handle = text(&call["id"]);
+    let call = known("conversation", handle.trim_start_matches("call_"));
+    assert_eq!(about(&app, "POST", "/v1/calls").await, call);
+    let path = format!("/v1/calls/{handle}");
+    app.get(&path).send().await.assert(200);
+    assert_eq!(about(&app, "GET", &path).await, call);
+    let hook = json!({"url": "https://example.com/hook"});
+    let hook = app.post("/v1/webhooks", hook).send().await.assert(201);
+    let hook = text(&hook["id"]);
+    assert_eq!(
+        about(&app, "POST", "/v1/webhooks").await,
+        known("webhook", &hook)
+    );
+    let test = format!("/v1/webhooks/{hook}/test");
+    let sent = app.post(&test, "{}").send().await.assert(202);
+    assert_eq!(
+        about(&app, "POST", &test).await,
+        known("delivery", &text(&sent["id"]))
+    );
+    // A list is about nothing in particular, nor is what does not exist here.
+    app.get("/v1/calls").send().await.assert(200);
+    assert_eq!(about(&app, "GET", "/v1/calls").await, None);
+    let lost = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
+    app.get(lost).send().await.assert_error(404, "not_found");
+    assert_eq!(about(&app, "GET", lost).await, None);
+    // What the interface answers does not change by it.
+    let entry = &logs(&app, "?path=/v1/agents").await[0];
+    assert_eq!(
+        (&entry["resource"], &entry["resource_id"]),
+        (&Value::Null, &Value::Null)
+    );
     app.close().await;
 }
 
@@ -275,6 +341,7 @@ async fn a_full_buffer_drops_entries_and_counts_them_while_requests_are_answered
         ip: None,
         took: Duration::ZERO,
         at: offhook_domain::Timestamp::from_micros(0),
+        about: None,
     };
     while logs.dropped() == 0 {
         logs.push(fill());

@@ -45,6 +45,7 @@ mod signals;
 mod speech;
 mod statements;
 mod stream;
+mod talks;
 mod team;
 mod tools;
 mod two_accounts;

@@ -1,5 +1,8 @@
 //! Customers who write to an account's numbers on WhatsApp: `/callbacks/whatsapp/{account_id}`, and what comes of it.
 
+mod refused;
+mod told;
+
 use std::time::Duration;
 
 use offhook_domain::{AccountId, Clock as _, CredentialProvider, Plan};
@@ -29,16 +32,20 @@ struct Shop {
 
 impl Shop {
     async fn new(database: TestDatabase) -> Self {
-        Self::with(database, "say: At nine.", Plan::Scale).await
+        Self::with(database, "say: At nine.").await
     }
 
-    async fn with(database: TestDatabase, prompt: &str, plan: Plan) -> Self {
+    async fn with(database: TestDatabase, prompt: &str) -> Self {
+        let llm = json!({"provider": "scripted", "model": "scripted"});
+        Self::of(database, Setup::default(), (prompt, llm)).await
+    }
+
+    async fn of(database: TestDatabase, setup: Setup, (prompt, llm): (&str, Value)) -> Self {
         let fake = FakeWhatsApp::start().await;
         let setup = Setup {
             database: Some(database),
             whatsapp: Some(fake.upstream().base_url()),
-            plan,
-            ..Setup::default()
+            ..setup
         };
         let app = TestApp::with(setup).await;
         let set = app.services.credentials();
@@ -47,7 +54,7 @@ impl Shop {
             set.set(app.account, CredentialProvider::WhatsApp, &secret)
                 .await,
         );
-        let agent = agent(&app, prompt).await;
+        let agent = agent(&app, prompt, llm).await;
         let body = json!({"phone_number": OURS, "agent_id": agent});
         app.post("/v1/phone-numbers", body).send().await.assert(201);
         app.dial();
@@ -77,6 +84,29 @@ impl Shop {
             (taken.len() >= count).then_some(taken)
         })
         .await
+    }
+
+    /// Has the number answered by this agent, or by none; where the number is.
+    async fn give_number(&self, agent: Value) -> String {
+        let numbers = self.app.get("/v1/phone-numbers").send().await.assert(200);
+        let mut numbers = numbers["data"].as_array().into_iter().flatten();
+        let ours = numbers.find(|number| number["phone_number"] == OURS);
+        let id = ours.map_or(&Value::Null, |number| &number["id"]);
+        let number = format!("/v1/phone-numbers/{}", text(id));
+        let given = self.app.request("PATCH", &number);
+        given
+            .json(json!({"agent_id": agent}))
+            .send()
+            .await
+            .assert(200);
+        number
+    }
+
+    /// Waits until a message waits for nothing any more: only what is done with can be forgotten.
+    async fn is_done_with_it(&self) {
+        let late = self.app.clock.now().plus(HOUR);
+        let store = self.app.services.store();
+        eventually(async || must(store.forget_whatsapp(late, 1).await).then_some(())).await;
     }
 
     /// Every conversation on WhatsApp, newest first.
@@ -126,11 +156,11 @@ impl Shop {
     }
 }
 
-async fn agent(app: &TestApp, prompt: &str) -> String {
+async fn agent(app: &TestApp, prompt: &str, llm: Value) -> String {
     let agent = json!({
         "name": "Sofía",
         "language": "es-MX",
-        "config": {"system_prompt": prompt, "first_message": "Hola.", "llm": {"provider": "scripted", "model": "scripted"}},
+        "config": {"system_prompt": prompt, "first_message": "Hola.", "llm": llm},
     });
     let agent = app.post("/v1/agents", agent).send().await.assert(201);
     let id = text(&agent["id"]);
@@ -309,9 +339,7 @@ contract! {
         let app = &shop.app;
         let wait_for_nothing = async |wamid: &str| {
             shop.says(wamid, "Hi").await;
-            // Only what is done with can be forgotten.
-            let late = app.clock.now().plus(HOUR);
-            eventually(async || must(app.services.store().forget_whatsapp(late, 1).await).then_some(())).await;
+            shop.is_done_with_it().await;
             assert!(shop.conversations().await.is_empty());
         };
         let patch = async |body: Value| {
@@ -324,9 +352,7 @@ contract! {
         // A number that the credential does not name.
         let body = webhook("999", &[words("wamid.2", FROM, shop.now(), "Hi")], &[]);
         assert_eq!(tell(app, app.account, &signature(APP_SECRET, &body), &body).await.status, 200);
-        let numbers = app.get("/v1/phone-numbers").send().await.assert(200);
-        let number = format!("/v1/phone-numbers/{}", text(&numbers["data"][0]["id"]));
-        app.request("PATCH", &number).json(json!({"agent_id": null})).send().await.assert(200);
+        let number = shop.give_number(Value::Null).await;
         wait_for_nothing("wamid.3").await;
         app.request("DELETE", &number).send().await.assert(200);
         wait_for_nothing("wamid.4").await;
@@ -354,7 +380,7 @@ contract! {
     async fn a_long_answer_is_several_messages_that_end_with_sentences(database: TestDatabase) {
         let sentence = "This sentence has forty-one characters. ";
         let prompt = format!("say: {}", sentence.repeat(250));
-        let shop = Shop::with(database, &prompt, Plan::Scale).await;
+        let shop = Shop::with(database, &prompt).await;
         shop.says("wamid.1", "Tell me everything").await;
         let taken = shop.taken(3).await;
         assert_eq!(taken.len(), 3);
@@ -429,10 +455,9 @@ contract! {
         let shop = Shop::new(database).await;
         shop.says("wamid.1", "Hi").await;
         shop.taken(1).await;
-        let other = agent(&shop.app, "say: Good evening.").await;
-        let numbers = shop.app.get("/v1/phone-numbers").send().await.assert(200);
-        let number = format!("/v1/phone-numbers/{}", text(&numbers["data"][0]["id"]));
-        shop.app.request("PATCH", &number).json(json!({"agent_id": other})).send().await.assert(200);
+        let llm = json!({"provider": "scripted", "model": "scripted"});
+        let other = agent(&shop.app, "say: Good evening.", llm).await;
+        shop.give_number(json!(other)).await;
         shop.app.clock.advance(Duration::from_secs(1));
         shop.says("wamid.2", "Hi").await;
         let taken = shop.taken(2).await;

@@ -1,0 +1,82 @@
+//! Spoken conversations of web pages, as far as one process holds them.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use offhook_domain::AgentId;
+use offhook_services::{CallSettings, Talk, TalkError};
+use serde_json::json;
+
+use crate::app::{Setup, TestApp, text};
+use crate::client::must;
+
+const PAGE: &str = "https://shop.example";
+
+/// A published agent that hears and speaks, with its widget on.
+async fn agent(app: &TestApp) -> AgentId {
+    let config = json!({
+        "system_prompt": "say: At nine.",
+        "first_message": "Hello.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "stt": {"provider": "scripted"},
+        "voice": {"provider": "scripted", "voice_id": "scripted"},
+    });
+    let agent = json!({"name": "Eva", "language": "en-US", "config": config});
+    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let id = text(&agent["id"]);
+    let publish = format!("/v1/agents/{id}/publish");
+    app.post(&publish, "{}").send().await.assert(200);
+    let widget =
+        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
+    let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
+    set.json(widget).send().await.assert(200);
+    must(id.parse())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
+    let calls = CallSettings {
+        sessions_at_most: 2,
+        ..CallSettings::default()
+    };
+    let app = TestApp::with(Setup {
+        calls,
+        ..Setup::default()
+    })
+    .await;
+    let agent = agent(&app).await;
+    let talks = app.services.talks();
+    let begun = join_all((0..8).map(|_| talks.begin(PAGE, agent, None))).await;
+    let mut held: Vec<Talk> = Vec::new();
+    for one in begun {
+        match one {
+            Ok(talk) => held.push(talk),
+            Err(error) => assert!(matches!(error, TalkError::Full), "{error:?}"),
+        }
+    }
+    assert_eq!(held.len(), 2);
+    let listed = app.get("/v1/calls").send().await.assert(200);
+    assert_eq!(
+        listed["data"].as_array().map(Vec::len),
+        Some(2),
+        "nothing is written of the others"
+    );
+    // Whoever hangs up makes room, and what is refused for another reason takes none.
+    drop(held.pop());
+    let next = async {
+        loop {
+            let elsewhere = talks.begin("https://evil.example", agent, None).await;
+            assert!(elsewhere.is_err());
+            match talks.begin(PAGE, agent, None).await {
+                Ok(talk) => return talk,
+                Err(error) => assert!(matches!(error, TalkError::Full), "{error:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    held.push(must(
+        tokio::time::timeout(Duration::from_secs(20), next).await,
+    ));
+    drop(held);
+    app.close().await;
+}
