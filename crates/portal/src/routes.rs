@@ -2,15 +2,15 @@
 
 use std::future::Future;
 
-use actix_web::http::header::{ACCEPT, LOCATION};
+use actix_web::http::header::{ACCEPT, ALLOW, HeaderValue, LOCATION};
 use actix_web::web::{self, Payload, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, Route};
+use actix_web::{HttpRequest, HttpResponse, Route, guard};
 use offhook_http::ApiError;
 
 use crate::lang::Lang;
-use crate::layout::Frame;
+use crate::layout::{Frame, Section};
 use crate::trouble::{Answer, Trouble};
-use crate::visit::{Needs, Post, Upload, Visit, portal_of};
+use crate::visit::{Needs, Post, Upload, Visit, looking, portal_of};
 use crate::{Portal, assets, pages as rooms};
 
 /// A page that can be looked at, as the router knows it.
@@ -52,6 +52,15 @@ impl Page {
         }
     }
 
+    /// The methods that the path has.
+    fn allowed(&self) -> &'static str {
+        match (self.get.is_some(), self.routes.len()) {
+            (true, 1) => "GET, HEAD",
+            (true, _) => "GET, HEAD, POST",
+            (false, _) => "POST",
+        }
+    }
+
     /// A whole page for those who are signed in.
     pub(crate) fn get<R: Needs, F, T>(self, handler: F) -> Self
     where
@@ -82,7 +91,7 @@ impl Page {
                 handler(Visit::read(portal, req).await?).await
             })
         };
-        self.routes.push(web::get().to(answer));
+        self.routes.push(looked_at().to(answer));
         self
     }
 
@@ -129,7 +138,7 @@ impl Page {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| handler(portal, req).await)
         };
-        self.routes.push(web::get().to(answer));
+        self.routes.push(looked_at().to(answer));
         self
     }
 
@@ -150,6 +159,11 @@ impl Page {
     }
 }
 
+/// Whoever only asks for the head of a page is answered as if they looked at it; the server leaves the body out.
+fn looked_at() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+}
+
 /// Answers with what the handler says, or with the page of its trouble. Nothing leaves as an error: the edge would put
 /// it into the interface's envelope.
 async fn with_portal<T>(
@@ -165,7 +179,18 @@ where
     match handler(portal.clone(), req.clone()).await {
         Ok(answer) => answer,
         Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&portal, &req, typed).await,
-        Err(trouble) => trouble.answer(&plain_frame(&req)),
+        Err(trouble) => told(portal, req, trouble).await,
+    }
+}
+
+/// The page of a trouble, with the navigation for those who are signed in.
+async fn told(portal: Portal, req: HttpRequest, trouble: Trouble) -> HttpResponse {
+    match looking(portal, req.clone()).await {
+        Some(visitor) => trouble.answer(&Frame {
+            section: None,
+            ..visitor.frame(Section::Overview)
+        }),
+        None => trouble.answer(&plain_frame(&req)),
     }
 }
 
@@ -187,17 +212,28 @@ fn table() -> Vec<Page> {
 pub(crate) fn add(config: &mut ServiceConfig) {
     let mut scope = web::scope(crate::PATH).route("/assets/{name}", web::get().to(assets::send));
     for page in table() {
+        let allowed = page.allowed();
         let mut resource = web::resource(page.path);
         for route in page.routes {
             resource = resource.route(route);
         }
+        let otherwise = move |req: HttpRequest| no_page(req, allowed);
+        resource = resource.default_service(web::to(otherwise));
         scope = scope.service(resource);
     }
-    let nothing = |req: HttpRequest| async move { Trouble::not_found().answer(&plain_frame(&req)) };
+    let nothing = |req: HttpRequest| with_portal(req, async |_, _| Err(Trouble::not_found()));
     config
         .service(scope.default_service(web::to(nothing)))
         .route("/", web::get().to(to_portal))
         .route("/developers", web::get().to(to_portal));
+}
+
+/// What a path answers to another method than its own.
+async fn no_page(req: HttpRequest, allowed: &'static str) -> HttpResponse {
+    let mut answer = with_portal(req, async |_, _| Err(Trouble::NoPage)).await;
+    let allowed = HeaderValue::from_static(allowed);
+    answer.headers_mut().insert(ALLOW, allowed);
+    answer
 }
 
 /// The service's root leads browsers to the portal, and so does the place where the interface says that keys are made

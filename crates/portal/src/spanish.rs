@@ -1,19 +1,32 @@
-//! What the use cases refuse, in Spanish: the faults that any field may have, and what a code alone says. What is a rule of
-//! one field, or depends on the state of things, has a sentence of the interface's own, which is English.
+//! What the use cases refuse, in Spanish: the faults that any field may have, what the state of things forbids, and what a
+//! code alone says. What is a rule of one field alone has a sentence of the interface's own, which is English.
 
-use offhook_domain::json::Fault;
+mod refusals;
+mod rules;
+
+use offhook_domain::json::{Fault, FieldError};
 use offhook_http::{ApiError, Code};
 
 /// The sentence, where it is known by the error's kind.
 pub(crate) fn sentence(error: &ApiError) -> Option<String> {
-    if let Some(field) = error.fault() {
-        let said = fault(&field.fault)?;
-        return Some(match field.path.as_str() {
-            "" => format!("El formulario: {said}"),
-            path => format!("`{path}`: {said}"),
-        });
+    if let Some(fault) = error.fault() {
+        return Some(field(fault));
+    }
+    if let Some(refusal) = error.refusal() {
+        return Some(refusals::sentence(refusal).into_owned());
     }
     of_code(error.code()).map(str::to_owned)
+}
+
+/// What is wrong with a field; the interface's own words where it is a rule of this field alone.
+fn field(field: &FieldError) -> String {
+    let Some(said) = fault(&field.fault) else {
+        return field.to_string();
+    };
+    match field.path.as_str() {
+        "" => format!("El formulario: {said}"),
+        path => format!("`{path}`: {said}"),
+    }
 }
 
 fn fault(fault: &Fault) -> Option<String> {
@@ -31,6 +44,7 @@ fn fault(fault: &Fault) -> Option<String> {
         Fault::TooMany(most) => format!("tiene más de {most} elementos"),
         Fault::TooFew(least) => format!("tiene menos de {least} elementos"),
         Fault::Unknown => "no existe ese campo".to_owned(),
+        Fault::Rule(rule) => rules::said(rule).into_owned(),
         Fault::Own(_) => return None,
     })
 }
@@ -62,7 +76,7 @@ const fn of_code(code: Code) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use offhook_domain::json::{FieldError, Fields, Json};
+    use offhook_domain::json::{Fields, Json, Rule};
 
     use super::*;
 
@@ -87,6 +101,11 @@ mod tests {
         assert_eq!(
             said(r#"{"cap":0}"#, cap),
             "`cap`: debe ser un número entero de 1 a 600"
+        );
+        let zone = |fields: &mut Fields<'_>| Err::<(), _>(fields.fault("zone", Rule::TimeZone));
+        assert_eq!(
+            said("{}", zone),
+            "`zone`: debe ser una zona horaria de la IANA, como America/Mexico_City"
         );
         let own = |fields: &mut Fields<'_>| Err::<(), _>(fields.fault("url", "must be public"));
         assert_eq!(said("{}", own), "`url`: must be public");

@@ -27,6 +27,8 @@ pub(crate) enum Trouble {
     Role(MemberRole),
     /// A form of another origin, or without its token.
     Forged,
+    /// The address takes a form, and is no page by itself.
+    NoPage,
     /// The form cannot be read: too large, or not what a form of ours sends.
     Unreadable,
     /// What the use cases say.
@@ -105,6 +107,15 @@ impl Trouble {
                 lang.t(
                     "It did not come from a page of this portal, or the page was opened before you signed in. Go back, load the page again and send it once more.",
                     "No vino de una página de este portal, o la página se abrió antes de iniciar sesión. Regresa, recarga la página y envíalo de nuevo.",
+                )
+                .to_owned(),
+            ),
+            Self::NoPage => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                lang.t("There is no page here", "Aquí no hay ninguna página"),
+                lang.t(
+                    "This address takes a form and cannot be opened by itself. Go back to the page with the form, or to the overview.",
+                    "Esta dirección recibe un formulario y no se puede abrir por sí sola. Regresa a la página del formulario, o ve al resumen.",
                 )
                 .to_owned(),
             ),

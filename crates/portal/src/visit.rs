@@ -1,21 +1,19 @@
 //! Who asks for what: a page that is looked at, or a form that was sent. The role that is needed stands in the type.
 
+mod forms;
+mod notice;
+
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
 
-use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
-use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, SET_COOKIE};
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{self, BytesMut, Payload};
+use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::StreamExt as _;
 use maud::Markup;
 use offhook_domain::{AccountId, MemberRole, RequestId, Timestamp};
 use offhook_services::store::mint;
 use offhook_services::{Caller, PageRequest, Person, Services};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use ring::hmac;
 use uuid::Uuid;
 
 use crate::Portal;
@@ -25,17 +23,13 @@ use crate::layout::{self, Frame, Section};
 use crate::sent;
 use crate::trouble::{Answer, Trouble, Typed};
 
+pub(crate) use forms::{
+    TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, token_of,
+};
+pub(crate) use notice::{forget_notice, go};
+
 /// The cookie that holds a session's token.
 pub(crate) const SESSION_COOKIE: &str = "offhook_session";
-
-/// The cookie that carries one sentence to the next page.
-pub(crate) const NOTICE_COOKIE: &str = "offhook_notice";
-
-/// The hidden field that proves that a form is of this session.
-pub(crate) const TOKEN_FIELD: &str = "_token";
-
-/// The largest form: an agent's whole configuration with room to spare.
-const MAX_FORM_BYTES: usize = 1024 * 1024;
 
 /// Rows of a page of a list.
 const PAGE_ROWS: u32 = 25;
@@ -183,61 +177,6 @@ impl<R: Needs> Upload<R> {
     }
 }
 
-/// Browsers say where a form comes from; what comes from elsewhere is refused before anything is read.
-pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
-    let said = |name: &str| {
-        let value = req.headers().get(name);
-        value.and_then(|value| value.to_str().ok())
-    };
-    if said("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
-        return Err(Trouble::Forged);
-    }
-    let Some(origin) = said(ORIGIN.as_str()) else {
-        return Ok(());
-    };
-    // A proxy may have rewritten the host; then the address that customers know tells.
-    let is_public = portal_of(req)
-        .and_then(|portal| portal.config.public_url.clone())
-        .is_some_and(|url| url.trim_end_matches('/') == origin);
-    let host = req.connection_info().host().to_owned();
-    let is_ours = origin
-        .split_once("://")
-        .is_some_and(|(_, named)| named == host);
-    match is_public || is_ours {
-        true => Ok(()),
-        false => Err(Trouble::Forged),
-    }
-}
-
-/// The fields of a form of ours.
-pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields, Trouble> {
-    read_form_of(req, body, MAX_FORM_BYTES).await
-}
-
-/// The same, of a form of at most `most` bytes.
-pub(crate) async fn read_form_of(
-    req: &HttpRequest,
-    mut body: Payload,
-    most: usize,
-) -> Result<Fields, Trouble> {
-    let kind = req.headers().get(CONTENT_TYPE);
-    let is_form = kind
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
-        if bytes.len() + chunk.len() > most {
-            return Err(Trouble::Unreadable);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    if !is_form && !bytes.is_empty() {
-        return Err(Trouble::Unreadable);
-    }
-    Ok(Fields::parse(&bytes))
-}
-
 impl Visitor {
     /// Who the session's cookie says; `None` if nobody is signed in.
     async fn read(portal: Portal, req: HttpRequest) -> Result<Option<Self>, Trouble> {
@@ -381,10 +320,7 @@ impl Visitor {
     }
 
     fn owns_token(&self, token: &str) -> bool {
-        let key = form_key(&self.session);
-        let form = form_of(self.account());
-        let tag = token.split_once('.').map_or("", |(_, tag)| tag);
-        hex::decode(tag).is_ok_and(|tag| hmac::verify(&key, form.as_bytes(), &tag).is_ok())
+        forms::is_token_of(&self.session, self.account(), token)
     }
 
     /// The service's own address, as the reader's code would use it.
@@ -404,7 +340,7 @@ impl Visitor {
             lang: self.lang,
             section: Some(section),
             visitor: Some(self),
-            notice: notice(&self.req),
+            notice: notice::notice(&self.req),
             // What answers a form is nowhere to come back to.
             path: match *self.req.method() == Method::GET {
                 true => self.req.uri().to_string(),
@@ -453,66 +389,13 @@ impl Visitor {
     }
 }
 
-/// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.
-/// It names the account, for a form whose session has ended.
-pub(crate) fn token_of(session: &str, account: AccountId) -> String {
-    let tag = hmac::sign(&form_key(session), form_of(account).as_bytes());
-    format!("{account}.{}", hex::encode(tag))
-}
-
-/// The account that a form's token names: where its sender was, if they tell the truth.
-pub(crate) fn account_named(token: &str) -> Option<AccountId> {
-    token.split_once('.')?.0.parse().ok()
-}
-
-/// What the token of a session's forms signs.
-fn form_of(account: AccountId) -> String {
-    format!("form:{account}")
-}
-
-fn form_key(session: &str) -> hmac::Key {
-    hmac::Key::new(hmac::HMAC_SHA256, session.as_bytes())
-}
-
-/// To a page of the portal, with a sentence for it.
-pub(crate) fn go(portal: &Portal, path: &str, said: &str) -> HttpResponse {
-    let mut answer = HttpResponse::SeeOther();
-    answer.insert_header((LOCATION, format!("{}{path}", crate::PATH)));
-    if !said.is_empty() {
-        answer.cookie(notice_cookie(portal, said));
+/// Who looks at a page that tells of a trouble, unless nobody is signed in, a part of a page was asked for, or the store
+/// does not answer.
+pub(crate) async fn looking(portal: Portal, req: HttpRequest) -> Option<Visitor> {
+    if req.headers().contains_key("hx-request") {
+        return None;
     }
-    answer.finish()
-}
-
-fn notice_cookie(portal: &Portal, said: &str) -> Cookie<'static> {
-    let text = utf8_percent_encode(said, NON_ALPHANUMERIC).to_string();
-    Cookie::build(NOTICE_COOKIE, text)
-        .path(crate::PATH)
-        .http_only(true)
-        .secure(portal.is_https())
-        .same_site(SameSite::Lax)
-        .max_age(CookieTime::seconds(60))
-        .finish()
-}
-
-/// The sentence that the page before left for this one.
-fn notice(req: &HttpRequest) -> Option<String> {
-    let kept = req.cookie(NOTICE_COOKIE)?;
-    let text = percent_encoding::percent_decode_str(kept.value())
-        .decode_utf8()
-        .ok()?;
-    Some(text.into_owned()).filter(|text| !text.is_empty())
-}
-
-/// Takes the sentence away once it was shown.
-pub(crate) fn forget_notice(answer: &mut HttpResponse) {
-    let gone = format!(
-        "{NOTICE_COOKIE}=; Path={}; Max-Age=0; HttpOnly; SameSite=Lax",
-        crate::PATH
-    );
-    if let Ok(gone) = HeaderValue::from_str(&gone) {
-        answer.headers_mut().append(SET_COOKIE, gone);
-    }
+    Visitor::read(portal, req).await.ok().flatten()
 }
 
 /// The portal behind a request; there always is one where its routes are.

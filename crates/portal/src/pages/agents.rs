@@ -84,7 +84,8 @@ fn status_badge(status: AgentStatus, lang: Lang) -> Markup {
     badge(tone, status_name(status, lang))
 }
 
-const fn status_name(status: AgentStatus, lang: Lang) -> &'static str {
+/// What a state is called.
+pub(crate) const fn status_name(status: AgentStatus, lang: Lang) -> &'static str {
     match status {
         AgentStatus::Draft => lang.t("Draft", "Borrador"),
         AgentStatus::Active => lang.t("Active", "Activo"),

@@ -166,7 +166,8 @@ fn state(batch: &Batch, t: Lang) -> Markup {
     }
 }
 
-const fn status_name(status: BatchStatus, t: Lang) -> &'static str {
+/// What a state is called.
+pub(crate) const fn status_name(status: BatchStatus, t: Lang) -> &'static str {
     match status {
         BatchStatus::Scheduled => t.t("Scheduled", "Programado"),
         BatchStatus::Running => t.t("Calling", "Llamando"),

@@ -102,8 +102,8 @@ fn sentence(error: BeginError, lang: Lang) -> Result<&'static str, Trouble> {
             "El correo debe ser una dirección, como ana@example.com.",
         ),
         BeginError::Name => lang.t(
-            "Your name must have 1 to 120 characters.",
-            "Tu nombre debe tener de 1 a 120 caracteres.",
+            "Your name must have 1 to 120 characters, none of them a control character.",
+            "Tu nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
         ),
         BeginError::Password(fault) => passwords::fault(fault, lang),
         BeginError::Store(error) => return Err(error.into()),

@@ -171,8 +171,8 @@ async fn join(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
             Ok(answer)
         }
         Err(JoinError::Name) => Ok(again(refused, lang.t(
-            "Your name must have 1 to 120 characters.",
-            "Tu nombre debe tener de 1 a 120 caracteres.",
+            "Your name must have 1 to 120 characters, none of them a control character.",
+            "Tu nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
         ))),
         Err(JoinError::Password(fault)) => Ok(again(refused, passwords::fault(fault, lang))),
         Err(JoinError::Store(error)) => Err(error.into()),

@@ -169,7 +169,7 @@ fn line(entry: &LogEntry, t: Lang) -> Markup {
         tr {
             td { (when(entry.created_at)) }
             td {
-                a href={ (PATH) "/logs/" (entry.request_id) } aria-label={
+                a.url href={ (PATH) "/logs/" (entry.request_id) } aria-label={
                     (t.t("Story of", "Historia de")) " " (entry.method) " " (entry.path)
                 } { code { (entry.method) " " (entry.path) } }
             }

@@ -1,4 +1,4 @@
-//! The member's own page: password, language, sessions, accounts.
+//! The member's own page: name, password, language, sessions, accounts.
 
 use actix_web::HttpResponse;
 use maud::{Markup, html};
@@ -22,6 +22,7 @@ const SECTION: Section = Section::Profile;
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/profile").get::<Viewer, _, _>(show),
+        Page::at("/profile/name").post::<Viewer, _, _>(rename),
         Page::at("/profile/password").post::<Viewer, _, _>(change_password),
         Page::at("/profile/sessions").post::<Viewer, _, _>(end_sessions),
         Page::at("/profile/account").post::<Viewer, _, _>(switch),
@@ -33,10 +34,40 @@ fn title(visitor: &Visitor) -> &'static str {
     SECTION.name(visitor.lang())
 }
 
+/// Why a form of this page was not accepted, beside that form.
+#[derive(Default)]
+struct Refused<'a> {
+    /// The name that was typed, and why it cannot be one.
+    name: Option<(&'a str, &'a str)>,
+    password: Option<&'a str>,
+    leaving: Option<&'a str>,
+}
+
 /// `GET /portal/profile`
 async fn show(visit: Visit<Viewer>) -> Answer {
-    let body = body(&visit, None, None).await?;
+    let body = body(&visit, &Refused::default()).await?;
     Ok(visit.page(SECTION, title(&visit), &body))
+}
+
+/// `POST /portal/profile/name`
+async fn rename(post: Post<Viewer>) -> Answer {
+    let lang = post.lang();
+    let name = post.fields.text("name");
+    match post.services().people().rename(&post.person, name).await {
+        Ok(()) => Ok(post.go(
+            "/profile",
+            lang.t("Your name is changed.", "Tu nombre cambió."),
+        )),
+        Err(TeamRefusal::Store(error)) => Err(error.into()),
+        Err(why) => {
+            let why = refusal(&why, lang);
+            let said = Refused {
+                name: Some((name, why.as_str())),
+                ..Refused::default()
+            };
+            refused(&post, &said).await
+        }
+    }
 }
 
 /// `POST /portal/profile/password`
@@ -72,7 +103,11 @@ async fn change_password(post: Post<Viewer>) -> Answer {
         }
         Err(ChangePasswordError::Store(error)) => return Err(error.into()),
     };
-    let mut answer = refused(&post, Some(&said), None).await?;
+    let said = Refused {
+        password: Some(&said),
+        ..Refused::default()
+    };
+    let mut answer = refused(&post, &said).await?;
     if let Some(seconds) = wait {
         passwords::retry_after(&mut answer, seconds);
     }
@@ -120,21 +155,24 @@ async fn leave(post: Post<Viewer>) -> Answer {
                 .t("You have left the team.", "Saliste del equipo."),
         )),
         Err(TeamRefusal::Store(error)) => Err(error.into()),
-        Err(why) => refused(&post, None, Some(&refusal(&why, post.lang()))).await,
+        Err(why) => {
+            let why = refusal(&why, post.lang());
+            let said = Refused {
+                leaving: Some(&why),
+                ..Refused::default()
+            };
+            refused(&post, &said).await
+        }
     }
 }
 
-async fn refused(visitor: &Visitor, of_password: Option<&str>, of_leaving: Option<&str>) -> Answer {
-    let body = body(visitor, of_password, of_leaving).await?;
+async fn refused(visitor: &Visitor, said: &Refused<'_>) -> Answer {
+    let body = body(visitor, said).await?;
     let answer: HttpResponse = visitor.refused(SECTION, title(visitor), &body);
     Ok(answer)
 }
 
-async fn body(
-    visitor: &Visitor,
-    of_password: Option<&str>,
-    of_leaving: Option<&str>,
-) -> Result<Markup, Trouble> {
+async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup, Trouble> {
     let t = visitor.lang();
     let person = &visitor.person;
     let others = visitor.services().people().other_sessions(person).await?;
@@ -145,9 +183,10 @@ async fn body(
             (t.t("Role", "Rol"), html! { (role_name(person.member.role, t)) }),
             (t.t("Account", "Cuenta"), html! { (person.caller.account.name) }),
         ]))
+        (naming(visitor, said.name))
         section aria-labelledby="password" {
             h2 #password { (t.t("Change the password", "Cambiar la contraseña")) }
-            (form::refusal(of_password))
+            (form::refusal(said.password))
             (form::form(visitor, "/profile/password", &html! {
                 (Input::text("password", t.t("Present password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
                 (passwords::new_field(t))
@@ -181,7 +220,7 @@ async fn body(
         (accounts(visitor))
         section aria-labelledby="leaving" {
             h2 #leaving { (t.t("Leave this account", "Salir de esta cuenta")) }
-            (form::refusal(of_leaving))
+            (form::refusal(said.leaving))
             p { (t.t(
                 "You would need a new invitation to come back. What you made stays.",
                 "Necesitarías una nueva invitación para volver. Lo que hiciste se queda.",
@@ -192,6 +231,28 @@ async fn body(
             )))
         }
     })
+}
+
+/// Their name, to be changed.
+fn naming(visitor: &Visitor, refused: Option<(&str, &str)>) -> Markup {
+    let t = visitor.lang();
+    let member = &visitor.person.member;
+    let typed = refused.map_or(member.name.as_str(), |(typed, _)| typed);
+    let hint = t.t(
+        "As your colleagues in this account see you.",
+        "Como te ven tus colegas en esta cuenta.",
+    );
+    html! {
+        section aria-labelledby="name" {
+            h2 #name { (t.t("Change your name", "Cambiar tu nombre")) }
+            (form::refusal(refused.map(|(_, why)| why)))
+            (form::form(visitor, "/profile/name", &html! {
+                (Input::text("name", t.t("Your name", "Tu nombre"))
+                    .value(typed).hint(hint).autocomplete("name").required())
+                button.primary type="submit" { (t.t("Change the name", "Cambiar el nombre")) }
+            }))
+        }
+    }
 }
 
 /// The person's other accounts.

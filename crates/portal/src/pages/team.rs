@@ -158,8 +158,8 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
             "Una cuenta necesita un propietario: nombra a otra persona primero.",
         ),
         TeamRefusal::Name => lang.t(
-            "The name must have 1 to 120 characters.",
-            "El nombre debe tener de 1 a 120 caracteres.",
+            "The name must have 1 to 120 characters, none of them a control character.",
+            "El nombre debe tener de 1 a 120 caracteres, sin caracteres de control.",
         ),
         TeamRefusal::Member => lang.t(
             "A member has this address already.",

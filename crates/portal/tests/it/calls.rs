@@ -1,5 +1,7 @@
 //! Overview, conversations and trials.
 
+use std::time::Duration;
+
 use offhook_domain::{AgentId, Json, MemberRole};
 
 use crate::world::{Browser, World, must};
@@ -263,6 +265,43 @@ async fn a_test_chat_is_answered_shown_and_ended() {
         ("text", "Still there?"),
     ];
     assert_eq!(developer.post(&say, &late).await.leads(), path);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world).await;
+    let chat = developer
+        .post("/try/chat", &[("agent", &agent)])
+        .await
+        .leads();
+    let path = chat.replace("/try/chat/", "/conversations/");
+    let page = developer.get(&path).await.assert(200);
+    page.shows(&[
+        "<span id=\"fact-turns\">1</span>",
+        "<span id=\"fact-length\">0:00</span>",
+        "<span id=\"fact-credits\">0</span>",
+    ]);
+    world.clock.advance(Duration::from_secs(65));
+    let say = format!("{chat}/messages");
+    let message = [("message_id", "a"), ("after", "0"), ("text", "Yes")];
+    developer.post(&say, &message).await.leads();
+    let part = developer.get(&format!("{path}/turns?after=9")).await;
+    part.assert(200).shows(&[
+        "<span id=\"fact-turns\" hx-swap-oob=\"true\">3</span>",
+        "<span id=\"fact-length\" hx-swap-oob=\"true\">1:05</span>",
+        "<span id=\"fact-credits\" hx-swap-oob=\"true\">0</span>",
+    ]);
+    // A call has come to nothing before it is answered.
+    let call = place(&developer, &agent, "0a").await;
+    world.clock.advance(Duration::from_secs(30));
+    let part = developer.get(&format!("{call}/turns?after=0")).await;
+    part.assert(200).shows(&[
+        "<span id=\"fact-length\" hx-swap-oob=\"true\">–</span>",
+        "<span id=\"fact-credits\" hx-swap-oob=\"true\">–</span>",
+    ]);
     world.close().await;
 }
 

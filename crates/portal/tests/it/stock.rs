@@ -90,7 +90,7 @@ async fn a_number_is_taken_labelled_and_given_back() {
     );
     ana.get(&path).await.assert(200).shows(&["Front desk"]);
     let import = ana.post("/phone-numbers/import", &[]).await.assert(422);
-    import.shows(&["no carrier credential"]);
+    import.shows(&["no carrier credential", "Settings, Provider credentials"]);
     assert_eq!(
         ana.post(&format!("{path}/delete"), &[]).await.leads(),
         "/phone-numbers"
@@ -228,6 +228,7 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         .api(&key, "POST", "/v1/agents", &agent.to_string())
         .await
         .assert(201);
+    let created = agent.header("x-request-id").unwrap_or_default().to_owned();
     let agent: Value = must(serde_json::from_str(&agent.body));
     let id = agent["id"].as_str().unwrap_or_default();
     world
@@ -267,6 +268,16 @@ async fn a_requests_story_tells_its_conversation_and_what_was_sent_of_it() {
         "/portal/webhooks/deliveries/",
     ]);
     assert!(!story.body.contains(SCRIPT));
+    // From the call back to its request, and of an agent's creation to the agent.
+    let conversation = handle.trim_start_matches("call_");
+    ana.get(&format!("/conversations/{conversation}"))
+        .await
+        .assert(200)
+        .shows(&["Placed by", &format!("/portal/logs/{request}")]);
+    ana.get(&format!("/logs/{created}"))
+        .await
+        .assert(200)
+        .shows(&["POST /v1/agents", &format!("/portal/agents/{id}")]);
     world
         .stranger()
         .await

@@ -14,7 +14,7 @@ use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
 use offhook_services::documents::InProcess;
 use offhook_services::objects::Objects;
-use offhook_services::store::mint;
+use offhook_services::store::{Store, mint};
 use offhook_services::{CallSettings, Network, Services, ServicesConfig};
 use offhook_testkit::{ManualClock, TestDatabase};
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ pub(crate) struct World {
     server: ServerHandle,
     stop: CancellationToken,
     _database: TestDatabase,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl World {
@@ -47,28 +47,16 @@ impl World {
 
     /// One that accounts can connect these applications in.
     pub(crate) async fn start_with(applications: Vec<Arc<dyn Application>>) -> Self {
+        Self::start_at(SPEED, applications).await
+    }
+
+    /// The same, with people so many times faster than real ones.
+    pub(crate) async fn start_at(speed: f64, applications: Vec<Arc<dyn Application>>) -> Self {
         let database = TestDatabase::sqlite();
+        let store = database.open().await;
         let clock = ManualClock::default();
-        let carrier = Arc::new(Simulator::new(SPEED));
-        let node = mint(clock.now());
         let directory = must(tempfile::tempdir());
-        let files = must(Objects::directory(&directory.path().join("objects"), false));
-        let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
-        let services = must(Services::new(ServicesConfig {
-            store: database.open().await,
-            clock: Arc::new(clock.clone()),
-            plans: Plans::default(),
-            models: Arc::new(must(ModelRegistry::new([]))),
-            network: Network::Text(carrier),
-            speech: Arc::new(must(SpeechRegistry::new(Vec::new()))),
-            legacy: Arc::new(legacy),
-            objects: files,
-            node,
-            has_redis: false,
-            webhook_policy: Policy::default(),
-            tool_client: must(GuardedClient::new(Policy::default())),
-            calls: CallSettings::default(),
-        }));
+        let services = services(store, &clock, &directory, speed);
         let services = services.with_applications(applications);
         let portal = Portal::new(services.clone(), PortalConfig::default());
         let limits = RateLimits::new(LimitSettings::default());
@@ -90,8 +78,14 @@ impl World {
             server: handle,
             stop: CancellationToken::new(),
             _database: database,
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// Another process on the same database.
+    pub(crate) fn beside(&self, applications: Vec<Arc<dyn Application>>) -> Services {
+        let store = self.services.store().clone();
+        services(store, &self.clock, &self.directory, SPEED).with_applications(applications)
     }
 
     /// Somebody of the account, signed in.
@@ -116,10 +110,24 @@ impl World {
         let link = must(people.link(account, &email).await);
         let link = link.unwrap_or_else(|| panic!("no link"));
         let signed_in = must(people.set_password_by_link(&link.token, PASSWORD).await);
+        self.session(signed_in.token).await
+    }
+
+    /// The same person of the account, signed in once more somewhere else.
+    pub(crate) async fn browser_elsewhere(&self, role: MemberRole) -> Browser {
+        let email = format!("{role}@{}.example", self.account);
+        let people = self.services.people();
+        let here = self.address.ip();
+        let signed_in = must(people.sign_in(&email, PASSWORD, here).await);
+        self.session(signed_in.token).await
+    }
+
+    async fn session(&self, session: String) -> Browser {
         let mut browser = Browser {
             address: self.address,
-            session: signed_in.token,
+            session,
             token: String::new(),
+            lang: "en",
         };
         let page = browser.get("/settings").await.assert(200);
         let (_, rest) = page
@@ -178,11 +186,34 @@ impl World {
     }
 }
 
+fn services(store: Store, clock: &ManualClock, directory: &TempDir, speed: f64) -> Services {
+    let carrier = Arc::new(Simulator::new(speed));
+    let node = mint(clock.now());
+    let files = must(Objects::directory(&directory.path().join("objects"), false));
+    let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
+    must(Services::new(ServicesConfig {
+        store,
+        clock: Arc::new(clock.clone()),
+        plans: Plans::default(),
+        models: Arc::new(must(ModelRegistry::new([]))),
+        network: Network::Text(carrier),
+        speech: Arc::new(must(SpeechRegistry::new(Vec::new()))),
+        legacy: Arc::new(legacy),
+        objects: files,
+        node,
+        has_redis: false,
+        webhook_policy: Policy::default(),
+        tool_client: must(GuardedClient::new(Policy::default())),
+        calls: CallSettings::default(),
+    }))
+}
+
 /// Somebody who is signed in.
 pub(crate) struct Browser {
     address: SocketAddr,
     session: String,
     token: String,
+    lang: &'static str,
 }
 
 /// What came back.
@@ -233,6 +264,11 @@ impl Page {
 }
 
 impl Browser {
+    /// The same, of somebody who reads Spanish.
+    pub(crate) fn in_spanish(self) -> Self {
+        Self { lang: "es", ..self }
+    }
+
     /// A page of the portal.
     pub(crate) async fn get(&self, path: &str) -> Page {
         self.send("GET", path, "text/plain", &[]).await
@@ -293,7 +329,10 @@ impl Browser {
 
     async fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Page {
         let session = &self.session;
-        let lines = format!("Cookie: offhook_session={session}\r\nContent-Type: {kind}");
+        let lang = self.lang;
+        let lines = format!(
+            "Cookie: offhook_session={session}; offhook_lang={lang}\r\nContent-Type: {kind}"
+        );
         let path = format!("/portal{path}");
         exchange(self.address, method, &path, &lines, body).await
     }

@@ -135,7 +135,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
             }
             Err(trouble) => trouble.of_form(post.lang())?,
         },
-        Err(message) => FieldError::new("schema", message).to_string(),
+        Err(fault) => Trouble::from(FieldError::new("schema", fault)).of_form(post.lang())?,
     };
     let schema = current(&post, &view).await?;
     let body = draw(&post, &view, &schema, &text, Some(&said));

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use offhook_domain::json::{FieldError, Json, item_path, member_path};
+use offhook_domain::json::{Fault, FieldError, Json, Rule, item_path, member_path};
 
 use crate::fields::Fields;
 
@@ -155,7 +155,7 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
             Kind::Text => line(&unix_lines(fields.raw(path))),
             Kind::Number => number(fields.text(path)),
             Kind::Tick => Json::Bool(fields.is_set(path)),
-            Kind::Object => object(fields.text(path)).map_err(|message| fault(path, message))?,
+            Kind::Object => object(fields.text(path)).map_err(|found| fault(path, found))?,
         };
         set(&mut config, path, value);
     }
@@ -257,7 +257,7 @@ fn named(
         let [name, text] = row.values;
         if members.iter().any(|(other, _)| other == name) {
             let path = member_path(path, name);
-            return Err(fault(&path, "appears more than once".to_owned()));
+            return Err(fault(&path, Rule::Twice.into()));
         }
         members.push((name.to_owned(), value(text)));
     }
@@ -293,10 +293,15 @@ pub(in crate::pages) fn pretty(json: &Json) -> String {
 }
 
 /// Reads the text of a JSON document; where it breaks is said with its line.
-pub(in crate::pages) fn parse(text: &str) -> Result<Json, String> {
+pub(in crate::pages) fn parse(text: &str) -> Result<Json, Fault> {
     Json::parse(text.as_bytes()).map_err(|error| {
         let place = serde_json::from_str::<serde_json::Value>(text).err();
-        place.map_or_else(|| error.to_string(), |place| format!("{error}: {place}"))
+        let message = match &place {
+            Some(place) => format!("{error}: {place}"),
+            None => error.to_string(),
+        };
+        let place = place.map(|place| (place.line(), place.column()));
+        Rule::Json { place, message }.into()
     })
 }
 
@@ -305,11 +310,11 @@ pub(in crate::pages) fn unix_lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-fn fault(path: &str, message: String) -> FieldError {
-    FieldError::new(member_path("config", path), message)
+fn fault(path: &str, fault: Fault) -> FieldError {
+    FieldError::new(member_path("config", path), fault)
 }
 
-fn object(text: &str) -> Result<Json, String> {
+fn object(text: &str) -> Result<Json, Fault> {
     if text.is_empty() {
         return Ok(Json::Object(Vec::new()));
     }

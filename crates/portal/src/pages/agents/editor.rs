@@ -111,7 +111,7 @@ pub(super) async fn save_json(post: Post<Developer>) -> Answer {
     let view = editable(&post).await?;
     let (id, text) = (view.agent.id, unix_lines(post.fields.raw("config")));
     let wanted = parse(&text).map(super::saving::without_version);
-    let wanted = wanted.map_err(|message| FieldError::new("config", message));
+    let wanted = wanted.map_err(|fault| FieldError::new("config", fault));
     match save(&post, &view, wanted, None).await? {
         Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
         Err(refused) => {

@@ -93,7 +93,10 @@ pub(super) async fn save(
     let base = base_of(fields)?;
     let wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(fault) => return Ok(Err(Refused::of(fault.to_string(), base))),
+        Err(fault) => {
+            let said = Trouble::from(fault).of_form(post.lang())?;
+            return Ok(Err(Refused::of(said, base)));
+        }
     };
     let expected = fields
         .get(ONTO)

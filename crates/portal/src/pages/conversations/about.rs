@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json, Runtime};
-use offhook_services::AgentError;
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
+use offhook_services::{AgentError, SoFar};
 
 use super::detail::named;
 use super::wording;
@@ -14,8 +14,55 @@ use crate::parts::words::{self, Tone};
 use crate::trouble::Trouble;
 use crate::visit::Visitor;
 
+/// What changes while a conversation lasts, by the ids that the page knows it by: its turns, length and credits.
+fn moving(
+    conversation: &Conversation,
+    so_far: &SoFar,
+    lang: Lang,
+) -> [(&'static str, &'static str, String); 3] {
+    let is_over = conversation.state.is_terminal();
+    let lasts = !is_over && conversation.answered_at.is_some();
+    [
+        (
+            "fact-turns",
+            lang.t("Turns", "Turnos"),
+            words::count(i64::from(conversation.messages_count)),
+        ),
+        (
+            "fact-length",
+            lang.t("Length", "Duración"),
+            match lasts {
+                true => wording::length_so_far(so_far),
+                false => wording::length(conversation),
+            },
+        ),
+        (
+            "fact-credits",
+            lang.t("Credits", "Créditos"),
+            match lasts {
+                true => words::count(so_far.credits),
+                false => wording::credits(conversation),
+            },
+        ),
+    ]
+}
+
+/// What has changed of the facts, each put in its place on the page.
+pub(super) fn moved(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> Markup {
+    html! {
+        @for (id, _, value) in moving(conversation, so_far, lang) {
+            span id=(id) hx-swap-oob="true" { (value) }
+        }
+    }
+}
+
 /// The facts.
-pub(super) fn facts(view: &ConversationView, lang: Lang) -> Markup {
+pub(super) async fn facts(
+    visitor: &Visitor,
+    view: &ConversationView,
+    so_far: &SoFar,
+) -> Result<Markup, Trouble> {
+    let lang = visitor.lang();
     let conversation = &view.conversation;
     let is_over = conversation.state.is_terminal();
     let number = |number: &Option<offhook_domain::E164>| match number {
@@ -58,14 +105,9 @@ pub(super) fn facts(view: &ConversationView, lang: Lang) -> Markup {
         lang.t("Ended", "Fin"),
         words::when_if(conversation.ended_at.filter(|_| is_over)),
     ));
-    rows.push((
-        lang.t("Length", "Duración"),
-        html! { (wording::length(conversation)) },
-    ));
-    rows.push((
-        lang.t("Credits", "Créditos"),
-        html! { (wording::credits(conversation)) },
-    ));
+    for (id, name, value) in moving(conversation, so_far, lang) {
+        rows.push((name, html! { span id=(id) { (value) } }));
+    }
     if is_over {
         rows.push((
             lang.t("How it ended", "Cómo terminó"),
@@ -82,7 +124,28 @@ pub(super) fn facts(view: &ConversationView, lang: Lang) -> Markup {
             html! { code { (handle) } },
         ));
     }
-    list::facts(&rows)
+    rows.extend(placing(visitor, conversation).await?);
+    Ok(list::facts(&rows))
+}
+
+/// The request that placed a call, with what else the log tells of it.
+async fn placing(
+    visitor: &Visitor,
+    conversation: &Conversation,
+) -> Result<Option<(&'static str, Markup)>, Trouble> {
+    if conversation.key_id.is_none() {
+        return Ok(None);
+    }
+    let logs = visitor.services().request_logs();
+    let found = logs
+        .placing(conversation.account_id, conversation.id)
+        .await?;
+    Ok(found.map(|entry| {
+        let link = html! {
+            a href={ (PATH) "/logs/" (entry.request_id) } { code { (entry.method) " " (entry.path) } }
+        };
+        (visitor.lang().t("Placed by", "La hizo"), link)
+    }))
 }
 
 fn latency(conversation: &Conversation, lang: Lang) -> Option<Markup> {

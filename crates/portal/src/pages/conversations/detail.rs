@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, MemberRole};
-use offhook_services::HangUpError;
 use offhook_services::store::{Conversation, ConversationView, Moment};
+use offhook_services::{HangUpError, SoFar};
 
 use super::turns::Turns;
 use super::wording;
@@ -11,7 +11,7 @@ use super::{about, analysis, sent};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::{form, list, words};
+use crate::parts::{form, list};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -66,13 +66,16 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
     let messages = sent::messages(visitor, conversation).await?;
     let deliveries = about::deliveries(visitor, conversation).await?;
     let analysis = analysis::of(visitor, &story.view).await?;
+    let conversations = visitor.services().conversations();
+    let so_far = conversations.so_far(conversation).await?;
+    let facts = about::facts(visitor, &story.view, &so_far).await?;
     let drawn = turns(conversation, lang);
     Ok(html! {
         div.bar-of-actions {
-            div #state { (state(visitor, conversation)) }
+            div #state { (state(conversation, &so_far, lang)) }
             @if !is_over { (doings(visitor, conversation)) }
         }
-        (about::facts(&story.view, lang))
+        (facts)
         @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
             h2 { (lang.t("Summary", "Resumen")) }
             p.said { (summary) }
@@ -107,15 +110,13 @@ pub(super) fn turns(conversation: &Conversation, lang: Lang) -> Turns {
 }
 
 /// The state, and for how long it has lasted.
-pub(super) fn state(visitor: &Visitor, conversation: &Conversation) -> Markup {
-    let lang = visitor.lang();
-    let since = conversation
-        .answered_at
-        .filter(|_| !conversation.state.is_terminal());
+pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> Markup {
+    let is_over = conversation.state.is_terminal();
+    let lasts = !is_over && conversation.answered_at.is_some();
     html! {
         (wording::state(conversation, lang))
-        @if let Some(since) = since { " " span.soft { (words::length(visitor.now().since(since))) } }
-        @if conversation.hangup_requested && !conversation.state.is_terminal() {
+        @if lasts { " " span.soft { (wording::length_so_far(so_far)) } }
+        @if conversation.hangup_requested && !is_over {
             " " span.soft { (lang.t("asked to hang up", "se pidió colgar")) }
         }
         " " span.soft { (wording::ending(conversation, lang)) }

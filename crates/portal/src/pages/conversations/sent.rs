@@ -28,11 +28,7 @@ pub(super) async fn messages(
         return Ok(html! {});
     }
     let rows: Vec<Markup> = sent.iter().map(|sent| row(sent, lang)).collect();
-    let heads = [
-        lang.t("Written", "Escrito"),
-        lang.t("Message", "Mensaje"),
-        lang.t("Since", "Desde"),
-    ];
+    let heads = [lang.t("Written", "Escrito"), lang.t("Message", "Mensaje")];
     Ok(named(
         lang.t("Messages sent", "Mensajes enviados"),
         &heads,
@@ -48,8 +44,10 @@ fn row(sent: &WhatsAppSent, lang: Lang) -> Markup {
             td {
                 (words::badge(tone, word))
                 @if let Some(failure) = &sent.failure { " " span.soft { (failure) } }
+                @if sent.updated_at != sent.queued_at {
+                    p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
+                }
             }
-            td { (words::when(sent.updated_at)) }
         }
     }
 }

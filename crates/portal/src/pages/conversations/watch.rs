@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use offhook_domain::ConversationId;
 use offhook_services::store::LiveCall;
 
+use super::about;
 use super::detail::{self, read, state, watch, whole};
 use super::wording;
 use crate::PATH;
@@ -53,10 +54,12 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
         .await?;
     let turns = page.ok_or_else(Trouble::not_found)?.items;
     let last = turns.last().map_or(after, |turn| turn.seq);
+    let so_far = conversations.so_far(&view.conversation).await?;
     let drawn = detail::turns(&view.conversation, visit.lang());
     Ok(visit.part(&html! {
         (watch(id, last))
-        div #state hx-swap-oob="true" { (state(&visit, &view.conversation)) }
+        div #state hx-swap-oob="true" { (state(&view.conversation, &so_far, visit.lang())) }
+        (about::moved(&view.conversation, &so_far, visit.lang()))
         @if !turns.is_empty() {
             @if after == 0 { p #silence hx-swap-oob="delete" {} }
             ol hx-swap-oob="beforeend:#turns" { (drawn.items(&turns)) }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallState, Channel, ConversationStatus, FailureReason, TerminationReason};
+use offhook_services::SoFar;
 use offhook_services::store::Conversation;
 
 use crate::lang::Lang;
@@ -151,6 +152,12 @@ pub(crate) fn length(conversation: &Conversation) -> String {
         }
         None => "–".to_owned(),
     }
+}
+
+/// How long it has lasted so far.
+pub(crate) fn length_so_far(so_far: &SoFar) -> String {
+    let seconds = u64::try_from(so_far.seconds).unwrap_or(0);
+    words::length(std::time::Duration::from_secs(seconds))
 }
 
 /// What it cost, once it has ended.

@@ -2,11 +2,13 @@
 
 use maud::{Markup, html};
 use offhook_domain::Json;
+use offhook_http::{ApiError, Code};
 use offhook_services::store::Folder;
 use offhook_services::{DocumentFile, NewContent};
 
 use super::{MOST, entitled, folder_choice, folders, string};
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::sent;
@@ -16,81 +18,103 @@ use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 /// The files that can be read (decision 6.5).
 const READABLE: &str = ".txt,.md,.html,.htm,.pdf,.docx,.csv";
 
+/// A document that is made of one field.
+#[derive(Debug, Clone, Copy)]
+enum Typed {
+    /// Its text.
+    Text,
+    /// The address of a web page.
+    Address,
+}
+
+impl Typed {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Text => "/knowledge/text",
+            Self::Address => "/knowledge/address",
+        }
+    }
+
+    const fn title(self, t: Lang) -> &'static str {
+        match self {
+            Self::Text => t.t("Write a text", "Escribir un texto"),
+            Self::Address => t.t("Take a web page", "Tomar una página web"),
+        }
+    }
+
+    /// The field, by the name that the interface gives it, with what was typed.
+    fn field(self, fields: &Fields) -> (&'static str, &str) {
+        match self {
+            Self::Text => ("text", fields.raw("text")),
+            Self::Address => ("url", fields.text("url")),
+        }
+    }
+
+    fn input(self, fields: &Fields, t: Lang) -> Input<'_> {
+        let (field, value) = self.field(fields);
+        let input = match self {
+            Self::Text => Input::text(field, t.t("Text", "Texto")).rows(16),
+            Self::Address => Input::text(field, t.t("Address", "Dirección"))
+                .kind("url")
+                .hint(t.t(
+                    "A public https:// address that needs no signing in. It is read once, now.",
+                    "Una dirección https:// pública que no pida iniciar sesión. Se lee una sola vez, ahora.",
+                )),
+        };
+        input.value(value).required()
+    }
+}
+
 /// `GET /portal/knowledge/text`
 pub(super) async fn text_form(visit: Visit<Developer>) -> Answer {
-    entitled(&visit)?;
-    let folders = folders::all(&visit).await?;
-    let body = text_page(&visit, visit.query(), &folders, None);
-    Ok(visit.page(Section::Knowledge, text_title(&visit), &body))
+    typed_form(&visit, Typed::Text).await
 }
 
 /// `POST /portal/knowledge/text`
 pub(super) async fn text(post: Post<Developer>) -> Answer {
-    entitled(&post)?;
-    let mut members = common(&post.fields);
-    members.push(("text", string(post.fields.raw("text"))));
-    let content = NewContent::Json(Json::object(members));
-    match added(&post, content).await {
-        Ok(answer) => Ok(answer),
-        Err(trouble) => {
-            let said = trouble.of_form(post.lang())?;
-            let folders = folders::all(&post).await?;
-            let body = text_page(&post, &post.fields, &folders, Some(&said));
-            Ok(post.refused(Section::Knowledge, text_title(&post), &body))
-        }
-    }
-}
-
-fn text_title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Write a text", "Escribir un texto")
-}
-
-fn text_page(visitor: &Visitor, fields: &Fields, folders: &[Folder], said: Option<&str>) -> Markup {
-    let t = visitor.lang();
-    html! {
-        (form::refusal(said))
-        (form::form(visitor, "/knowledge/text", &html! {
-            (name(visitor, fields).required())
-            (folder_choice(folders, fields.text("folder_id"), t))
-            (Input::text("text", t.t("Text", "Texto")).rows(16).value(fields.raw("text")).required())
-            button.primary type="submit" { (t.t("Add", "Agregar")) }
-        }))
-    }
+    take(&post, Typed::Text).await
 }
 
 /// `GET /portal/knowledge/address`
 pub(super) async fn address_form(visit: Visit<Developer>) -> Answer {
-    entitled(&visit)?;
-    let folders = folders::all(&visit).await?;
-    let body = address_page(&visit, visit.query(), &folders, None);
-    Ok(visit.page(Section::Knowledge, address_title(&visit), &body))
+    typed_form(&visit, Typed::Address).await
 }
 
 /// `POST /portal/knowledge/address`
 pub(super) async fn address(post: Post<Developer>) -> Answer {
-    entitled(&post)?;
-    let mut members = common(&post.fields);
-    members.push(("url", string(post.fields.text("url"))));
-    let content = NewContent::Json(Json::object(members));
-    match added(&post, content).await {
+    take(&post, Typed::Address).await
+}
+
+async fn typed_form(visitor: &Visitor, typed: Typed) -> Answer {
+    entitled(visitor)?;
+    let folders = folders::all(visitor).await?;
+    let body = typed_page(visitor, typed, visitor.query(), &folders, None);
+    Ok(visitor.page(Section::Knowledge, typed.title(visitor.lang()), &body))
+}
+
+async fn take(post: &Post<Developer>, typed: Typed) -> Answer {
+    entitled(post)?;
+    let fields = &post.fields;
+    let (field, value) = typed.field(fields);
+    let mut members = vec![("name", string(fields.text("name")))];
+    if let Some(folder) = fields.get("folder_id") {
+        members.push(("folder_id", string(folder)));
+    }
+    members.push((field, string(value)));
+    match added(post, NewContent::Json(Json::object(members))).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
             let said = trouble.of_form(post.lang())?;
-            let folders = folders::all(&post).await?;
-            let body = address_page(&post, &post.fields, &folders, Some(&said));
-            Ok(post.refused(Section::Knowledge, address_title(&post), &body))
+            let folders = folders::all(post).await?;
+            let body = typed_page(post, typed, fields, &folders, Some(&said));
+            Ok(post.refused(Section::Knowledge, typed.title(post.lang()), &body))
         }
     }
 }
 
-fn address_title(visitor: &Visitor) -> &'static str {
-    let t = visitor.lang();
-    t.t("Take a web page", "Tomar una página web")
-}
-
-fn address_page(
+fn typed_page(
     visitor: &Visitor,
+    typed: Typed,
     fields: &Fields,
     folders: &[Folder],
     said: Option<&str>,
@@ -98,13 +122,10 @@ fn address_page(
     let t = visitor.lang();
     html! {
         (form::refusal(said))
-        (form::form(visitor, "/knowledge/address", &html! {
+        (form::form(visitor, typed.path(), &html! {
             (name(visitor, fields).required())
             (folder_choice(folders, fields.text("folder_id"), t))
-            (Input::text("url", t.t("Address", "Dirección")).kind("url").value(fields.text("url")).required().hint(t.t(
-                "A public https:// address that needs no signing in. It is read once, now.",
-                "Una dirección https:// pública que no pida iniciar sesión. Se lee una sola vez, ahora.",
-            )))
+            (typed.input(fields, t))
             button.primary type="submit" { (t.t("Add", "Agregar")) }
         }))
     }
@@ -141,7 +162,7 @@ async fn kept(
     let t = visitor.lang();
     let Some(file) = file? else {
         let said = t.t("Choose a file first.", "Primero elige un archivo.");
-        return Err(offhook_http::ApiError::new(offhook_http::Code::InvalidBody, said).into());
+        return Err(ApiError::new(Code::InvalidBody, said).into());
     };
     let file = DocumentFile {
         name: fields.get("name").map(str::to_owned),
@@ -181,15 +202,6 @@ fn file_page(visitor: &Visitor, fields: &Fields, folders: &[Folder], said: Optio
 fn name<'a>(visitor: &Visitor, fields: &'a Fields) -> Input<'a> {
     let t = visitor.lang();
     Input::text("name", t.t("Name", "Nombre")).value(fields.text("name"))
-}
-
-/// What a text and a web page have alike.
-fn common(fields: &Fields) -> Vec<(&'static str, Json)> {
-    let mut members = vec![("name", string(fields.text("name")))];
-    if let Some(folder) = fields.get("folder_id") {
-        members.push(("folder_id", string(folder)));
-    }
-    members
 }
 
 /// Takes the document in and goes to its page.

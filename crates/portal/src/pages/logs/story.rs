@@ -1,14 +1,12 @@
-//! A request's full story: how it was answered, the conversations that it placed or asked for, and what was sent of
-//! them to webhooks.
-
-use std::time::Duration;
+//! A request's full story: how it was answered, what it made or was about, and of a conversation, what was sent of it to
+//! webhooks.
 
 use maud::{Markup, html};
-use offhook_domain::{CallHandle, CallState, ConversationId, RequestId};
+use offhook_domain::{CallHandle, CallState, ConversationId, RequestId, Resource, ResourceKind};
 use offhook_http::Code;
 use offhook_services::PageRequest;
 use offhook_services::store::{
-    ApiKey, ConversationFilter, ConversationView, Delivery, DeliveryState, LogEntry, LogFilter,
+    ApiKey, ConversationView, Delivery, DeliveryState, LogEntry, LogFilter,
 };
 
 use super::answer;
@@ -23,13 +21,10 @@ use crate::visit::{Viewer, Visit, Visitor};
 /// Requests of one id that are told: a client may choose ids, and one twice.
 const MOST: u32 = 20;
 
-/// Conversations that may have begun while a request ran.
-const BEGUN: u32 = 100;
-
 /// One request with what belongs to it.
 struct Told {
     entry: LogEntry,
-    conversations: Vec<(ConversationView, Vec<Delivery>)>,
+    conversation: Option<(ConversationView, Vec<Delivery>)>,
 }
 
 /// `GET /portal/logs/{id}`: the id is the request's.
@@ -52,10 +47,10 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let keys = visit.services().keys().list(visit.account()).await?;
     let mut told = Vec::with_capacity(entries.len());
     for entry in entries {
-        let conversations = conversations(&visit, &entry).await?;
+        let conversation = conversation_of(&visit, &entry).await?;
         told.push(Told {
             entry,
-            conversations,
+            conversation,
         });
     }
     let body = html! {
@@ -69,57 +64,26 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     ))
 }
 
-/// The conversation that the path names, or those that the key began while the request ran.
-async fn conversations(
+/// The conversation that the request placed or was about, and what was sent of it.
+async fn conversation_of(
     visitor: &Visitor,
     entry: &LogEntry,
-) -> Result<Vec<(ConversationView, Vec<Delivery>)>, Trouble> {
+) -> Result<Option<(ConversationView, Vec<Delivery>)>, Trouble> {
+    let Some(about) = entry.about() else {
+        return Ok(None);
+    };
+    if about.kind != ResourceKind::Conversation {
+        return Ok(None);
+    }
     let services = visitor.services();
-    let all = services.conversations();
-    let mut views = Vec::new();
-    if let Some(id) = named(&entry.path) {
-        views.extend(all.get(visitor.caller(), id, false).await?);
-    } else if entry.method == "POST" && (200..300).contains(&entry.status) {
-        let took = u64::try_from(entry.duration_ms).unwrap_or(0);
-        // The log's milliseconds are whole ones.
-        let end = entry.created_at.plus(Duration::from_millis(took + 1));
-        let filter = ConversationFilter {
-            since: Some(entry.created_at),
-            until: Some(end),
-            ..ConversationFilter::default()
-        };
-        let page = PageRequest {
-            after: None,
-            limit: BEGUN,
-        };
-        let begun = all.list(visitor.caller(), filter, page).await?.items;
-        let of_key = |view: &ConversationView| view.conversation.key_id == Some(entry.key_id);
-        views.extend(begun.into_iter().filter(of_key));
-    }
-    let mut told = Vec::with_capacity(views.len());
-    for view in views {
-        let id = view.conversation.id;
-        let sent = services
-            .webhooks()
-            .of_conversation(visitor.account(), id)
-            .await?;
-        told.push((view, sent));
-    }
-    Ok(told)
-}
-
-/// The conversation that a path of the interface is about.
-fn named(path: &str) -> Option<ConversationId> {
-    let rest = path.strip_prefix("/v1/")?;
-    let (kind, rest) = rest.split_once('/')?;
-    let id = rest.split('/').next()?;
-    match kind {
-        "calls" | "conversations" => {
-            let handle = id.parse().map(|CallHandle(id)| id);
-            handle.or_else(|_| id.parse()).ok()
-        }
-        _ => None,
-    }
+    let id = ConversationId::from_uuid(about.id.uuid());
+    let conversations = services.conversations();
+    let Some(view) = conversations.get(visitor.caller(), id, false).await? else {
+        return Ok(None);
+    };
+    let webhooks = services.webhooks();
+    let sent = webhooks.of_conversation(visitor.account(), id).await?;
+    Ok(Some((view, sent)))
 }
 
 fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
@@ -140,21 +104,47 @@ fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
             (t.t("Request id", "Id de solicitud"), html! { code { (entry.request_id) } }),
         ]))
         @if let Some(why) = why { p { (why) } }
-        h3 { (t.t("Conversation", "Conversación")) }
-        @if told.conversations.is_empty() {
-            p.soft { (t.t("It has to do with none.", "No tiene que ver con ninguna.")) }
-        }
-        @if named(&entry.path).is_none() && told.conversations.len() > 1 {
-            p.soft { (t.t(
-                "Several began by this key while the request ran; the answer that your program got names its own.",
-                "Varias comenzaron con esta clave mientras corría la solicitud; la respuesta que recibió tu programa nombra la suya.",
-            )) }
-        }
-        @for (view, sent) in &told.conversations {
+        h3 { (t.t("What it was about", "De qué se trató")) }
+        @if let Some((view, sent)) = &told.conversation {
             (conversation(view, t))
             (deliveries(sent, t))
-        }
+        } @else { (thing(entry, t)) }
     }
+}
+
+/// What a request made or was about, if that is no conversation of the account.
+fn thing(entry: &LogEntry, t: Lang) -> Markup {
+    let Some(Resource { kind, id }) = entry.about() else {
+        return html! { p.soft { (t.t("Nothing in particular.", "Nada en particular.")) } };
+    };
+    let (name, path) = named(kind, t);
+    let is_gone = entry.method == "DELETE" && entry.status < 300;
+    list::facts(&[(
+        name,
+        html! {
+            @match path.filter(|_| !is_gone) {
+                Some(path) => { a href={ (PATH) (path) "/" (id) } { code { (id) } } },
+                None => { code { (id) } },
+            }
+        },
+    )])
+}
+
+/// What a kind of thing is called, and where its pages are.
+const fn named(kind: ResourceKind, t: Lang) -> (&'static str, Option<&'static str>) {
+    let (name, path) = match kind {
+        ResourceKind::Agent => (t.t("Agent", "Agente"), "/agents"),
+        ResourceKind::Tool => (t.t("Tool", "Herramienta"), "/tools"),
+        // Its page, were it there, would be told of above.
+        ResourceKind::Conversation => return (t.t("Conversation", "Conversación"), None),
+        ResourceKind::Batch => (t.t("Batch call", "Llamada en lote"), "/batch-calls"),
+        ResourceKind::PhoneNumber => (t.t("Phone number", "Número telefónico"), "/phone-numbers"),
+        ResourceKind::Document => (t.t("Document", "Documento"), "/knowledge/documents"),
+        ResourceKind::Folder => (t.t("Folder", "Carpeta"), "/knowledge/folders"),
+        ResourceKind::Webhook => (t.t("Webhook", "Webhook"), "/webhooks"),
+        ResourceKind::Delivery => (t.t("Delivery", "Entrega"), "/webhooks/deliveries"),
+    };
+    (name, Some(path))
 }
 
 fn conversation(view: &ConversationView, t: Lang) -> Markup {
@@ -285,26 +275,4 @@ fn reason(code: &str, t: Lang) -> Option<&'static str> {
             "El archivo no tiene la parte que se pidió.",
         ),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_names_its_conversation_by_id_or_handle() {
-        let id = "01890000-0000-7000-8000-000000000001";
-        let expected: ConversationId = id.parse().unwrap();
-        for path in [
-            format!("/v1/calls/call_{id}"),
-            format!("/v1/calls/call_{id}/hangup"),
-            format!("/v1/conversations/{id}/transcript"),
-        ] {
-            assert_eq!(named(&path), Some(expected), "{path}");
-        }
-        for path in ["/v1/calls", "/v1/calls/undefined", "/v1/me", "/v2"] {
-            assert_eq!(named(path), None, "{path}");
-        }
-        assert_eq!(named(&format!("/v1/agents/{id}")), None);
-    }
 }

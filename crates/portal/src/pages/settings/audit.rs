@@ -154,6 +154,7 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "recover" => lang.t("a period was recovered", "se recuperó un periodo"),
         "redeliver" => lang.t("sent again", "se envió de nuevo"),
         "remove" => lang.t("removed", "se quitó"),
+        "rename" => lang.t("name changed", "cambió su nombre"),
         "resume" => lang.t("resumed", "se reanudó"),
         "retry" => lang.t("retried", "se reintentó"),
         "revoke" => lang.t("revoked", "se revocó"),

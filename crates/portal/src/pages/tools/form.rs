@@ -2,7 +2,7 @@
 //! stored.
 
 use maud::{Markup, html};
-use offhook_domain::json::{FieldError, Json};
+use offhook_domain::json::{Fault, FieldError, Json, Rule};
 use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
 
 use super::{kind_name, kind_use};
@@ -110,7 +110,7 @@ fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError
     if text.is_empty() {
         return Ok(Json::Null);
     }
-    let wanted = parse(text).map_err(|message| FieldError::new("parameters", message))?;
+    let wanted = parse(text).map_err(|fault| FieldError::new("parameters", fault))?;
     let old = before.and_then(|before| before.get("parameters"));
     Ok(match old {
         Some(old) => crate::pages::agents::document::patch(old, &wanted),
@@ -128,17 +128,11 @@ fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
         }
         let path = format!("{}.{name}", HEADERS.0);
         if headers.iter().any(|(other, _)| other == name) {
-            return Err(FieldError::new(path, "appears more than once"));
+            return Err(FieldError::new(path, Rule::Twice));
         }
         let value = match value {
             "" if stored.iter().any(|known| known.eq_ignore_ascii_case(name)) => HIDDEN,
-            "" => {
-                return Err(FieldError::new(
-                    path,
-                    "is required: type the header's value",
-                ));
-            }
-            HIDDEN => return Err(FieldError::new(path, "type the header's value")),
+            "" | HIDDEN => return Err(FieldError::new(path, Fault::Required)),
             value => value,
         };
         headers.push((name.to_owned(), Json::from(value)));
@@ -309,7 +303,7 @@ mod tests {
     #[test]
     fn a_new_header_needs_its_value() {
         let form = "http.headers[0].name=X-Key&http.headers[0].value=";
-        let said = "`http.headers.X-Key`: is required: type the header's value";
+        let said = "`http.headers.X-Key`: is required";
         assert_eq!(body(ToolKind::Http, form, None), said);
     }
 

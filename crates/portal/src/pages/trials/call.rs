@@ -31,7 +31,7 @@ fn title(visitor: &Visitor) -> &'static str {
 fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
     let lang = visitor.lang();
     if agents.is_empty() {
-        return nobody_to_try(lang);
+        return html! { (form::refusal(said)) (nobody_to_try(lang)) };
     }
     // A form that was refused and is sent again is the same call: what was refused has used nothing up.
     let kept = said.and_then(|_| fields.get(ONCE)).map(str::to_owned);

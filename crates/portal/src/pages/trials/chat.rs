@@ -33,7 +33,7 @@ fn title(visitor: &Visitor) -> &'static str {
 fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
     let lang = visitor.lang();
     if agents.is_empty() {
-        return nobody_to_try(lang);
+        return html! { (form::refusal(said)) (nobody_to_try(lang)) };
     }
     let fields = html! {
         (agent_field(agents, fields, lang))

@@ -1,0 +1,156 @@
+//! Connecting and renewing under attack and at a bad moment.
+
+use std::time::Duration;
+
+use offhook_domain::{IntegrationStatus, MemberRole};
+use offhook_testkit::fakes::oauth::{CLIENT_SECRET, TOKEN_PATH};
+use offhook_testkit::upstream::Fault;
+
+use crate::integrations::{
+    CONNECT, DISCONNECT, begin, calendar_at, connect, renew_after, stands, told, with_calendar,
+};
+use crate::world::must;
+
+const NOT_GRANTED: &str = "Google Calendar did not grant access: nothing was connected.";
+
+const STALE: &str = "Nothing was connected: this answer came too late";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_belongs_to_one_session_of_the_person_who_asked() {
+    let (world, fake, ana) = with_calendar().await;
+    let elsewhere = world.browser_elsewhere(MemberRole::Admin).await;
+    let query = fake.authority.consent(&begin(&ana, CONNECT).await);
+    assert!(told(&elsewhere, &query).await.starts_with(STALE));
+    assert!(fake.upstream.asked_of("POST", TOKEN_PATH).is_empty());
+    assert!(
+        told(&ana, &query)
+            .await
+            .starts_with("Google Calendar is connected.")
+    );
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consent() {
+    let (world, fake, ana) = with_calendar().await;
+    let (first, second) = (begin(&ana, CONNECT).await, begin(&ana, CONNECT).await);
+    let (first, second) = (
+        fake.authority.consent(&first),
+        fake.authority.consent(&second),
+    );
+    // Somebody else's code, put behind a state that is waited for.
+    let state = first.split('&').next().unwrap_or_default();
+    let code = second.split('&').nth(1).unwrap_or_default();
+    assert!(
+        told(&ana, &format!("{state}&{code}"))
+            .await
+            .starts_with(NOT_GRANTED)
+    );
+    // The code is used up by that, and its own state is of no use to anybody.
+    assert!(told(&ana, &second).await.starts_with(NOT_GRANTED));
+    assert_eq!(stands(&world).await.0, IntegrationStatus::Error);
+    let exchanges = fake.upstream.asked_of("POST", TOKEN_PATH);
+    assert_eq!(exchanges.len(), 2);
+    let form = exchanges[0].form();
+    let of = |name: &str| {
+        let found = form.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    };
+    assert_eq!(
+        of("redirect_uri"),
+        "http://test/portal/integrations/callback"
+    );
+    assert!(of("code_verifier").len() >= 43, "{form:?}");
+    assert_eq!(exchanges[0].query, "", "secrets travel in the body alone");
+    // Where there is an error there is no code, whatever stands there.
+    let url = begin(&ana, CONNECT).await;
+    let both = format!("{}&error=access_denied", fake.authority.consent(&url));
+    assert!(
+        told(&ana, &both)
+            .await
+            .starts_with("The access to Google Calendar was not allowed")
+    );
+    assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 2);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_application_sends_back_is_shown_to_nobody() {
+    let (world, fake, ana) = with_calendar().await;
+    let url = begin(&ana, CONNECT).await;
+    let evil = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    let said = told(&ana, &fake.authority.refuse(&url, evil)).await;
+    assert!(
+        said.starts_with(NOT_GRANTED) && !said.contains("script"),
+        "{said}"
+    );
+    let page = ana.get("/integrations").await.assert(200);
+    assert!(!page.body.contains("alert(1)") && !page.body.contains(CLIENT_SECRET));
+    let (_, error) = stands(&world).await;
+    assert_eq!(
+        error.as_deref(),
+        Some("Google Calendar answered the request for consent with an error")
+    );
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_that_rotates_is_used_by_one_of_two_processes() {
+    let (world, fake, ana) = with_calendar().await;
+    fake.authority.rotate();
+    connect(&fake, &ana).await;
+    let another = world.beside(vec![calendar_at(&fake.upstream.base_url())]);
+    for round in 1..=3 {
+        world.clock.advance(Duration::from_secs(50 * 60));
+        let slow = Fault::Slow(Duration::from_millis(200));
+        fake.upstream.fail("POST", TOKEN_PATH, slow, 1);
+        let (mine, theirs) = (world.services.integrations(), another.integrations());
+        let (mine, theirs) = (mine.renewals(), theirs.renewals());
+        let (mine, theirs) = tokio::join!(mine.run_due(), theirs.run_due());
+        assert_eq!(must(mine) + must(theirs), 1, "round {round}");
+        assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 1 + round);
+        assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_with_hardly_a_life_are_not_asked_for_without_end() {
+    let (world, fake, ana) = with_calendar().await;
+    for seconds in [0, 5] {
+        fake.authority.expire_in(Some(seconds));
+        connect(&fake, &ana).await;
+        let before = fake.upstream.asked_of("POST", TOKEN_PATH).len();
+        for _ in 0..3 {
+            assert_eq!(renew_after(&world, 1).await, 1);
+            assert_eq!(renew_after(&world, 0).await, 0, "again at once");
+        }
+        let after = fake.upstream.asked_of("POST", TOKEN_PATH).len();
+        assert_eq!(after - before, 3);
+        assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_granted_while_it_is_taken_back_is_given_back_too() {
+    let (world, fake, ana) = with_calendar().await;
+    fake.authority.rotate();
+    connect(&fake, &ana).await;
+    world.clock.advance(Duration::from_secs(50 * 60));
+    let slow = Fault::Slow(Duration::from_secs(1));
+    fake.upstream.fail("POST", TOKEN_PATH, slow, 1);
+    let renewals = world.services.integrations().renewals();
+    let renewing = tokio::spawn(async move { renewals.run_due().await });
+    while fake.upstream.asked_of("POST", TOKEN_PATH).len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(ana.post(DISCONNECT, &[]).await.leads(), "/integrations");
+    assert_eq!(must(must(renewing.await)), 1);
+    assert_eq!(fake.authority.good(), (Vec::new(), Vec::new()));
+    assert_eq!(
+        stands(&world).await,
+        (IntegrationStatus::Disconnected, None)
+    );
+    world.close().await;
+}
