@@ -1,5 +1,6 @@
 //! `offhook demo`: a call from end to end, through the public interface.
 
+mod afterwards;
 mod api;
 mod callee;
 mod events;
@@ -7,7 +8,6 @@ mod voice;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -30,9 +30,6 @@ const SPEED_WITH_EXIT: f64 = 10.0;
 
 /// How long the call and its events may take.
 const LIMIT: Duration = Duration::from_secs(90);
-
-/// How long the recording may take to be put away once the call is over.
-const RECORDING_LIMIT: Duration = Duration::from_secs(20);
 
 /// A number of the range that is kept for fiction; in the simulated network a person answers it.
 const CUSTOMER: &str = "+14155550123";
@@ -209,9 +206,11 @@ impl Demo {
         );
         println!();
         let call = api.get(&format!("/v1/calls/{handle}")).await?;
-        summarize(&call)?;
+        afterwards::summarize(&call)?;
+        let data = afterwards::analysis(&api, &conversation_id).await?;
+        println!("  analysis  {data}");
         if lines.is_some() {
-            let path = keep_recording(&api, &conversation_id).await?;
+            let path = afterwards::keep_recording(&api, &conversation_id).await?;
             println!(
                 "  recording {} (left the customer, right the agent)",
                 path.display()
@@ -310,6 +309,20 @@ async fn make_agent(api: &Api, config: Value) -> anyhow::Result<String> {
         text(&published, "status")?,
         published["published_version"]
     );
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "topic": {"type": "string", "maxLength": 80, "description": "What it was about, in a few words"},
+            "mood": {"enum": ["pleased", "neutral", "annoyed"]},
+        },
+        "required": ["topic", "mood"],
+    });
+    api.put(
+        &format!("/v1/agents/{id}/analysis-schema"),
+        &json!({ "schema": schema }),
+    )
+    .await
+    .context("saying what to extract from its conversations")?;
     Ok(id)
 }
 
@@ -353,50 +366,6 @@ fn show_event(delivered: &Delivered) {
         "  event     {} {} ({verdict})",
         delivered.event, delivered.event_id
     );
-}
-
-fn summarize(call: &Value) -> anyhow::Result<()> {
-    let status = text(call, "status")?;
-    ensure!(
-        status == "completed",
-        "the call ended as {status}: {}",
-        call["failure_reason"]
-    );
-    println!(
-        "  result    {status} after {} s, {}",
-        call["duration_seconds"],
-        call["termination_reason"].as_str().unwrap_or("-")
-    );
-    println!("  summary   {}", call["summary"].as_str().unwrap_or("-"));
-    if let Some(p50) = call["latency"]["p50_ms"].as_i64() {
-        println!(
-            "  latency   p50 {p50} ms, p95 {} ms",
-            call["latency"]["p95_ms"]
-        );
-    }
-    Ok(())
-}
-
-/// Writes the recording where it outlives the demo, and says where.
-async fn keep_recording(api: &Api, conversation_id: &str) -> anyhow::Result<PathBuf> {
-    let path = format!("/v1/conversations/{conversation_id}");
-    let put_away = async {
-        loop {
-            let conversation = api.get(&path).await?;
-            if let Some(url) = conversation["recording_url"].as_str() {
-                return anyhow::Ok(url.to_owned());
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    };
-    let url = timeout(RECORDING_LIMIT, put_away)
-        .await
-        .context("the call has no recording")??;
-    let sound = api.bytes(&url).await.context("fetching the recording")?;
-    let file = std::env::temp_dir().join(format!("offhook-demo-{conversation_id}.wav"));
-    std::fs::write(&file, sound)
-        .with_context(|| format!("writing the recording to {}", file.display()))?;
-    Ok(file)
 }
 
 fn text(value: &Value, name: &str) -> anyhow::Result<String> {

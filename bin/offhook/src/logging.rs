@@ -28,6 +28,8 @@ pub(crate) fn start(
     };
     // The SIP stack logs whole messages, numbers and digests included, as information.
     let filter = filter.add_directive("rsipstack=off".parse()?);
+    // The decoder of MP3 has a warning for each thing in a file that is none.
+    let filter = filter.add_directive("symphonia_bundle_mp3=off".parse()?);
     let started = match tracer {
         None => Registry::default()
             .with(logs(format))

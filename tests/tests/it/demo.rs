@@ -29,6 +29,7 @@ async fn the_spoken_demo_holds_a_call_and_leaves_its_recording() {
         "  customer  no that was everything",
         "customer_hangup",
         "  latency   p50",
+        "  analysis  {\"topic\":\"no that was everything\",\"mood\":\"pleased\"}",
     ] {
         assert!(printed.contains(line), "{line:?} is missing in:\n{printed}");
     }

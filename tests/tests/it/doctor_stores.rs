@@ -7,7 +7,11 @@ use crate::doctor::{failed, findings};
 use crate::nodes::faketime;
 
 /// What the doctor says of a hop, with these variables in its environment: its state, and the sentence.
-async fn said(server: &Server, hop: &str, variables: &[(&str, &str)]) -> (String, String) {
+pub(crate) async fn said(
+    server: &Server,
+    hop: &str,
+    variables: &[(&str, &str)],
+) -> (String, String) {
     let output = server.run_with(&["doctor", "--json"], variables).await;
     let mut found = findings(&output).into_iter();
     match found.find(|(name, _, _)| name == hop) {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offhook_testkit::fakes::elevenlabs::{AGENT, ElevenLabs, KEY};
+use offhook_testkit::fakes::elevenlabs::{AGENT, ElevenLabs, KEY, RECORDING};
 use offhook_testkit::upstream::Fault;
 use offhook_tests::{Account, Database, Options, Server, both, eventually};
 
@@ -50,6 +50,29 @@ both! {
         assert_eq!(placings(&fake), 1);
         let faults = server.cli(&["doctor", "--books"]).await;
         assert_eq!(faults, serde_json::json!({"faults": []}), "the books add up");
+    }
+
+    async fn a_recording_that_was_on_its_way_when_the_process_died_is_fetched_by_the_next(database: Database) {
+        let fake = ElevenLabs::start().await;
+        let (mut server, account) = start(database, &fake).await;
+        fake.state().recording = Some(("audio/mpeg", RECORDING.to_vec()));
+        let audio = "/v1/convai/conversations/conv_0001/audio";
+        fake.upstream().fail("GET", audio, Fault::Slow(Duration::from_secs(600)), 1);
+        let handle = account.call(AGENT, CUSTOMER).await;
+        let call = eventually("the provider's call", LIMIT, || async { fake.calls_of(&handle).pop() }).await;
+        fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        fake.end(&call.id, 3, "");
+        let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
+        assert_eq!((&ended["status"], &ended["has_audio"]), (&"completed".into(), &false.into()), "{ended}");
+        server.crash_and_restart().await;
+        let target = format!("/v1/conversations/{}", handle.trim_start_matches("call_"));
+        let read = eventually("the recording", LIMIT, || async {
+            let read = account.read(&target).await;
+            (read["has_audio"] == true).then_some(read)
+        })
+        .await;
+        assert_eq!(read["recording_url"], format!("{target}/audio"));
+        assert_eq!(fake.upstream().asked_of("GET", audio).len(), 2);
     }
 
     async fn a_call_that_the_provider_never_had_is_interrupted_after_a_crash(database: Database) {

@@ -17,6 +17,7 @@ mod crashes;
 mod deliveries;
 mod demo;
 mod doctor;
+mod doctor_legacy;
 mod doctor_stores;
 mod embeddings;
 mod enabling;

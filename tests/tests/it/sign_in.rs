@@ -341,6 +341,25 @@ both! {
         assert!(spanish.contains("Contraseña") && spanish.contains("lang=\"es-MX\""), "{spanish}");
     }
 
+    async fn everybody_changes_their_own_name_and_nobody_elses(database: Database) {
+        let server = start(database).await;
+        let (_, ana) = owner(&server, "ana@example.com").await;
+        let path = "/portal/profile/name";
+        let long = "ñ".repeat(121);
+        for wrong in ["", "  ", "a\nb", "a\0b", &long] {
+            let refused = ana.send_with_token("/portal/profile", path, &[("name", wrong)]).await;
+            assert_eq!(refused.status, 422, "{wrong:?}");
+            assert!(refused.text().contains("must have 1 to 120 characters"), "{}", refused.text());
+        }
+        assert_eq!(ana.send(path, &[("name", "Mallory")]).await.status, 403, "without the form's token");
+        let renamed = ana.send_with_token("/portal/profile", path, &[("name", " Ana <b>Luz</b> ")]).await;
+        assert_eq!((renamed.status, location(&renamed)), (303, "/portal/profile"), "{}", renamed.text());
+        let team = ana.get("/portal/team").await.text();
+        assert!(team.contains("Ana &lt;b&gt;Luz&lt;/b&gt;"), "{team}");
+        let log = ana.get("/portal/settings/audit").await.text();
+        assert_eq!(log.matches("member.rename").count(), 1, "{log}");
+    }
+
     async fn the_first_account_is_made_with_the_code_of_the_log(database: Database) {
         let server = start(database).await;
         let sign_in = Visitor::new(&server).get("/portal/sign-in").await;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use offhook_media::codec::Codec;
+use offhook_media::tones::tones;
 use offhook_testkit::fakes::twilio::{
     ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
     echo, key, sound, status_form, stop, verdict_form,
@@ -338,6 +340,54 @@ both! {
         let changes = desk.twilio.call(&call.sid).changes;
         assert_eq!(changes, [("Status".to_owned(), "completed".to_owned())]);
         caller.let_go().await;
+    }
+
+    async fn an_agent_sends_keys_and_hands_the_customer_over(database: Database) {
+        let desk = Desk::open(database).await;
+        let tool = async |tool: Value| {
+            let made = desk.account.post("/v1/agents/tools", tool).send().await;
+            made.assert(201)["id"].clone()
+        };
+        let keys = tool(json!({"name": "keys", "description": "Tones.", "kind": "dtmf"})).await;
+        let front = tool(json!({
+            "name": "desk", "description": "A person.", "kind": "transfer",
+            "transfer": {"targets": [{"name": "front", "to": "+5215598765432"}]},
+        }))
+        .await;
+        let mut config = config(&["Please put me through."]);
+        config["system_prompt"] = json!(
+            "say: One moment.\ncall: keys {\"digits\":\"12#\"}\nthen: Goodbye.\ncall: desk {\"target\":\"front\"}"
+        );
+        config["tool_ids"] = json!([keys, front]);
+        let (handle, call, mut caller) = desk.answered(config).await;
+        caller.hears_it_out().await;
+        caller.speaks();
+        let mut sounded = Vec::new();
+        for frame in must("the tones", tones("12#")) {
+            Codec::Pcmu.encode_into(&frame, &mut sounded);
+        }
+        let mut heard = Vec::new();
+        while !heard.ends_with(&sounded) {
+            let message = caller.gets("media").await;
+            let payload = message["media"]["payload"].as_str().unwrap_or_default();
+            heard.extend(must("base64", STANDARD.decode(payload)));
+        }
+        let asked = desk.twilio.until("the transfer", |calls| calls.first()?.changes.first().cloned()).await;
+        assert!(asked.1.contains("<Dial callerId=\"+15005550199\">+5215598765432</Dial>"), "{asked:?}");
+        caller.send(stop(&call));
+        let ended = desk.ended(&handle).await;
+        assert_eq!(ended["termination_reason"], "transferred", "{ended}");
+        let turns = desk.turns(&handle).await;
+        assert_eq!(
+            turns[3..],
+            [
+                "tool: keys({\"digits\":\"12#\"}) → The digits were sent.",
+                "agent: Goodbye.",
+                "tool: desk({\"target\":\"front\"}) → Transferred to front.",
+            ],
+            "{turns:?}"
+        );
+        assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1, "the customer was not hung up on");
     }
 
     async fn a_machine_that_answers_is_hung_up_on(database: Database) {

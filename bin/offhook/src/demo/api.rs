@@ -45,6 +45,11 @@ impl Api {
         self.exchange(request.json(body)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.http.put(format!("{}{path}", self.base));
+        self.exchange(request.json(body)).await
+    }
+
     /// What is at a path, as it is.
     pub(crate) async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
         let request = self.http.get(format!("{}{path}", self.base));

@@ -135,7 +135,8 @@ both! {
     async fn every_page_is_guarded_against_frames_and_scripts_and_kept_by_nobody(database: Database) {
         let stage = Stage::open(database).await;
         let owner = stage.signed_in().await;
-        for path in ["/portal/", "/portal/agents", "/portal/developers", "/portal/nothing-here"] {
+        let lost = ["/portal/nothing-here", "/portal/profile/password", "/portal/agents/x"];
+        for path in ["/portal/", "/portal/agents", "/portal/developers"].iter().chain(&lost) {
             let answer = owner.get(path).send().await;
             is_guarded(&answer);
             let page = answer.text();

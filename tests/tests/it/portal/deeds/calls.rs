@@ -1,8 +1,9 @@
 //! Calls: placed, watched, hung up, found again, and the request that placed one.
 
-use offhook_tests::{Options, Person, both, needs_browser};
+use offhook_tests::{Options, Person, both, model_server, needs_browser};
 use serde_json::json;
 
+use super::super::session::COOKIE;
 use super::super::stage::Stage;
 
 deeds! {
@@ -55,6 +56,42 @@ both! {
         );
     }
 
+    async fn the_facts_of_a_conversation_grow_while_it_is_watched(database: Database) {
+        needs_browser!();
+        let options = Options::on(database)
+            .set("models.openai.base_url", model_server().await)
+            .set("models.openai.api_key", "sk-test");
+        let stage = Stage::with(options).await;
+        let model = json!({"provider": "openai", "model": "gpt-4.1"});
+        let config = json!({"system_prompt": "You are Eva.", "first_message": "Hello.", "llm": model});
+        stage.account.agent_with(config).await;
+        let ana = stage.owner(Person::english()).await;
+        ana.open("/portal/try/chat").await;
+        ana.choose("Agent", "Eva").await;
+        ana.click("Begin").await;
+        ana.sees("Hello.").await;
+        let chat = ana.path().await;
+        let session = stage.member("viewer").await;
+        let ben = ana.another(Person::spanish()).await;
+        ben.plant(COOKIE, &session.cookie, "/portal").await;
+        ben.open(&chat.replace("/try/chat/", "/conversations/")).await;
+        ben.sees("Créditos").await;
+        let fact = async |name: &str| ben.text_of(&format!("#fact-{name}")).await;
+        assert_eq!((fact("turns").await, fact("credits").await), ("1".to_owned(), "0".to_owned()));
+        ben.js("window.stays = true", vec![]).await;
+        let first = fact("length").await;
+        ben.until("a second more", async || (fact("length").await != first).then_some(())).await;
+        ana.fill("Your message", "Is anybody there?").await;
+        ana.click("Send").await;
+        ben.until("what the answer costs", async || {
+            let grown = (fact("turns").await, fact("credits").await);
+            (grown == ("3".to_owned(), "1".to_owned())).then_some(())
+        })
+        .await;
+        assert_eq!(ben.js("return window.stays", vec![]).await, json!(true), "no page was loaded");
+        ben.no_violations().await;
+    }
+
     async fn a_request_is_found_in_the_log_with_its_story(database: Database) {
         needs_browser!();
         let stage = Stage::open(database).await;
@@ -77,6 +114,10 @@ both! {
         browser.click(&call).await;
         browser.arrives(&format!("/portal/conversations/{}", call.trim_start_matches("call_"))).await;
         browser.sees("Eva").await;
+        // And back from the call to the request that placed it.
+        browser.click("POST /v1/calls").await;
+        browser.arrives("/portal/logs/").await;
+        browser.sees("A request's story").await;
         browser.no_violations().await;
     }
 }

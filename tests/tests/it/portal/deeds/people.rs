@@ -8,7 +8,7 @@ use crate::sign_in::first_code;
 deeds! {
     the_first_account_is_made_with_the_code_of_the_log: "/portal/first";
     somebody_is_invited_joins_is_given_another_role_and_leaves: "/portal/team", "/portal/join/{token}";
-    a_password_is_set_by_a_link_and_changed: "/portal/welcome/{token}", "/portal/profile";
+    a_password_is_set_by_a_link_and_changed_as_is_the_name: "/portal/welcome/{token}", "/portal/profile";
 }
 
 /// A password of somebody who reads Spanish.
@@ -93,7 +93,7 @@ both! {
         ana.no_violations().await;
     }
 
-    async fn a_password_is_set_by_a_link_and_changed(database: Database) {
+    async fn a_password_is_set_by_a_link_and_changed_as_is_the_name(database: Database) {
         needs_browser!();
         let stage = Stage::open(database).await;
         let browser = Browser::of(Person::spanish(), stage.server.address()).await;
@@ -101,6 +101,19 @@ both! {
         browser.fill("Contraseña nueva", CHOSEN).await;
         browser.click("Guardar la contraseña e iniciar sesión").await;
         browser.sees("Tu contraseña quedó guardada.").await;
+        browser.open("/portal/profile").await;
+        browser.fill("Tu nombre", " ").await;
+        browser.click("Cambiar el nombre").await;
+        browser.sees("El nombre debe tener de 1 a 120 caracteres").await;
+        browser.was_refused(422).await;
+        browser.fill("Tu nombre", "Ana Luz Ortiz").await;
+        browser.click("Cambiar el nombre").await;
+        browser.sees("Tu nombre cambió.").await;
+        browser.axe().await;
+        browser.open("/portal/team").await;
+        browser.sees("Ana Luz Ortiz").await;
+        browser.open("/portal/settings/audit").await;
+        browser.sees("Miembro: cambió su nombre").await;
         browser.open("/portal/profile").await;
         browser.fill("Contraseña actual", CHOSEN).await;
         browser.fill("Contraseña nueva", "otro paseo largo por el muelle").await;
