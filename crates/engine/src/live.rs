@@ -71,6 +71,7 @@ pub(crate) async fn hold(
         customer_since: None,
         overheard: Vec::new(),
         screening: false,
+        ungreeted: None,
         held_since: None,
         heard_at: None,
         turn_over_at: None,
@@ -122,6 +123,8 @@ struct Live<'a> {
     overheard: Vec<String>,
     /// The line is finding out who answered.
     screening: bool,
+    /// The greeting, if the customer kept the agent from it before any of it was heard.
+    ungreeted: Option<String>,
     /// Since when the call has been on hold.
     held_since: Option<Instant>,
     /// The end of the customer's last words, until they are answered.
@@ -405,6 +408,11 @@ impl<'a> Live<'a> {
     }
 
     fn answer(&mut self) {
+        let greeting = self.ungreeted.take();
+        if let Some(turn) = greeting.and_then(|greeting| AgentTurn::opening("", &greeting)) {
+            self.begin(turn);
+            return;
+        }
         let reply = self.dialogue.reply();
         self.begin(AgentTurn::new(Some(reply), None, None));
         self.give_warning();
@@ -412,7 +420,8 @@ impl<'a> Live<'a> {
 
     /// The customer has said nothing for too long: asked once, then left.
     fn silent(&mut self) -> Result<(), Over> {
-        if self.customer_since.take().is_some() && self.dialogue.awaits_reply() {
+        let answers = self.dialogue.awaits_reply() || self.ungreeted.is_some();
+        if self.customer_since.take().is_some() && answers {
             self.answer();
         } else if self.asked_again {
             return Err(completed(TerminationReason::SilenceTimeout));
@@ -438,7 +447,7 @@ impl<'a> Live<'a> {
     fn listen(&mut self) {
         if self.customer_since.is_some() {
             self.silence_at = Some(self.after(LONGEST_UTTERANCE));
-        } else if self.dialogue.awaits_reply() {
+        } else if self.dialogue.awaits_reply() || self.ungreeted.is_some() {
             self.reply_at = Some(Instant::now());
         } else if self.has_warning {
             self.warn_now();

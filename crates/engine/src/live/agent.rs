@@ -41,6 +41,8 @@ pub(super) struct AgentTurn<'a> {
     has_notice: bool,
     /// The notice is being said, which nothing interrupts.
     gives_notice: bool,
+    /// The greeting that it has, until some of it was heard.
+    greeting: Option<String>,
     /// With these words the call ends.
     pub(super) farewell: Option<CallOutcome>,
     /// How its first sentence came about, until it is known when it was heard.
@@ -69,6 +71,7 @@ impl AgentTurn<'_> {
             step: None,
             has_notice: false,
             gives_notice: false,
+            greeting: None,
             farewell,
             way: None,
             span: tracing::info_span!("turn", latency_ms = field::Empty),
@@ -82,6 +85,8 @@ impl AgentTurn<'_> {
         let mut turn = Self::new(None, Some(texts.next()?), None);
         turn.queue.extend(texts.map(str::to_owned));
         turn.has_notice = !notice.trim().is_empty();
+        let greeting = greeting.trim();
+        turn.greeting = (!greeting.is_empty()).then(|| greeting.to_owned());
         Some(turn)
     }
 
@@ -102,6 +107,9 @@ impl AgentTurn<'_> {
             self.heard.push(' ');
         }
         self.heard.push_str(text);
+        if !text.is_empty() && !self.gives_notice {
+            self.greeting = None;
+        }
         if std::mem::take(&mut self.fills) {
             self.filled = self.heard.len();
         }
@@ -250,6 +258,8 @@ impl<'a> Live<'a> {
         };
         self.dialogue.said(turn.said());
         let (step, farewell) = (turn.step.take(), turn.farewell);
+        // Somebody made a noise before it was heard: it is said when they are done.
+        self.ungreeted = turn.greeting.take().filter(|_| interrupted);
         self.record_speech(turn, interrupted).await?;
         if let Some(step) = step {
             self.abandon(step).await?;

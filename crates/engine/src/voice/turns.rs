@@ -251,7 +251,7 @@ impl Turns {
             }
             Event::Answered => self.answered(now),
             Event::Frame { speech, lost } => self.frame(speech, lost, now),
-            Event::Screened { machine } => self.carrier_screened(machine),
+            Event::Screened { machine } => self.carrier_screened(machine, now),
             Event::Dtmf(key) => self.key(key, now),
             Event::Hold(on) => self.hold(on, now),
             Event::Partial(text) => self.partial(text, now),

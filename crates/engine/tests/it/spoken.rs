@@ -244,6 +244,34 @@ async fn a_person_is_greeted_once_they_have_said_hello() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_greeting_of_which_nothing_was_heard_is_the_answer_to_who_spoke_into_it() {
+    let model = FakeModel::says("Sure.");
+    let mut stage = stage();
+    stage.voices = vec![FakeVoice {
+        opens_in: 2 * SECOND,
+        ..FakeVoice::default()
+    }];
+    stage.models = FakeModels::default().with("main", &model);
+    let phone = stage.dial();
+    phone.answer().await;
+    phone.says("Hello, who is this?").await;
+    sleep(5 * SECOND).await;
+    assert!(model.asked().is_empty(), "the greeting is the reply");
+    phone.says("What do you want?").await;
+    sleep(3 * SECOND).await;
+    let end = phone.hangs_up().await;
+    assert_eq!(
+        end.script,
+        [
+            "U: Hello, who is this?",
+            "A: Hello, Eva here.",
+            "U: What do you want?",
+            "A: Sure."
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_is_treated_as_the_agent_wants_it() {
     for voicemail in [Voicemail::HangUp, Voicemail::LeaveMessage] {
         let mut stage = stage();

@@ -54,8 +54,13 @@ impl Ear {
         self.known_until = self.known_until.min(self.answered);
     }
 
-    const fn is_settled(&self) -> bool {
+    pub(super) const fn is_settled(&self) -> bool {
         self.answered == self.asked
+    }
+
+    /// What it has yet to tell was said in a turn that is over.
+    pub(super) const fn passes_over_what_it_owes(&mut self) {
+        self.known_until = self.asked;
     }
 
     const fn tells_what_is_known(&self) -> bool {
@@ -78,7 +83,7 @@ pub(super) struct Utterance {
     keys: String,
     key_at: Duration,
     /// When the recogniser was asked for it, since the last sound.
-    asked_at: Option<Duration>,
+    pub(super) asked_at: Option<Duration>,
     /// The recogniser takes it for the end.
     ended: bool,
     /// Whether the session knows that the customer speaks.
@@ -140,6 +145,11 @@ impl Utterance {
         } else {
             Duration::ZERO
         }
+    }
+
+    /// Whether a recogniser has sound of it that it was not asked for.
+    pub(super) fn is_unasked(&self) -> bool {
+        self.heard && self.asked_at.is_none()
     }
 
     /// Whether there is anything for a recogniser to tell.
@@ -219,7 +229,7 @@ impl Turns {
             return;
         }
         if matches!(self.phase, Phase::Screening(_)) {
-            self.person_answered();
+            self.person_answered(now);
         }
         let utterance = self
             .customer
@@ -379,7 +389,7 @@ impl Turns {
                 self.ear.asked += 1;
                 self.effects.push(Effect::Finalize);
             }
-            self.ear.known_until = self.ear.asked;
+            self.ear.passes_over_what_it_owes();
         }
         self.effects.push(Effect::Forget);
         Some(utterance)

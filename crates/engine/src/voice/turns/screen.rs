@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::customer::Utterance;
 use super::{Phase, Told, Turns};
 use crate::voice::words;
 
@@ -10,6 +11,9 @@ const LONGEST_HELLO: Duration = Duration::from_millis(2_500);
 
 /// The pause after it.
 const AFTER_HELLO: Duration = Duration::from_millis(500);
+
+/// How long the words of a hello may take, from when the recogniser was asked for them: a machine's tell what it is.
+const WORDS_OF_HELLO: Duration = Duration::from_millis(1_500);
 
 /// How long somebody who answered may say nothing: then it is a person who waits for the caller to begin.
 const NO_HELLO: Duration = Duration::from_secs(3);
@@ -43,12 +47,12 @@ impl Turns {
         if is_machine {
             self.machine_answered();
         } else if self.screen_ends_at().is_some_and(|at| at <= now) {
-            self.person_answered();
+            self.person_answered(now);
         }
     }
 
     /// The carrier has listened too. What it finds counts as long as nothing was found here.
-    pub(super) fn carrier_screened(&mut self, machine: bool) {
+    pub(super) fn carrier_screened(&mut self, machine: bool, now: Duration) {
         let Phase::Screening(_) = self.phase else {
             return;
         };
@@ -56,7 +60,7 @@ impl Turns {
             self.machine_answered();
         } else if !self.activity.speaking() {
             // Who is still speaking has not said all of the hello that the agent answers.
-            self.person_answered();
+            self.person_answered(now);
         }
     }
 
@@ -69,9 +73,14 @@ impl Turns {
         });
     }
 
-    /// The words of a person who answered are no turn that is to be replied to: the agent's greeting is the reply.
-    pub(super) fn person_answered(&mut self) {
+    /// The words of a person who answered are no turn that is to be replied to, however late they are understood: the
+    /// agent's greeting is the reply.
+    pub(super) fn person_answered(&mut self, now: Duration) {
+        if self.customer.as_ref().is_some_and(Utterance::is_unasked) {
+            self.finalize(now);
+        }
         let hello = self.take_utterance();
+        self.ear.passes_over_what_it_owes();
         self.phase = Phase::Person;
         self.tell(Told::Screened {
             machine: false,
@@ -88,7 +97,12 @@ impl Turns {
             None if self.activity.speaking() => screen.since + LIMIT,
             None => screen.since + NO_HELLO,
             Some(_) if self.activity.speaking() => screen.since + LIMIT,
-            Some(utterance) => utterance.spoke_until + AFTER_HELLO,
+            Some(utterance) => {
+                let quiet_at = utterance.spoke_until + AFTER_HELLO;
+                let owed = utterance.asked_at.filter(|_| !self.ear.is_settled());
+                owed.filter(|_| utterance.text().is_empty())
+                    .map_or(quiet_at, |asked_at| quiet_at.max(asked_at + WORDS_OF_HELLO))
+            }
         };
         self.listens().then(|| decided_at.min(screen.since + LIMIT))
     }

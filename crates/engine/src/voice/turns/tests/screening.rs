@@ -8,6 +8,12 @@ const SCREENED: Rules = Rules {
     ..RULES
 };
 
+/// With a recogniser that begins to work when it is asked.
+const SLOW: Rules = Rules {
+    partials: false,
+    ..SCREENED
+};
+
 fn person(heard: &str, duration: u64) -> Told {
     Told::Screened {
         machine: false,
@@ -46,6 +52,51 @@ fn a_hello_that_is_understood_late_is_no_turn_of_its_own() {
     call.finalized("Hello?");
     call.quiet(2_000);
     assert_eq!(call.told(), [(1_100, person("Hello", 600))]);
+}
+
+#[test]
+fn a_hello_whose_words_come_behind_it_is_waited_for() {
+    let mut call = Call::answered(SLOW);
+    call.speech(600);
+    call.quiet(1_200);
+    assert_eq!(call.told(), []);
+    call.finalized("Hello?");
+    call.quiet(1_000);
+    assert_eq!(call.told(), [(1_800, person("Hello?", 600))]);
+    let mut call = Call::answered(SLOW);
+    call.speech(600);
+    call.quiet(1_000);
+    call.finalized("Leave a message");
+    assert_eq!(call.told()[0], (1_600, machine()));
+}
+
+#[test]
+fn a_hello_that_is_not_understood_in_time_takes_the_greeting_from_nobody() {
+    for begins in [false, true] {
+        let mut call = Call::answered(SLOW);
+        call.speech(600);
+        call.quiet(1_800);
+        assert_eq!(call.told(), [(2_300, person("", 600))]);
+        call.is(Event::Say(1));
+        if begins {
+            call.is(Event::Began(1));
+        }
+        call.quiet(200);
+        call.followed();
+        call.finalized("Hello?");
+        call.quiet(3_000);
+        assert_eq!(call.followed(), []);
+        call.speech(600);
+        call.quiet(300);
+        call.finalized("Who is this?");
+        call.quiet(1_000);
+        let text = "Who is this?";
+        assert!(
+            call.told()
+                .iter()
+                .any(|(_, told)| matches!(told, Told::TurnOver { text: said, .. } if said == text))
+        );
+    }
 }
 
 #[test]
