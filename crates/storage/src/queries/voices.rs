@@ -2,13 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
 use offhook_domain::{VoiceProvider, VoiceSource};
 
 use super::super::{Conn, dialect};
 use crate::schema::{service_settings as settings, voices};
-use crate::sql::V;
+use crate::sql::{V, Word};
 use crate::{StoreError, VoiceChanges, VoiceRow};
 
 /// The setting that is another one after each change of the voices.
@@ -23,16 +25,36 @@ pub(crate) async fn generation(conn: &mut Conn) -> Result<Option<String>, StoreE
         .optional()?)
 }
 
-pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<VoiceRow>, StoreError> {
-    Ok(voices::table
-        .order((voices::provider, voices::voice_id))
-        .select(VoiceRow::as_select())
-        .load(conn)
-        .await?)
-}
-
-/// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
+/// Rows that are read, compared, written or deleted at once: so many are in memory beside those that are to be.
 const AT_ONCE: usize = 256;
+
+/// Every voice, by provider and id. SQLite's driver keeps all that a statement reads in a form of its own first, so it is
+/// read by pages; a change between two of them is another generation, with which the list is read again.
+pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<VoiceRow>, StoreError> {
+    let mut rows: Vec<VoiceRow> = Vec::new();
+    loop {
+        let mut page = voices::table
+            .order((voices::provider, voices::voice_id))
+            .limit(i64::try_from(AT_ONCE).unwrap_or(i64::MAX))
+            .select(VoiceRow::as_select())
+            .into_boxed();
+        if let Some(last) = rows.last() {
+            page = page.filter(
+                sql::<Bool>("(provider, voice_id) > (")
+                    .bind::<Word, _>(V(last.provider))
+                    .sql(", ")
+                    .bind::<Text, _>(last.voice_id.clone())
+                    .sql(")"),
+            );
+        }
+        let page: Vec<VoiceRow> = page.load(conn).await?;
+        let is_last = page.len() < AT_ONCE;
+        rows.extend(page);
+        if is_last {
+            return Ok(rows);
+        }
+    }
+}
 
 /// Makes the provider's voices `rows`; what stays as it is, is not written.
 pub(crate) async fn replace(

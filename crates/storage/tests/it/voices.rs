@@ -60,6 +60,17 @@ contract! {
         assert_eq!(store.voices_generation().await.unwrap(), three);
     }
 
+    async fn thousands_of_voices_are_read_whole_and_in_order(store: Store) {
+        use VoiceProvider::{A, B, C};
+        // More than are read at once, to the row: a page that is full to its end has another one behind it.
+        let of = |provider, count: usize| (0..count).map(|n| voice(provider, &format!("{n:04}"))).collect::<Vec<_>>();
+        let all = [of(A, 512), of(B, 1), of(C, 255)];
+        for (provider, rows) in [A, B, C].into_iter().zip(all.clone()) {
+            store.replace_voices(provider, rows, T0).await.unwrap();
+        }
+        assert!(store.voices().await.unwrap() == all.concat());
+    }
+
     async fn a_shared_voice_that_was_added_is_the_workspaces_and_all_others_stay(store: Store) {
         use VoiceProvider::{A, B};
         let shared = |provider, id| VoiceRow {
