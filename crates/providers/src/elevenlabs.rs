@@ -13,6 +13,7 @@ mod numbers;
 mod outcome;
 mod recordings;
 mod reports;
+mod transcript;
 
 use std::fmt;
 use std::fs::File;

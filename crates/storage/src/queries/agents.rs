@@ -1,5 +1,6 @@
 //! Agents and their versions.
 
+use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
@@ -113,15 +114,14 @@ pub(crate) async fn to_call(
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();
-    let of_engine = numbers::table
+    let is_legacy = || agents::runtime.eq(V(Runtime::Legacy));
+    let of_its_runtime = numbers::table
         .filter(numbers::account_id.eq(V(account)))
-        .filter(carried().and(diesel::dsl::not(of_legacy())))
-        .order((numbers::created_at, numbers::id))
-        .select(numbers::phone_number)
-        .single_value();
-    let of_provider = numbers::table
-        .filter(numbers::account_id.eq(V(account)))
-        .filter(of_legacy().or(legacy_any.into_sql::<Bool>()))
+        .filter(
+            is_legacy()
+                .and(of_legacy().or(legacy_any.into_sql::<Bool>()))
+                .or(not(is_legacy()).and(carried()).and(not(of_legacy()))),
+        )
         .order((numbers::created_at, numbers::id))
         .select(numbers::phone_number)
         .single_value();
@@ -131,22 +131,17 @@ pub(crate) async fn to_call(
         .select((
             Agent::as_select(),
             versions::config.nullable(),
-            (its_own, of_engine, of_provider),
+            its_own,
+            of_its_runtime,
         ))
         .into_boxed::<Db>();
     query = match reference {
         AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
         AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
     };
-    type Numbers = (Option<E164>, Option<E164>, Option<E164>);
-    let found: Option<(Agent, Option<String>, Numbers)> = query.first(conn).await.optional()?;
-    Ok(found.map(|(agent, config, (own, of_engine, of_provider))| {
-        let any = match agent.runtime {
-            Runtime::Legacy => of_provider,
-            Runtime::Engine => of_engine,
-        };
-        (agent, config, own.or(any))
-    }))
+    type Found = (Agent, Option<String>, Option<E164>, Option<E164>);
+    let found: Option<Found> = query.first(conn).await.optional()?;
+    Ok(found.map(|(agent, config, own, any)| (agent, config, own.or(any))))
 }
 
 /// The configuration of a version, as JSON text.

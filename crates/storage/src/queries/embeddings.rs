@@ -1,6 +1,7 @@
 //! Vectors of passages: what is still to be embedded, and what is.
 
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
@@ -73,6 +74,33 @@ pub(crate) async fn order(
     Ok(())
 }
 
+/// The account's oldest document that is to be embedded by the model and that nobody embeds; the row is this
+/// transaction's.
+async fn waiting_embedding(
+    conn: &mut Conn,
+    (account, model): (AccountId, &str),
+    judged_at: Timestamp,
+) -> Result<Option<DocumentId>, StoreError> {
+    let waiting = jobs::table
+        .filter(jobs::model.eq(model.to_owned()))
+        .filter(jobs::account_id.eq(V(account)))
+        // Written out, so that the partial index is seen to apply.
+        .filter(diesel::dsl::sql::<Bool>(
+            "knowledge_embedding_jobs.tries < 3",
+        ))
+        .filter(
+            jobs::claim_id
+                .is_null()
+                .or(jobs::lease_expires_at.lt(V(judged_at))),
+        )
+        .order(jobs::document_id)
+        .select(jobs::document_id);
+    Ok(dialect::skip_locked!(waiting)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
 /// Claims the oldest order of the account whose last turn was longest ago.
 pub(crate) async fn claim(
     conn: &mut Conn,
@@ -82,7 +110,7 @@ pub(crate) async fn claim(
 ) -> Result<Option<EmbeddingJob>, StoreError> {
     for account in turns::to_embed(conn, model).await? {
         let key = (account, model);
-        let Some(document) = dialect::waiting_embedding(conn, key, now).await? else {
+        let Some(document) = waiting_embedding(conn, key, now).await? else {
             continue;
         };
         turns::take(conn, turns::EMBED, account).await?;

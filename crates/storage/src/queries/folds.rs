@@ -143,9 +143,23 @@ async fn open_if_due(conn: &mut Conn, account: AccountId, at: Timestamp) -> Resu
     Ok(())
 }
 
+/// The fold that has been open for longest and that no other process is at, and how far it is; its row is this
+/// transaction's.
+async fn open_fold(conn: &mut Conn) -> Result<Option<(AccountId, i64, String)>, StoreError> {
+    let open = folds::table
+        .filter(folds::upto.is_not_null())
+        .order((folds::opened_at, folds::account_id))
+        .select((
+            folds::account_id,
+            folds::number,
+            folds::upto.assume_not_null(),
+        ));
+    Ok(dialect::skip_locked!(open).first(conn).await.optional()?)
+}
+
 /// One step of the fold that has been open for longest; `false` if none is, or others are at it.
 pub(crate) async fn step(conn: &mut Conn, at: Timestamp) -> Result<bool, StoreError> {
-    let Some((account, number, upto)) = dialect::open_fold(conn).await? else {
+    let Some((account, number, upto)) = open_fold(conn).await? else {
         return Ok(false);
     };
     let members = members(conn, (account, number), upto == EVERY).await?;

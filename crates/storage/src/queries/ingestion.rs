@@ -1,6 +1,7 @@
 //! Reading documents: who reads which, and what was read.
 
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
@@ -45,12 +46,45 @@ pub(crate) async fn claim(
     }))
 }
 
+/// The account's document that has waited longest and that nobody reads; the row is this transaction's.
+async fn waiting_document(
+    conn: &mut Conn,
+    account: AccountId,
+    judged_at: Timestamp,
+) -> Result<Option<DocumentId>, StoreError> {
+    let waiting = documents::table
+        .filter(documents::account_id.eq(V(account)))
+        // Written out, so that the partial index is seen to apply.
+        .filter(diesel::dsl::sql::<Bool>(
+            "knowledge_documents.status = 'processing'",
+        ))
+        .filter(
+            documents::claim_id
+                .is_null()
+                .or(documents::lease_expires_at.lt(V(judged_at))),
+        )
+        .order((documents::created_at, documents::id))
+        .select(documents::id);
+    Ok(dialect::skip_locked!(waiting)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// A deleted document whose words are still to go, and that no other process is at.
+pub(crate) async fn gone_document(
+    conn: &mut Conn,
+) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
+    let gone = gone::table.select((gone::document_id, gone::account_id));
+    Ok(dialect::skip_locked!(gone).first(conn).await.optional()?)
+}
+
 async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
     for account in turns::to_read(conn).await? {
         if folds::are_behind(conn, account).await? {
             continue;
         }
-        if let Some(id) = dialect::waiting_document(conn, account, now).await? {
+        if let Some(id) = waiting_document(conn, account, now).await? {
             turns::take(conn, turns::READ, account).await?;
             return Ok(Some(id));
         }

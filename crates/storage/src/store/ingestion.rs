@@ -201,7 +201,7 @@ impl Store {
         limit: i64,
     ) -> Result<Option<ClearedDocument>, StoreError> {
         write!(self, |conn| {
-            let Some((id, account)) = dialect::gone_document(conn).await? else {
+            let Some((id, account)) = queries::ingestion::gone_document(conn).await? else {
                 return Ok(Verdict::Rollback(None));
             };
             Ok(

@@ -1,10 +1,14 @@
 //! The store's public door. One method is one read or one use case's transaction.
+//!
+//! Methods are `#[boxed]`: an async function's body is compiled where it is waited for, and diesel's statements are to be
+//! compiled here, once, and not in every crate above (docs/ARCHITECTURE.md, A query).
 
 mod about;
 mod account_voices;
 mod accounts;
 mod agents;
 mod analyses;
+mod audit;
 mod batch_slices;
 mod batches;
 mod billing;
@@ -35,6 +39,7 @@ mod recordings;
 pub(crate) mod rekey;
 mod restored;
 pub(crate) mod retention;
+mod sessions;
 mod talks;
 pub(crate) mod team;
 mod tools;

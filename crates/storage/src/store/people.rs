@@ -1,13 +1,12 @@
-//! People who sign in, their sessions, links and passwords (decision 6.9).
+//! People who sign in, their links, passwords and invitations (decision 6.9).
 
 use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
 
 use super::{mint, read, write};
 use crate::{
-    Account, Actor, AttemptKey, AttemptRule, AuditEntry, Invitation, JoinsWith, Member,
-    MemberChange, MemberStep, Membership, NewLedgerEntry, NewSession, PageKey, Password, Session,
-    SignInLink, Store, StoreError, Verdict,
+    Account, Actor, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, Membership,
+    NewLedgerEntry, NewSession, Password, SignInLink, Store, StoreError, Verdict,
 };
 
 impl Store {
@@ -48,34 +47,6 @@ impl Store {
         })
     }
 
-    /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
-    /// was counted: all of `email_key`, one of `address_key`. `false` if the password or the member is gone.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn begin_session(
-        &self,
-        session: NewSession,
-        member: Member,
-        changed_at: Timestamp,
-        (email_key, address_key): ([u8; 32], [u8; 32]),
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            let (email, at) = (&member.email, session.at);
-            // In the order in which attempts are counted, so that no two wait for each other.
-            queries::attempts::forget(conn, email_key).await?;
-            queries::attempts::give_back(conn, address_key, at).await?;
-            let is_same = queries::people::hold_password(conn, email, changed_at).await?;
-            let is_there = queries::people::member_of(conn, member.account_id, email).await?;
-            if !is_same || is_there.is_none_or(|found| found.id != member.id) {
-                return Ok(Verdict::Rollback(false));
-            }
-            queries::people::insert_session(conn, &session, &member).await?;
-            Ok(Verdict::Commit(true))
-        })
-    }
-
     /// Takes back an attempt that turned out to be none: all of `email_key`, one of `address_key`.
     ///
     /// # Errors
@@ -90,113 +61,6 @@ impl Store {
             queries::attempts::forget(conn, email_key).await?;
             queries::attempts::give_back(conn, address_key, now).await?;
             Ok(Verdict::Commit(()))
-        })
-    }
-
-    /// The session of this token's digest, whatever its age, and what its person is a member of.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
-        read!(self, |conn| {
-            let found = queries::people::session(conn, digest).await?;
-            let Some((email, member, created_at, seen_at)) = found else {
-                return Ok(None);
-            };
-            let memberships = queries::people::memberships(conn, &email).await?;
-            Ok(Some(Session {
-                member,
-                created_at,
-                seen_at,
-                memberships,
-            }))
-        })
-    }
-
-    /// Writes that a session is used at `at`, unless another process has written so after `before`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn touch_session(
-        &self,
-        digest: [u8; 32],
-        (before, at): (Timestamp, Timestamp),
-    ) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::people::touch_session(conn, digest, (before, at)).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
-    /// Moves a session to another account that its person is a member of; `false` without such a one.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn switch_session(
-        &self,
-        digest: [u8; 32],
-        account: AccountId,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            let found = queries::people::session(conn, digest).await?;
-            let Some((email, ..)) = found else {
-                return Ok(Verdict::Rollback(false));
-            };
-            let member = queries::people::member_of(conn, account, &email).await?;
-            let Some(member) = member else {
-                return Ok(Verdict::Rollback(false));
-            };
-            let to = (account, member.id);
-            let moved = queries::people::move_session(conn, digest, to).await?;
-            Ok(Verdict::Commit(moved))
-        })
-    }
-
-    /// Ends a session.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
-        write!(self, |conn| {
-            queries::people::end_session(conn, digest).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
-    /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn count_other_sessions(
-        &self,
-        email: EmailAddress,
-        but: [u8; 32],
-        (seen, created): (Timestamp, Timestamp),
-    ) -> Result<i64, StoreError> {
-        read!(self, |conn| {
-            let since = (seen, created);
-            queries::people::count_other_sessions(conn, &email, but, since).await
-        })
-    }
-
-    /// Ends every session of a person but the one with this digest; how many there were.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn end_other_sessions(
-        &self,
-        email: EmailAddress,
-        but: [u8; 32],
-    ) -> Result<usize, StoreError> {
-        write!(self, |conn| {
-            let ended = queries::people::end_other_sessions(conn, &email, but).await?;
-            Ok(Verdict::Commit(ended))
         })
     }
 
@@ -443,156 +307,6 @@ impl Store {
             queries::people::set_password(conn, &member.email, &hash, session.at).await?;
             queries::people::insert_session(conn, &session, &member).await?;
             Ok(Verdict::Commit(true))
-        })
-    }
-
-    /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
-    /// so that an owner is always left.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn change_member(
-        &self,
-        account: AccountId,
-        (by, of): (MemberId, MemberId),
-        step: MemberStep,
-        at: Timestamp,
-    ) -> Result<MemberChange, StoreError> {
-        write!(self, |conn| {
-            let seats = match step {
-                MemberStep::Role(_) => 0,
-                MemberStep::Remove => -1,
-            };
-            if !queries::team::hold_seats(conn, account, seats).await? {
-                return Ok(Verdict::Rollback(MemberChange::Absent));
-            }
-            let Some(acting) = queries::team::find(conn, account, by).await? else {
-                return Ok(Verdict::Rollback(MemberChange::Forbidden));
-            };
-            let Some(mut member) = queries::team::find(conn, account, of).await? else {
-                return Ok(Verdict::Rollback(MemberChange::Absent));
-            };
-            let is_allowed = match step {
-                MemberStep::Role(role) => {
-                    acting.role.may_change(member.role) && acting.role.may_change(role)
-                }
-                // Everybody may leave.
-                MemberStep::Remove => by == of || acting.role.may_change(member.role),
-            };
-            if !is_allowed {
-                return Ok(Verdict::Rollback(MemberChange::Forbidden));
-            }
-            let stays_owner = step == MemberStep::Role(MemberRole::Owner);
-            if member.role == MemberRole::Owner && !stays_owner {
-                let owners = queries::team::count_owners(conn, account).await?;
-                if owners < 2 {
-                    return Ok(Verdict::Rollback(MemberChange::LastOwner));
-                }
-            }
-            let action = match step {
-                MemberStep::Role(role) if role == member.role => {
-                    return Ok(Verdict::Rollback(MemberChange::Done(member)));
-                }
-                MemberStep::Role(role) => {
-                    queries::team::set_role(conn, of, role).await?;
-                    member.role = role;
-                    "member.role"
-                }
-                MemberStep::Remove => {
-                    queries::team::delete_member(conn, account, &member.email).await?;
-                    "member.remove"
-                }
-            };
-            queries::people::end_stay(conn, &member).await?;
-            let (id, actor): (EventId, _) = (mint(at), Actor::Member(by).to_string());
-            let target = match step {
-                MemberStep::Role(role) => format!("{of} {role}"),
-                MemberStep::Remove => of.to_string(),
-            };
-            let words = (actor.as_str(), action, target.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(MemberChange::Done(member)))
-        })
-    }
-
-    /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false` if
-    /// there is no such member, or that is their name.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn rename_member(
-        &self,
-        account: AccountId,
-        member: MemberId,
-        name: String,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            if !queries::team::rename(conn, account, member, &name).await? {
-                return Ok(Verdict::Rollback(false));
-            }
-            let (id, actor): (EventId, _) = (mint(at), Actor::Member(member).to_string());
-            let target = member.to_string();
-            let words = (actor.as_str(), "member.rename", target.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(true))
-        })
-    }
-
-    /// Writes a line of the account's audit log.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn note(
-        &self,
-        account: AccountId,
-        (action, target): (String, String),
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        let actor = self.actor();
-        write!(self, |conn| {
-            let id: EventId = mint(at);
-            let words = (actor.as_str(), action.as_str(), target.as_str());
-            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
-            Ok(Verdict::Commit(()))
-        })
-    }
-
-    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn audit(
-        &self,
-        account: AccountId,
-        after: Option<PageKey<EventId>>,
-        limit: i64,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        read!(self, |conn| queries::people::audit_page(
-            conn, account, after, limit
-        )
-        .await)
-    }
-
-    /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
-    /// there may be more of them.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
-    #[boxed]
-    pub async fn delete_ended_sessions(
-        &self,
-        before: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            let has_more = queries::people::delete_ended(conn, (before, now)).await?
-                | queries::attempts::forget_old(conn, now).await?;
-            Ok(Verdict::Commit(has_more))
         })
     }
 }

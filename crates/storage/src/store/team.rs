@@ -1,10 +1,12 @@
 //! Members, invitations and seats (decision 6.9).
 
 use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
 
 use super::{mint, read, write};
-use crate::{Invitation, Member, PageKey, Store, StoreError, Verdict};
+use crate::{
+    Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Store, StoreError, Verdict,
+};
 
 /// What became of the wish for a seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +170,101 @@ impl Store {
             let words = (actor.as_str(), "member.withdraw", target.as_str());
             queries::accounts::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             Ok(Verdict::Commit(Some(invitation)))
+        })
+    }
+
+    /// Changes somebody in a team on behalf of another member: both roles are read when nobody else changes the team,
+    /// so that an owner is always left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn change_member(
+        &self,
+        account: AccountId,
+        (by, of): (MemberId, MemberId),
+        step: MemberStep,
+        at: Timestamp,
+    ) -> Result<MemberChange, StoreError> {
+        write!(self, |conn| {
+            let seats = match step {
+                MemberStep::Role(_) => 0,
+                MemberStep::Remove => -1,
+            };
+            if !queries::team::hold_seats(conn, account, seats).await? {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            }
+            let Some(acting) = queries::team::find(conn, account, by).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            };
+            let Some(mut member) = queries::team::find(conn, account, of).await? else {
+                return Ok(Verdict::Rollback(MemberChange::Absent));
+            };
+            let is_allowed = match step {
+                MemberStep::Role(role) => {
+                    acting.role.may_change(member.role) && acting.role.may_change(role)
+                }
+                // Everybody may leave.
+                MemberStep::Remove => by == of || acting.role.may_change(member.role),
+            };
+            if !is_allowed {
+                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+            }
+            let stays_owner = step == MemberStep::Role(MemberRole::Owner);
+            if member.role == MemberRole::Owner && !stays_owner {
+                let owners = queries::team::count_owners(conn, account).await?;
+                if owners < 2 {
+                    return Ok(Verdict::Rollback(MemberChange::LastOwner));
+                }
+            }
+            let action = match step {
+                MemberStep::Role(role) if role == member.role => {
+                    return Ok(Verdict::Rollback(MemberChange::Done(member)));
+                }
+                MemberStep::Role(role) => {
+                    queries::team::set_role(conn, of, role).await?;
+                    member.role = role;
+                    "member.role"
+                }
+                MemberStep::Remove => {
+                    queries::team::delete_member(conn, account, &member.email).await?;
+                    "member.remove"
+                }
+            };
+            queries::people::end_stay(conn, &member).await?;
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(by).to_string());
+            let target = match step {
+                MemberStep::Role(role) => format!("{of} {role}"),
+                MemberStep::Remove => of.to_string(),
+            };
+            let words = (actor.as_str(), action, target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(MemberChange::Done(member)))
+        })
+    }
+
+    /// Gives a member of the account another name, which they chose. The audit log tells that, not the names. `false`
+    /// if there is no such member, or that is their name.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn rename_member(
+        &self,
+        account: AccountId,
+        member: MemberId,
+        name: String,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            if !queries::team::rename(conn, account, member, &name).await? {
+                return Ok(Verdict::Rollback(false));
+            }
+            let (id, actor): (EventId, _) = (mint(at), Actor::Member(member).to_string());
+            let target = member.to_string();
+            let words = (actor.as_str(), "member.rename", target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(true))
         })
     }
 }

@@ -1,80 +1,17 @@
 //! The statements on knowledge that differ, for SQLite.
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Text};
+use diesel::sql_types::{BigInt, Binary, Integer, Text};
 use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, DocumentId, Timestamp};
+use offhook_domain::{AccountId, DocumentId};
 use serde::Serialize;
 
 use super::super::Conn;
-use crate::schema::{
-    knowledge_documents as documents, knowledge_embedding_jobs as jobs, knowledge_folds as folds,
-    knowledge_gone as gone, knowledge_passages as passages, knowledge_words as words,
-};
+use crate::schema::{knowledge_passages as passages, knowledge_words as words};
 use crate::sql;
 use crate::sql::V;
 use crate::words::{FoldedRow, WordsRow, entries};
 use crate::{NewPassage, Posting, StoreError};
-
-/// The account's document that has waited longest and that nobody reads.
-pub(crate) async fn waiting_document(
-    conn: &mut Conn,
-    account: AccountId,
-    judged_at: Timestamp,
-) -> Result<Option<DocumentId>, StoreError> {
-    Ok(documents::table
-        .filter(documents::account_id.eq(V(account)))
-        // Written out, so that the partial index is seen to apply.
-        .filter(diesel::dsl::sql::<Bool>(
-            "knowledge_documents.status = 'processing'",
-        ))
-        .filter(
-            documents::claim_id
-                .is_null()
-                .or(documents::lease_expires_at.lt(V(judged_at))),
-        )
-        .order((documents::created_at, documents::id))
-        .select(documents::id)
-        .first(conn)
-        .await
-        .optional()?)
-}
-
-/// The account's oldest document that is to be embedded by the model and that nobody embeds.
-pub(crate) async fn waiting_embedding(
-    conn: &mut Conn,
-    (account, model): (AccountId, &str),
-    judged_at: Timestamp,
-) -> Result<Option<DocumentId>, StoreError> {
-    Ok(jobs::table
-        .filter(jobs::model.eq(model.to_owned()))
-        .filter(jobs::account_id.eq(V(account)))
-        // Written out, so that the partial index is seen to apply.
-        .filter(diesel::dsl::sql::<Bool>(
-            "knowledge_embedding_jobs.tries < 3",
-        ))
-        .filter(
-            jobs::claim_id
-                .is_null()
-                .or(jobs::lease_expires_at.lt(V(judged_at))),
-        )
-        .order(jobs::document_id)
-        .select(jobs::document_id)
-        .first(conn)
-        .await
-        .optional()?)
-}
-
-/// A deleted document whose words are still to go.
-pub(crate) async fn gone_document(
-    conn: &mut Conn,
-) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
-    Ok(gone::table
-        .select((gone::document_id, gone::account_id))
-        .first(conn)
-        .await
-        .optional()?)
-}
 
 /// Keeps documents from being deleted until the transaction's end; the one writer does.
 pub(crate) async fn hold_documents(
@@ -119,23 +56,6 @@ pub(crate) async fn insert_words(
             .await?;
     }
     Ok(())
-}
-
-/// The fold that has been open for longest, and how far it is.
-pub(crate) async fn open_fold(
-    conn: &mut Conn,
-) -> Result<Option<(AccountId, i64, String)>, StoreError> {
-    Ok(folds::table
-        .filter(folds::upto.is_not_null())
-        .order((folds::opened_at, folds::account_id))
-        .select((
-            folds::account_id,
-            folds::number,
-            folds::upto.assume_not_null(),
-        ))
-        .first(conn)
-        .await
-        .optional()?)
 }
 
 /// Keeps an account's folded words from being changed by others until the transaction's end; the one writer does.

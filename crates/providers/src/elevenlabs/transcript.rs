@@ -1,0 +1,159 @@
+//! What was said in a call: the provider's transcript as our turns.
+
+use std::time::Duration;
+
+use offhook_domain::Timestamp;
+use offhook_engine::{Turn, TurnRole};
+use serde::Deserialize;
+
+/// No call lasts longer.
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
+#[derive(Deserialize)]
+pub(super) struct Said {
+    role: String,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<ToolCall>>,
+    #[serde(default)]
+    time_in_call_secs: Option<f64>,
+    #[serde(default)]
+    interrupted: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    #[serde(default)]
+    tool_name: Option<String>,
+}
+
+/// What was said. The provider tells in which second of the call each turn began, and not how long it took: what is
+/// said lasts until somebody speaks next, or until the call is over, and a tool has no length. Of a call that goes on
+/// (`lasted` is `None`) what nobody has spoken behind yet is left out: it may still be spoken.
+pub(super) fn turns(
+    transcript: Vec<Said>,
+    answered_at: Timestamp,
+    lasted: Option<Duration>,
+) -> Vec<Turn> {
+    // One that is over and tells no duration bounds nothing.
+    let most = lasted.filter(|lasted| !lasted.is_zero()).unwrap_or(LONGEST);
+    let mut second = Duration::ZERO;
+    let mut told: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
+    for said in transcript {
+        let Some((role, text)) = words(&said) else {
+            continue;
+        };
+        second = seconds(said.time_in_call_secs.unwrap_or(0.0)).clamp(second, most);
+        let turn = Turn {
+            role,
+            text,
+            started_at: answered_at.plus(second),
+            duration_ms: 0,
+            interrupted: said.interrupted.unwrap_or(false),
+        };
+        told.push((second, turn));
+    }
+    let is_spoken = |turn: &Turn| turn.role != TurnRole::Tool;
+    let mut next = lasted.unwrap_or_default().max(second);
+    if lasted.is_none()
+        && let Some(last) = told.iter().rposition(|(_, turn)| is_spoken(turn))
+    {
+        next = told[last].0;
+        told.truncate(last);
+    }
+    for (began, turn) in told.iter_mut().rev().filter(|(_, turn)| is_spoken(turn)) {
+        let length = next.saturating_sub(*began).as_millis();
+        turn.duration_ms = u32::try_from(length).unwrap_or(u32::MAX);
+        next = *began;
+    }
+    told.into_iter().map(|(_, turn)| turn).collect()
+}
+
+/// Who says what in a turn; `None` if it is empty.
+fn words(said: &Said) -> Option<(TurnRole, String)> {
+    let role = match said.role.as_str() {
+        "agent" => TurnRole::Agent,
+        "user" => TurnRole::User,
+        _ => TurnRole::Tool,
+    };
+    match said.message.as_deref().map(str::trim) {
+        Some(text) if !text.is_empty() => Some((role, text.to_owned())),
+        _ => Some((TurnRole::Tool, tools(said.tool_calls.as_deref()?)?)),
+    }
+}
+
+/// The names of the tools that a turn without words used.
+fn tools(calls: &[ToolCall]) -> Option<String> {
+    let names = calls.iter().filter_map(|call| call.tool_name.as_deref());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Seconds as the provider writes them; what is no time is none.
+pub(super) fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_micros(0).plus(Duration::from_secs(seconds))
+    }
+
+    /// The second and the milliseconds of each turn: `None` of a call that goes on.
+    fn times(transcript: Value, lasted: Option<u64>) -> Vec<(u64, u32)> {
+        let transcript = serde_json::from_value(transcript).unwrap();
+        let told = turns(transcript, at(100), lasted.map(Duration::from_secs));
+        told.iter()
+            .map(|turn| (turn.started_at.since(at(100)).as_secs(), turn.duration_ms))
+            .collect()
+    }
+
+    #[test]
+    fn a_turn_lasts_until_somebody_speaks_next_or_the_call_is_over() {
+        let said = json!([
+            {"role": "agent", "message": "Hello.", "time_in_call_secs": 0},
+            {"role": "user", "message": "Hi.", "time_in_call_secs": 3.5},
+            {"role": "agent", "message": "I look.", "time_in_call_secs": 5},
+            {"role": "agent", "message": null, "time_in_call_secs": 6, "tool_calls": [{"tool_name": "look"}]},
+            {"role": "agent", "message": "Bye.", "time_in_call_secs": 9},
+            {"role": "agent", "message": null, "time_in_call_secs": 9, "tool_calls": [{"tool_name": "end_call"}]},
+        ]);
+        let begun = [(0, 3_500), (3, 1_500), (5, 4_000), (6, 0)];
+        assert_eq!(times(said.clone(), None), begun);
+        let whole = [
+            (0, 3_500),
+            (3, 1_500),
+            (5, 4_000),
+            (6, 0),
+            (9, 3_000),
+            (9, 0),
+        ];
+        assert_eq!(times(said, Some(12)), whole);
+    }
+
+    #[test]
+    fn no_turn_begins_before_the_one_before_it_or_ends_behind_the_call() {
+        let said = json!([
+            {"role": "agent", "message": "Hello.", "time_in_call_secs": 4},
+            {"role": "user", "message": "Hi.", "time_in_call_secs": 2},
+            {"role": "agent", "message": "So.", "time_in_call_secs": null},
+            {"role": "user", "message": "What?", "time_in_call_secs": 99},
+        ]);
+        assert_eq!(
+            times(said.clone(), Some(10)),
+            [(4, 0), (4, 0), (4, 6_000), (10, 0)]
+        );
+        // Over without a duration: its turns are where they are.
+        let said = json!([
+            {"role": "agent", "message": "Hello.", "time_in_call_secs": 1},
+            {"role": "user", "message": "Hi.", "time_in_call_secs": 4},
+        ]);
+        assert_eq!(times(said, Some(0)), [(1, 3_000), (4, 0)]);
+    }
+}

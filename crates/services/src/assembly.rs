@@ -1,0 +1,439 @@
+//! The use cases, put together.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use offhook_documents::Extractor;
+use offhook_domain::{Clock, NodeId, Plans};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::Latencies;
+use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::door::CarrierDoor;
+use offhook_engine::ports::speech::Speech;
+use offhook_engine::ports::{Application, Embeddings, Models, VoiceLibrary};
+use offhook_engine::whatsapp::WhatsAppApi;
+use offhook_objects::Objects;
+use offhook_storage::Store;
+use tokio_util::task::TaskTracker;
+
+use crate::feed::Feed;
+use crate::{
+    Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
+    Chats, Conversations, Credentials, Dialer, Health, Inbound, Integrations, Keys, Knowledge,
+    Legacy, Librarian, Network, Numbers, Overview, People, PlanChanges, RecordingKeeper,
+    RequestLogs, Restored, Retention, Shared, Talks, Team, ToolShelf, Toolkits, UploadCollector,
+    Voices, Wakes, Webhooks, WhatsApp, Widgets, calls, chats, counting, dialer, knowledge, legacy,
+    recordings, signals, talks, uploads,
+};
+
+/// What the use cases stand on.
+pub struct ServicesConfig {
+    /// The rows.
+    pub store: Store,
+    /// The present.
+    pub clock: Arc<dyn Clock>,
+    /// The terms of every plan.
+    pub plans: Plans,
+    /// The models that agents may name.
+    pub models: Arc<dyn Models>,
+    /// The phone network.
+    pub network: Network,
+    /// The recognisers and voices that agents may name.
+    pub speech: Arc<dyn Speech>,
+    /// The provider of the legacy agents.
+    pub legacy: Arc<dyn LegacyProvider>,
+    /// Where files are kept.
+    pub objects: Objects,
+    /// This process.
+    pub node: NodeId,
+    /// Whether this process shares its limits through Redis.
+    pub has_redis: bool,
+    /// What webhook URLs may point to.
+    pub webhook_policy: Policy,
+    /// What `http` tools ask through; its policy says what their URLs may point to.
+    pub tool_client: GuardedClient,
+    /// How calls are placed and kept.
+    pub calls: CallSettings,
+}
+
+/// Every use case, over one set of resources. Cheap to clone.
+#[derive(Clone)]
+pub struct Services {
+    pub(crate) shared: Arc<Shared>,
+    accounts: Accounts,
+    keys: Keys,
+    agents: Agents,
+    analyses: Analyses,
+    billing: Billing,
+    calls: Calls,
+    batches: Batches,
+    chats: Chats,
+    talks: Talks,
+    widgets: Widgets,
+    conversations: Conversations,
+    credentials: Credentials,
+    legacy: Legacy,
+    numbers: Numbers,
+    tools: ToolShelf,
+    webhooks: Webhooks,
+    team: Team,
+    people: People,
+    integrations: Integrations,
+    voices: Voices,
+    request_logs: RequestLogs,
+    health: Health,
+    inbound: Inbound,
+    overview: Overview,
+    knowledge: Knowledge,
+    whatsapp: WhatsApp,
+}
+
+impl Services {
+    /// Puts the use cases together.
+    ///
+    /// # Errors
+    /// [`CatalogError`] if a shipped catalog does not hold what it should.
+    pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
+        let catalog = Catalog::load(&config.plans)?;
+        let shared = Arc::new(Shared {
+            store: config.store,
+            clock: config.clock,
+            plans: config.plans,
+            catalog,
+            toolkits: Toolkits::load()?,
+            models: config.models,
+            latencies: Latencies::default(),
+            network: config.network,
+            speech: config.speech,
+            legacy: config.legacy,
+            legacy_price: legacy::price()?,
+            legacy_looks: legacy::Looks::default(),
+            files_are_shared: config.objects.is_shared(),
+            recordings: recordings::Recordings::new(config.objects.clone()),
+            uploads: uploads::Uploads::new(config.objects),
+            node: config.node,
+            has_redis: config.has_redis,
+            counting: counting::Counting::default(),
+            webhook_policy: config.webhook_policy,
+            tool_client: config.tool_client,
+            calls: config.calls,
+            feed: Feed::default(),
+            signals: signals::Signals::default(),
+            wakes: Wakes::default(),
+            registry: dialer::Registry::default(),
+            held: TaskTracker::new(),
+            applications: OnceLock::new(),
+            meaning: OnceLock::new(),
+            carrier_door: OnceLock::new(),
+            placed_by: calls::PlacedBy::default(),
+            chats: chats::Work::here(),
+            whatsapp: OnceLock::new(),
+            listeners: talks::Listeners::default(),
+            stopping: AtomicBool::new(false),
+        });
+        let voices = Voices::new(shared.clone())?;
+        Ok(Self {
+            accounts: Accounts::new(shared.clone()),
+            keys: Keys::new(shared.clone()),
+            agents: Agents::new(shared.clone(), voices.clone()),
+            analyses: Analyses::new(shared.clone()),
+            billing: Billing::new(shared.clone()),
+            calls: Calls::new(shared.clone()),
+            conversations: Conversations::new(shared.clone()),
+            batches: Batches::new(shared.clone()),
+            chats: Chats::new(shared.clone()),
+            talks: Talks::new(shared.clone()),
+            widgets: Widgets::new(shared.clone()),
+            credentials: Credentials::new(shared.clone()),
+            legacy: Legacy::new(shared.clone()),
+            numbers: Numbers::new(shared.clone()),
+            tools: ToolShelf::new(shared.clone()),
+            webhooks: Webhooks::new(shared.clone()),
+            team: Team::new(shared.clone()),
+            people: People::new(shared.clone()),
+            integrations: Integrations::new(shared.clone()),
+            voices,
+            request_logs: RequestLogs::new(shared.clone()),
+            health: Health::new(shared.clone()),
+            inbound: Inbound::new(shared.clone()),
+            overview: Overview::new(shared.clone()),
+            knowledge: Knowledge::new(shared.clone()),
+            whatsapp: WhatsApp::new(shared.clone()),
+            shared,
+        })
+    }
+
+    /// The present.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// The rows, for the workers that stand beside the use cases.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// What wakes this process's workers.
+    #[must_use]
+    pub fn wakes(&self) -> &Wakes {
+        &self.shared.wakes
+    }
+
+    /// Accounts.
+    #[must_use]
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Keys.
+    #[must_use]
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Agents.
+    #[must_use]
+    pub const fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Analyses of conversations.
+    #[must_use]
+    pub const fn analyses(&self) -> &Analyses {
+        &self.analyses
+    }
+
+    /// Billing.
+    #[must_use]
+    pub const fn billing(&self) -> &Billing {
+        &self.billing
+    }
+
+    /// Calls.
+    #[must_use]
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Conversations.
+    #[must_use]
+    pub const fn conversations(&self) -> &Conversations {
+        &self.conversations
+    }
+
+    /// Text conversations.
+    #[must_use]
+    pub const fn chats(&self) -> &Chats {
+        &self.chats
+    }
+
+    /// Conversations on WhatsApp.
+    #[must_use]
+    pub const fn whatsapp(&self) -> &WhatsApp {
+        &self.whatsapp
+    }
+
+    /// Spoken conversations of web pages.
+    #[must_use]
+    pub const fn talks(&self) -> &Talks {
+        &self.talks
+    }
+
+    /// Widgets of agents.
+    #[must_use]
+    pub const fn widgets(&self) -> &Widgets {
+        &self.widgets
+    }
+
+    /// Batch calls.
+    #[must_use]
+    pub const fn batches(&self) -> &Batches {
+        &self.batches
+    }
+
+    /// Credentials of accounts at providers.
+    #[must_use]
+    pub const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Legacy agents.
+    #[must_use]
+    pub const fn legacy(&self) -> &Legacy {
+        &self.legacy
+    }
+
+    /// Phone numbers.
+    #[must_use]
+    pub const fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// Tools.
+    #[must_use]
+    pub const fn tools(&self) -> &ToolShelf {
+        &self.tools
+    }
+
+    /// Webhooks.
+    #[must_use]
+    pub const fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// The people who work with an account.
+    #[must_use]
+    pub const fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// People who sign in to the portal.
+    #[must_use]
+    pub const fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Integrations.
+    #[must_use]
+    pub const fn integrations(&self) -> &Integrations {
+        &self.integrations
+    }
+
+    /// The request log.
+    #[must_use]
+    pub const fn request_logs(&self) -> &RequestLogs {
+        &self.request_logs
+    }
+
+    /// Voices.
+    #[must_use]
+    pub const fn voices(&self) -> &Voices {
+        &self.voices
+    }
+
+    /// The same, with voice providers to ask.
+    #[must_use]
+    pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
+        self.voices = self.voices.with_libraries(libraries);
+        self.agents = Agents::new(self.shared.clone(), self.voices.clone());
+        self
+    }
+
+    /// The same, with applications that accounts can connect. The first ones given stay.
+    #[must_use]
+    pub fn with_applications(self, applications: Vec<Arc<dyn Application>>) -> Self {
+        let _ = self.shared.applications.set(applications);
+        self
+    }
+
+    /// The same, with an endpoint by which documents are also found by their meaning. The first one given stays.
+    #[must_use]
+    pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
+        let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
+        self
+    }
+
+    /// The same, with the door of a carrier that speaks HTTP. The first one given stays.
+    #[must_use]
+    pub fn with_carrier_door(self, door: Arc<dyn CarrierDoor>) -> Self {
+        let _ = self.shared.carrier_door.set(door);
+        self
+    }
+
+    /// The door of the carrier, if it speaks HTTP.
+    #[must_use]
+    pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
+        self.shared.carrier_door.get()
+    }
+
+    /// The same, with WhatsApp, by which numbers of accounts answer customers. The first one given stays; without one
+    /// nobody is answered there.
+    #[must_use]
+    pub fn with_whatsapp(self, api: Arc<dyn WhatsAppApi>) -> Self {
+        let _ = self.shared.whatsapp.set(api);
+        self
+    }
+
+    /// The same, with a directory of this machine, for this process alone, where the recordings of spoken calls are
+    /// until the object store has them. The first one given stays; without one no call is recorded.
+    #[must_use]
+    pub fn with_spool(self, directory: PathBuf) -> Self {
+        self.shared.recordings.spool_in(directory);
+        self
+    }
+
+    /// What brings recordings to the object store that were left on this machine.
+    #[must_use]
+    pub fn recording_keeper(&self) -> RecordingKeeper {
+        RecordingKeeper::new(self.shared.clone())
+    }
+
+    /// Changes of plan.
+    #[must_use]
+    pub fn plan_changes(&self) -> PlanChanges {
+        PlanChanges::new(self.shared.clone())
+    }
+
+    /// What deletes rows whose time is over.
+    #[must_use]
+    pub fn retention(&self) -> Retention {
+        Retention::new(self.shared.clone())
+    }
+
+    /// A database that was restored from a backup.
+    #[must_use]
+    pub fn restored(&self) -> Restored {
+        Restored::new(self.shared.clone())
+    }
+
+    /// What collects uploads that no document waits for.
+    #[must_use]
+    pub fn upload_collector(&self) -> UploadCollector {
+        UploadCollector::new(self.shared.clone())
+    }
+
+    /// The model catalog.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+
+    /// Whether this process can serve.
+    #[must_use]
+    pub const fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Calls that come in.
+    #[must_use]
+    pub const fn inbound(&self) -> &Inbound {
+        &self.inbound
+    }
+
+    /// What happens in an account now and in its last day.
+    #[must_use]
+    pub const fn overview(&self) -> &Overview {
+        &self.overview
+    }
+
+    /// Knowledge documents and folders.
+    #[must_use]
+    pub const fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
+    }
+
+    /// The worker that reads documents: files by `extractor`, addresses by `client`.
+    #[must_use]
+    pub fn librarian(&self, extractor: Arc<dyn Extractor>, client: GuardedClient) -> Librarian {
+        Librarian::new(self.shared.clone(), extractor, client)
+    }
+
+    /// The worker that dials and keeps house.
+    #[must_use]
+    pub fn dialer(&self) -> Dialer {
+        Dialer::new(self.shared.clone(), self.keys.clone(), self.agents.clone())
+    }
+}

@@ -1,0 +1,91 @@
+//! What the use cases share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use offhook_domain::{Clock, NodeId, Plans, Price};
+use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::Latencies;
+use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::door::CarrierDoor;
+use offhook_engine::ports::speech::Speech;
+use offhook_engine::ports::{Application, Models};
+use offhook_engine::whatsapp::WhatsAppApi;
+use offhook_storage::Store;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+use crate::feed::Feed;
+use crate::{
+    CallSettings, Catalog, Network, Toolkits, calls, chats, counting, dialer, knowledge, legacy,
+    recordings, signals, talks, uploads,
+};
+
+/// Wakes the workers of this process; each also polls, so that a lost wake costs a moment and nothing else.
+#[derive(Clone, Default)]
+pub struct Wakes {
+    /// A call has been queued, or a place has become free.
+    pub dialer: Arc<Notify>,
+    /// A delivery has become due.
+    pub dispatcher: Arc<Notify>,
+    /// How often this process has changed a webhook endpoint: what the dispatcher has claimed before is looked at
+    /// again.
+    pub endpoint_changes: Arc<AtomicU64>,
+    /// A batch is to be looked at.
+    pub batches: Arc<Notify>,
+    /// A document waits to be read, or one was deleted.
+    pub librarian: Arc<Notify>,
+    /// A document waits to be embedded.
+    pub embedder: Arc<Notify>,
+    /// A customer has written on WhatsApp.
+    pub whatsapp: Arc<Notify>,
+    /// A conversation has ended that may be analysed.
+    pub analyst: Arc<Notify>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) plans: Plans,
+    pub(crate) catalog: Catalog,
+    pub(crate) toolkits: Toolkits,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) latencies: Latencies,
+    pub(crate) network: Network,
+    pub(crate) speech: Arc<dyn Speech>,
+    pub(crate) legacy: Arc<dyn LegacyProvider>,
+    pub(crate) legacy_price: Price,
+    /// The legacy calls that this process follows.
+    pub(crate) legacy_looks: legacy::Looks,
+    pub(crate) recordings: recordings::Recordings,
+    pub(crate) uploads: uploads::Uploads,
+    pub(crate) files_are_shared: bool,
+    pub(crate) node: NodeId,
+    pub(crate) has_redis: bool,
+    pub(crate) counting: counting::Counting,
+    pub(crate) webhook_policy: Policy,
+    pub(crate) tool_client: GuardedClient,
+    pub(crate) calls: CallSettings,
+    pub(crate) feed: Feed,
+    pub(crate) signals: signals::Signals,
+    pub(crate) wakes: Wakes,
+    pub(crate) registry: dialer::Registry,
+    /// The calls that this process holds, as tasks: it ends when they have.
+    pub(crate) held: TaskTracker,
+    /// What accounts can connect, where this service is set up for any.
+    pub(crate) applications: OnceLock<Vec<Arc<dyn Application>>>,
+    /// Search by meaning, where an embeddings endpoint is configured.
+    pub(crate) meaning: OnceLock<knowledge::Meaning>,
+    /// Where a carrier that speaks HTTP comes in.
+    pub(crate) carrier_door: OnceLock<Arc<dyn CarrierDoor>>,
+    /// The requests that placed the calls that wait here.
+    pub(crate) placed_by: calls::PlacedBy,
+    /// Answers and endings of text conversations that are under way here.
+    pub(crate) chats: chats::Work,
+    /// By which customers are written to on WhatsApp.
+    pub(crate) whatsapp: OnceLock<Arc<dyn WhatsAppApi>>,
+    /// Pages that are told of the conversations which they hold here.
+    pub(crate) listeners: talks::Listeners,
+    /// This process is being stopped.
+    pub(crate) stopping: AtomicBool,
+}

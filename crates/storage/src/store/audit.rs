@@ -1,0 +1,46 @@
+//! The audit log of an account.
+
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AccountId, EventId, Timestamp};
+
+use super::{mint, read, write};
+use crate::{AuditEntry, PageKey, Store, StoreError, Verdict};
+
+impl Store {
+    /// Writes a line of the account's audit log.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn note(
+        &self,
+        account: AccountId,
+        (action, target): (String, String),
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let id: EventId = mint(at);
+            let words = (actor.as_str(), action.as_str(), target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn audit(
+        &self,
+        account: AccountId,
+        after: Option<PageKey<EventId>>,
+        limit: i64,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        read!(self, |conn| queries::people::audit_page(
+            conn, account, after, limit
+        )
+        .await)
+    }
+}

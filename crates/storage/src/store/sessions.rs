@@ -1,0 +1,162 @@
+//! Sessions of people who have signed in (decision 6.9).
+
+use async_recursion::async_recursion as boxed;
+use offhook_domain::{AccountId, EmailAddress, Timestamp};
+
+use super::{read, write};
+use crate::{Member, NewSession, Session, Store, StoreError, Verdict};
+
+impl Store {
+    /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
+    /// was counted: all of `email_key`, one of `address_key`. `false` if the password or the member is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn begin_session(
+        &self,
+        session: NewSession,
+        member: Member,
+        changed_at: Timestamp,
+        (email_key, address_key): ([u8; 32], [u8; 32]),
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let (email, at) = (&member.email, session.at);
+            // In the order in which attempts are counted, so that no two wait for each other.
+            queries::attempts::forget(conn, email_key).await?;
+            queries::attempts::give_back(conn, address_key, at).await?;
+            let is_same = queries::people::hold_password(conn, email, changed_at).await?;
+            let is_there = queries::people::member_of(conn, member.account_id, email).await?;
+            if !is_same || is_there.is_none_or(|found| found.id != member.id) {
+                return Ok(Verdict::Rollback(false));
+            }
+            queries::people::insert_session(conn, &session, &member).await?;
+            Ok(Verdict::Commit(true))
+        })
+    }
+
+    /// The session of this token's digest, whatever its age, and what its person is a member of.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn session(&self, digest: [u8; 32]) -> Result<Option<Session>, StoreError> {
+        read!(self, |conn| {
+            let found = queries::people::session(conn, digest).await?;
+            let Some((email, member, created_at, seen_at)) = found else {
+                return Ok(None);
+            };
+            let memberships = queries::people::memberships(conn, &email).await?;
+            Ok(Some(Session {
+                member,
+                created_at,
+                seen_at,
+                memberships,
+            }))
+        })
+    }
+
+    /// Writes that a session is used at `at`, unless another process has written so after `before`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn touch_session(
+        &self,
+        digest: [u8; 32],
+        (before, at): (Timestamp, Timestamp),
+    ) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::people::touch_session(conn, digest, (before, at)).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// Moves a session to another account that its person is a member of; `false` without such a one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn switch_session(
+        &self,
+        digest: [u8; 32],
+        account: AccountId,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let found = queries::people::session(conn, digest).await?;
+            let Some((email, ..)) = found else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let member = queries::people::member_of(conn, account, &email).await?;
+            let Some(member) = member else {
+                return Ok(Verdict::Rollback(false));
+            };
+            let to = (account, member.id);
+            let moved = queries::people::move_session(conn, digest, to).await?;
+            Ok(Verdict::Commit(moved))
+        })
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn end_session(&self, digest: [u8; 32]) -> Result<(), StoreError> {
+        write!(self, |conn| {
+            queries::people::end_session(conn, digest).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
+    /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn count_other_sessions(
+        &self,
+        email: EmailAddress,
+        but: [u8; 32],
+        (seen, created): (Timestamp, Timestamp),
+    ) -> Result<i64, StoreError> {
+        read!(self, |conn| {
+            let since = (seen, created);
+            queries::people::count_other_sessions(conn, &email, but, since).await
+        })
+    }
+
+    /// Ends every session of a person but the one with this digest; how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn end_other_sessions(
+        &self,
+        email: EmailAddress,
+        but: [u8; 32],
+    ) -> Result<usize, StoreError> {
+        write!(self, |conn| {
+            let ended = queries::people::end_other_sessions(conn, &email, but).await?;
+            Ok(Verdict::Commit(ended))
+        })
+    }
+
+    /// Deletes sessions that were not used after `before`, and links and counts of attempts whose time is over; whether
+    /// there may be more of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn delete_ended_sessions(
+        &self,
+        before: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let has_more = queries::people::delete_ended(conn, (before, now)).await?
+                | queries::attempts::forget_old(conn, now).await?;
+            Ok(Verdict::Commit(has_more))
+        })
+    }
+}
