@@ -39,7 +39,7 @@ layers:
 deploy-check:
     scripts/deploy-check
 
-# Licences, banned crates and sources of the dependencies; installs cargo-deny below target/tools.
+# Licences, banned crates and sources of the dependencies; installs cargo-deny.
 deny:
     scripts/deny
 
