@@ -13,7 +13,7 @@ use offhook_testkit::fakes::twilio::{
     echo, key, sound, status_form, stop, verdict_form,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
-use offhook_tests::{Account, Database, Options, Receiver, Server, both, must, within};
+use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, must, within};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -487,6 +487,12 @@ both! {
         let handle = desk.account.call(&agent, CUSTOMER).await;
         let call = desk.twilio.placed(0).await;
         desk.tell(&call, "ringing", 1).await;
+        // Behind the commit of what Twilio calls it, which its successor must know.
+        let path = format!("/2010-04-01/Accounts/{ACCOUNT}/Calls/{}.json", call.sid);
+        eventually("a question after the call", PATIENCE, || async {
+            (!desk.twilio.upstream().asked_of("GET", &path).is_empty()).then_some(())
+        })
+        .await;
         desk.server.kill().await;
         desk.server.start_again(&[]).await;
         let ended = desk.account.through(&desk.server).ended_within(&handle, SETTLED_WITHIN).await;
