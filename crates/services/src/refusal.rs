@@ -63,7 +63,7 @@ pub enum Refusal {
     AgentTakesNoCalls(AgentStatus),
     #[error("the agent is `{0}`, and only an `active` one answers")]
     AgentAnswersNot(AgentStatus),
-    #[error("the agent was never published")]
+    #[error("the agent was never published: publish it first")]
     NeverPublished,
     #[error("the agent serves no more")]
     AgentServesNoMore,
@@ -90,11 +90,15 @@ pub enum Refusal {
          sides does"
     )]
     CallElsewhere,
-    #[error("another message of this session is being answered")]
+    #[error(
+        "another message of this session is being answered: wait for the answer, and send it again"
+    )]
     BeingAnswered,
     #[error("the session has ended: begin another one")]
     SessionEnded,
-    #[error("the account has as many calls at once as its plan allows")]
+    #[error(
+        "the account has as many calls at once as its plan allows: try again when one has ended"
+    )]
     LinesBusy,
     #[error("the agent cannot be talked to: it has no ear or no voice here")]
     Speechless,

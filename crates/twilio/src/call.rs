@@ -148,7 +148,8 @@ impl Call {
             match self.client.place(&placing).await {
                 // Nothing was done: it is asked again, while whoever dials still waits.
                 Err(TwilioError::Busy(asked)) => {
-                    let again = Instant::now() + asked.unwrap_or(BUSY_WAIT);
+                    let pause = asked.unwrap_or(BUSY_WAIT);
+                    let again = Instant::now() + pause.clamp(BUSY_WAIT, PLACED_WITHIN);
                     let waits = again < until && !taken.is_closed();
                     if !waits || timeout_at(again, taken.closed()).await.is_ok() {
                         break Err(TwilioError::Busy(asked));

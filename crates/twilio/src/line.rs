@@ -27,6 +27,9 @@ pub(crate) const SIGNALS_WAITING: usize = 256;
 /// How long Twilio may take to confirm the end of a call before whoever asked for it goes on.
 const HANG_UP_WITHIN: Duration = Duration::from_secs(4);
 
+/// How long Twilio's answer may be behind the end of the sound, which it caused.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
 /// How long the sound of a call may take to end that may have been handed over.
 const LEAVES_WITHIN: Duration = Duration::from_secs(2);
 
@@ -244,23 +247,25 @@ impl Signalling for Control {
         let line = &self.0;
         let sid = line.sid().ok_or(LineError::Refused)?;
         let twiml = dial_twiml(line.from.as_str(), to.as_str());
-        let mut handing = HandOver::begin(line);
-        let error = match line.client.redirect(sid, &twiml).await {
-            Ok(()) => {
-                handing.is_done = true;
-                return Ok(());
+        let (mut handing, mut left) = (HandOver::begin(line), line.has_left.subscribe());
+        let mut redirect = std::pin::pin!(line.client.redirect(sid, &twiml));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut redirect => answer,
+            // Twilio did it, or the customer hung up. The answer tells which of them, unless it is late or lost.
+            () = is_set(&mut left) => {
+                let answer = timeout(ANSWERS_WITHIN, redirect).await;
+                answer.unwrap_or(Err(TwilioError::Unknown))
             }
-            Err(error) => error,
         };
-        // The answer was lost: whether Twilio did it shows by the end of the sound.
-        let mut left = line.has_left.subscribe();
-        if error == TwilioError::Unknown {
-            let left = timeout(LEAVES_WITHIN, is_set(&mut left)).await;
-            handing.is_done = left.is_ok();
-        }
-        match error {
+        handing.is_done = match &answer {
+            // The answer was lost: whether Twilio did it shows by the end of the sound.
+            Err(TwilioError::Unknown) => timeout(LEAVES_WITHIN, is_set(&mut left)).await.is_ok(),
+            answer => answer.is_ok(),
+        };
+        match answer {
             _ if handing.is_done => Ok(()),
-            TwilioError::Refused { status: 404, .. } => Err(LineError::Gone),
+            Err(TwilioError::Refused { status: 404, .. }) => Err(LineError::Gone),
             _ => Err(LineError::Refused),
         }
     }

@@ -46,10 +46,9 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
             "Las conversaciones de un agente heredado se guardan y resumen con su proveedor: solo se \
              analizan las de un agente del motor.".into()
         }
-        Refusal::WidgetOfUnpublished => {
+        Refusal::WidgetOfUnpublished | Refusal::NeverPublished => {
             "El agente nunca se ha publicado: primero publícalo.".into()
         }
-        Refusal::NeverPublished => "El agente nunca se ha publicado.".into(),
         Refusal::AgentServesNoMore => "El agente ya no atiende.".into(),
         Refusal::ToolOfIntegration => {
             "La herramienta es una función de una integración: solo se pueden cambiar su nombre y su \
@@ -84,11 +83,11 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
              termina cuando cuelga uno de los dos lados.".into()
         }
         Refusal::BeingAnswered => {
-            "Todavía se está respondiendo otro mensaje de esta conversación.".into()
+            "Todavía se está respondiendo otro mensaje de esta conversación: espera la respuesta y envíalo de nuevo.".into()
         }
         Refusal::SessionEnded => "La conversación terminó: comienza otra.".into(),
         Refusal::LinesBusy => {
-            "La cuenta ya tiene tantas llamadas a la vez como permite su plan.".into()
+            "La cuenta ya tiene tantas llamadas a la vez como permite su plan: inténtalo cuando termine una.".into()
         }
         Refusal::Speechless => {
             "No se puede hablar con el agente: aquí no tiene oído o no tiene voz.".into()

@@ -142,9 +142,12 @@ async fn what_is_granted_while_it_is_taken_back_is_given_back_too() {
     fake.upstream.fail("POST", TOKEN_PATH, slow, 1);
     let renewals = world.services.integrations().renewals();
     let renewing = tokio::spawn(async move { renewals.run_due().await });
-    while fake.upstream.asked_of("POST", TOKEN_PATH).len() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let asked = async {
+        while fake.upstream.asked_of("POST", TOKEN_PATH).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(30), asked).await);
     assert_eq!(ana.post(DISCONNECT, &[]).await.leads(), "/integrations");
     assert_eq!(must(must(renewing.await)), 1);
     assert_eq!(fake.authority.good(), (Vec::new(), Vec::new()));

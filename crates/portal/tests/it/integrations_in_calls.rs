@@ -82,21 +82,28 @@ impl Desk {
         placed["id"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The call, once it is over, and what agent and tools did in it.
-    async fn ended(&self, handle: &str) -> (Value, Vec<String>) {
-        let path = format!("/v1/calls/{handle}");
-        let ended = async {
+    /// What is read at a path, once it is as it is waited for.
+    async fn until(&self, path: &str, is_done: impl Fn(&Value) -> bool) -> Value {
+        let done = async {
             loop {
-                let call = self.api("GET", &path, "", 200).await;
-                if call["status"] != "initiated" {
-                    return call;
+                let body = self.api("GET", path, "", 200).await;
+                if is_done(&body) {
+                    return body;
                 }
                 // The limit of the account's requests would end the wait.
                 self.world.clock.advance(Duration::from_secs(1));
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let call = must(tokio::time::timeout(Duration::from_secs(30), ended).await);
+        must(tokio::time::timeout(Duration::from_secs(30), done).await)
+    }
+
+    /// The call, once it is over, and what agent and tools did in it.
+    async fn ended(&self, handle: &str) -> (Value, Vec<String>) {
+        let path = format!("/v1/calls/{handle}");
+        let call = self
+            .until(&path, |call| call["status"] != "initiated")
+            .await;
         let id = handle.trim_start_matches("call_");
         let path = format!("/v1/conversations/{id}");
         let conversation = self.api("GET", &path, "", 200).await;
@@ -221,22 +228,20 @@ say: Goodbye!"#;
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert_eq!(calls[0]["properties"]["hs_call_direction"], "OUTBOUND");
 
-    let analysed = async {
-        let path = format!("/v1/conversations/{id}");
-        loop {
-            let analysis = desk.api("GET", &path, "", 200).await["analysis"].clone();
-            if analysis["status"] != "pending" {
-                return analysis;
-            }
-            desk.world.clock.advance(Duration::from_secs(1));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let analysis = must(tokio::time::timeout(Duration::from_secs(30), analysed).await);
+    let path = format!("/v1/conversations/{id}");
+    let analysed = desk
+        .until(&path, |it| it["analysis"]["status"] != "pending")
+        .await;
+    let analysis = &analysed["analysis"];
     assert_eq!(analysis["status"], "completed", "{analysis}");
     assert!(analysis["data"]["topic"].is_string(), "{analysis}");
 
-    // The events have the shape that they always had.
+    events_keep_their_shape(&desk, &handle).await;
+    desk.world.close().await;
+}
+
+/// What webhooks are told of a call whose conversation was analysed has the shape that it always had.
+async fn events_keep_their_shape(desk: &Desk, handle: &str) {
     let kinds = desk.api("GET", "/v1/webhooks/events", "", 200).await;
     let example = |kind: &str| {
         let mut all = kinds["data"].as_array().into_iter().flatten();
@@ -253,9 +258,8 @@ say: Goodbye!"#;
         let example = example(kind);
         assert_eq!(members(&event), members(&example), "{kind}");
         assert_eq!(members(&event["data"]), members(&example["data"]), "{kind}");
-        assert_eq!(event["data"]["id"], handle.as_str());
+        assert_eq!(event["data"]["id"], handle);
     }
-    desk.world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,6 +41,9 @@ const BOOK: &str = "book";
 const BUSY_PATH: &str = "freeBusy";
 const EVENTS_PATH: &str = "calendars/primary/events";
 
+/// What is said with a time that the conversation has booked already: whoever asks for another person's must know.
+const BOOKED_BEFORE: &str = "This time was booked earlier in this conversation: nothing new was made, and nobody else was invited.";
+
 const DAY_BEGINS: Time = Time::constant(9, 0, 0, 0);
 const DAY_ENDS: Time = Time::constant(18, 0, 0, 0);
 const MINUTES: i64 = 30;
@@ -251,7 +254,7 @@ impl GoogleCalendar {
             .checked_add(SignedDuration::from_mins(minutes))
             .map_err(|_| said("`start` is too far away: nothing was booked."))?;
         let id = event_id(conversation, &start, minutes);
-        let booked = json!({
+        let mut booked = json!({
             "booked": true,
             "start": told(&start),
             "end": told(&end),
@@ -262,10 +265,15 @@ impl GoogleCalendar {
         if !busy.is_empty() {
             // By this conversation itself, perhaps, which was not told.
             return match self.stands(&id, token).await {
-                Some(true) => Ok(booked.to_string()),
-                _ => Err(said(
+                Some(true) => {
+                    booked["note"] = BOOKED_BEFORE.into();
+                    Ok(booked.to_string())
+                }
+                Some(false) => Err(said(
                     "That time is taken: nothing was booked. Look for free times again and offer another one.",
                 )),
+                // What was asked for before may have been done.
+                None => Err(self.api.not_done("booked", &Fault::NoAnswer)),
             };
         }
         let mut event = json!({
@@ -283,23 +291,27 @@ impl GoogleCalendar {
             query.push(("sendUpdates", "all"));
         }
         let made: Result<Event, Fault> = self.api.post(EVENTS_PATH, &query, &event, token).await;
-        let Err(fault) = made else {
-            return Ok(booked.to_string());
-        };
+        if let Err(fault) = made {
+            self.settle(&id, &fault, token).await?;
+        }
+        Ok(booked.to_string())
+    }
+
+    /// Finds out whether an event stands though the calendar did not say that it was made.
+    async fn settle(&self, id: &str, fault: &Fault, token: &str) -> Result<(), FunctionError> {
         let is_known = matches!(fault, Fault::Status(409, _));
-        let stands = match is_known || fault.is_unclear() {
-            true => self.stands(&id, token).await,
-            false => None,
-        };
-        match (stands, is_known) {
-            (Some(true), _) => Ok(booked.to_string()),
+        if !is_known && !fault.is_unclear() {
+            return Err(self.api.not_done("booked", fault));
+        }
+        match self.stands(id, token).await {
+            Some(true) => Ok(()),
             // An id stays known when its event is deleted.
-            (Some(false), true) => Err(said(
+            Some(false) if is_known => Err(said(
                 "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
                  another time.",
             )),
-            (None, true) => Err(self.api.not_done("booked", &Fault::NoAnswer)),
-            (_, false) => Err(self.api.not_done("booked", &fault)),
+            None if is_known => Err(self.api.not_done("booked", &Fault::NoAnswer)),
+            _ => Err(self.api.not_done("booked", fault)),
         }
     }
 

@@ -211,11 +211,26 @@ async fn a_conversation_that_asks_again_has_one_appointment() {
         (&first["booked"], &first["event_id"]),
         (&json!(true), &json!(EVENT))
     );
-    assert_eq!(book().await.unwrap(), first, "it is told again");
+    let mut again = book().await.unwrap();
+    let note = again["note"].take();
+    assert!(
+        note.as_str().unwrap().contains("nothing new was made"),
+        "{note}"
+    );
+    again.as_object_mut().unwrap().remove("note");
+    assert_eq!(again, first, "it is told again");
     assert_eq!(fake.upstream.asked_of("POST", EVENTS_PATH).len(), 1);
     let another = "0190163d-8694-739b-aea5-966c26f8ad92";
     let taken = call_in(another, &*application, &granted, "book", &asked).await;
     assert!(taken.unwrap_err().starts_with("That time is taken"));
+    // It is taken, and whether by this conversation cannot be found out.
+    let event = format!("{EVENTS_PATH}/{EVENT}");
+    fake.upstream.fail("GET", &event, Fault::Status(500), 1);
+    let unclear = book().await.unwrap_err();
+    assert!(
+        unclear.contains("may have been booked, or not"),
+        "{unclear}"
+    );
     // The same id, though the calendar says that the time is free: nobody books over what was cancelled.
     fake.cancel_all();
     let gone = book().await.unwrap_err();

@@ -168,9 +168,13 @@ async fn a_call_goes_on_whatever_twilio_answers_when_it_is_asked_where_the_call_
         desk.twilio.upstream().fail("GET", "/2010", fault, 100);
         let mut leg = desk.dial(1).await.unwrap();
         let call = desk.twilio.placed(0).await;
-        while desk.twilio.upstream().asked_of("GET", "/2010").is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let asked = async {
+            while desk.twilio.upstream().asked_of("GET", "/2010").is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(30), asked).await;
+        assert!(in_time.is_ok(), "it is asked: {fault:?}");
         desk.tell(&call, "ringing", 1);
         assert_eq!(
             event(&mut leg).await,
