@@ -19,6 +19,14 @@ const MAX_PARTS: usize = 10_000;
 /// Bytes that the compiled form of a pattern may take.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
+/// Patterns of a schema, and bytes that all of them may take.
+const MAX_PATTERNS: usize = 64;
+const MAX_PATTERNS_BYTES: usize = 16 << 20;
+
+/// `unevaluatedProperties` and `unevaluatedItems` of a schema: each looks again at all that stands below it, so that one
+/// within the other, and so on, takes more than twice as long with each.
+const MAX_UNEVALUATED: usize = 8;
+
 /// Parts of a schema times bytes of what is measured by it: each part looks at each byte, at worst, and nobody else has
 /// the thread meanwhile.
 const MAX_WORK: usize = 64 << 20;
@@ -86,9 +94,20 @@ pub(super) fn fit(
 
 /// Nothing is fetched, and patterns run in time linear in the text.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
+    let mut costly = Costly::default();
+    costly.count(schema);
+    if costly.unevaluated > MAX_UNEVALUATED {
+        return Err(format!(
+            "has more than {MAX_UNEVALUATED} of `unevaluatedProperties` and `unevaluatedItems`"
+        ));
+    }
+    if costly.patterns > MAX_PATTERNS {
+        return Err(format!("has more than {MAX_PATTERNS} patterns"));
+    }
+    let each = MAX_PATTERN_BYTES.min(MAX_PATTERNS_BYTES / costly.patterns.max(1));
     jsonschema::options()
         .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
+        .with_pattern_options(PatternOptions::regex().size_limit(each))
         .build(schema)
         .map_err(|fault| {
             let place = fault.instance_path().to_string();
@@ -99,6 +118,33 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
             };
             format!("is no valid JSON Schema{place}: {fault}")
         })
+}
+
+/// What of a schema takes more time or memory than its text.
+#[derive(Default)]
+struct Costly {
+    unevaluated: usize,
+    patterns: usize,
+}
+
+impl Costly {
+    fn count(&mut self, part: &Value) {
+        match part {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    match (name.as_str(), value) {
+                        ("unevaluatedProperties" | "unevaluatedItems", _) => self.unevaluated += 1,
+                        ("pattern", Value::String(_)) => self.patterns += 1,
+                        ("patternProperties", Value::Object(all)) => self.patterns += all.len(),
+                        _ => {}
+                    }
+                    self.count(value);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.count(item)),
+            _ => {}
+        }
+    }
 }
 
 /// How many parts a schema has, with its references followed.
@@ -347,6 +393,34 @@ mod tests {
                 "{invalid}: {refused}"
             );
         }
+    }
+
+    #[test]
+    fn what_takes_more_than_its_text_is_bounded_in_sum() {
+        let nested = |levels: usize| {
+            let open = r#"{"type":"object","unevaluatedProperties":{},"then":{},"if":"#;
+            format!("{}{{}}{}", open.repeat(levels), "}".repeat(levels))
+        };
+        let too_many = "has more than 8 of `unevaluatedProperties` and `unevaluatedItems`";
+        assert_eq!(fault(&nested(27)), too_many);
+        assert_eq!(fault(&nested(8)), "");
+        fit(&json(&nested(8)), r#"{"a":1}"#).unwrap();
+        let patterns = |count: usize, pattern: &str| {
+            let one = |n| format!(r#""p{n}":{{"pattern":"{pattern}{n}$"}}"#);
+            let all: Vec<String> = (0..count).map(one).collect();
+            format!(r#"{{"properties":{{{}}}}}"#, all.join(","))
+        };
+        assert_eq!(
+            fault(&patterns(65, "^[A-Z]{2}")),
+            "has more than 64 patterns"
+        );
+        assert_eq!(fault(&patterns(64, "^[A-Z]{2}")), "");
+        let named = r#"{"properties":{"pattern":{"type":"string"}}}"#;
+        assert_eq!(fault(named), "", "a member of that name");
+        // Each of them might be so long alone.
+        let long = "\\\\p{L}{40}";
+        assert_eq!(fault(&patterns(1, long)), "");
+        assert!(fault(&patterns(64, long)).starts_with("is no valid JSON Schema"));
     }
 
     #[test]
