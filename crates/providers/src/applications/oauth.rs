@@ -111,13 +111,9 @@ impl Consents for Door {
         let granted = granted.map_err(fault)?;
         let is_whole = self.is_whole(&granted);
         let grant = grant(granted)?;
-        if !is_whole {
-            // With a part of it nothing works: what was granted is given back, as far as that goes.
-            let token = grant.refresh_token.as_ref();
-            let _ = self.revoke(token.unwrap_or(&grant.access_token)).await;
-            return Err(GrantError::Partial);
-        }
-        Ok(grant)
+        // With a part of it nothing works. It is not given back: applications take back all that a person has granted to
+        // this client, a connection that works included.
+        is_whole.then_some(grant).ok_or(GrantError::Partial)
     }
 
     async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
@@ -204,6 +200,26 @@ struct Refusal {
     _error: String,
 }
 
+/// What HubSpot says of one instead.
+#[derive(Deserialize)]
+struct OwnRefusal {
+    status: String,
+}
+
+/// A refusal in the form that is documented for all; `None` where there is none.
+fn refusal(body: Vec<u8>) -> Option<Vec<u8>> {
+    if serde_json::from_slice::<Refusal>(&body).is_ok() {
+        return Some(body);
+    }
+    let own: OwnRefusal = serde_json::from_slice(&body).ok()?;
+    let error = match own.status.as_str() {
+        "BAD_REFRESH_TOKEN" | "BAD_AUTH_CODE" => "invalid_grant",
+        "BAD_CLIENT_ID" | "BAD_CLIENT_SECRET" => "invalid_client",
+        _ => return None,
+    };
+    Some(format!(r#"{{"error":"{error}"}}"#).into_bytes())
+}
+
 impl<'c> AsyncHttpClient<'c> for Wire {
     type Error = Fault;
     type Future = BoxFuture<'c, Result<HttpResponse, Fault>>;
@@ -214,11 +230,10 @@ impl<'c> AsyncHttpClient<'c> for Wire {
             let asked = self.0.execute(request).await;
             let answer = asked.map_err(|_| Fault::NoAnswer)?;
             let (status, headers) = (answer.status(), answer.headers().clone());
-            let body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
-            let is_refusal =
-                status.is_client_error() && serde_json::from_slice::<Refusal>(&body).is_ok();
-            if !status.is_success() && !is_refusal {
-                return Err(Fault::Status(status.as_u16()));
+            let mut body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
+            if !status.is_success() {
+                let said = status.is_client_error().then(|| refusal(body)).flatten();
+                body = said.ok_or(Fault::Status(status.as_u16()))?;
             }
             let mut answer = HttpResponse::new(body);
             *answer.status_mut() = status;

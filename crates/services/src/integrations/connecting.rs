@@ -14,6 +14,7 @@ use offhook_domain::{AccountId, Json, Timestamp};
 use offhook_engine::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
 use offhook_storage::{NewConsent, StoreError, ToolRow, mint};
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::time::sleep;
 
 use super::{Integrations, tokens::Tokens};
 use crate::keys::sha256;
@@ -27,6 +28,10 @@ const STATE_BYTES: usize = 32;
 
 /// How often a connection is written again because a tool's name was taken meanwhile.
 const TRIES: usize = 5;
+
+/// How often, and how long, it waits for a database that is away for a moment.
+const PAUSES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What of a tool an application may take in all.
 pub(super) const TIMEOUT_MS: i64 = 10_000;
@@ -224,18 +229,25 @@ impl Integrations {
         let toolkit = application.toolkit();
         let now = self.0.clock.now();
         let (tokens, times) = Tokens::granted(grant, None, now);
-        let mut tries = 0;
+        let (mut tries, mut pauses) = (0, 0);
         loop {
-            let tools = self.missing_tools(account, application, now).await?;
-            let whose = (account, toolkit.to_owned());
-            let secret = tokens.to_text();
-            let connected = self
-                .0
-                .store
-                .connect_integration(whose, &secret, times, tools, now);
-            match connected.await {
+            let written = async {
+                let tools = self.missing_tools(account, application, now).await?;
+                let whose = (account, toolkit.to_owned());
+                let secret = tokens.to_text();
+                let store = &self.0.store;
+                store
+                    .connect_integration(whose, &secret, times, tools, now)
+                    .await
+            };
+            match written.await {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Conflict(_)) if tries < TRIES => tries += 1,
+                // What was granted is there once.
+                Err(error) if error.may_pass() && pauses < PAUSES => {
+                    pauses += 1;
+                    sleep(PAUSE).await;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

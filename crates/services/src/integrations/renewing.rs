@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::Timestamp;
+use offhook_domain::{ClaimId, CredentialId, Timestamp};
 use offhook_engine::ports::GrantError;
 use offhook_storage::{HeldTokens, Renewal, StoreError};
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::tokens::{Tokens, part};
 use crate::Shared;
+use crate::dialer::insist;
 use crate::housekeeping::counted;
 
 /// How often due tokens are looked for.
@@ -80,8 +81,9 @@ impl Renewals {
                 break;
             }
             turns += taken.len();
-            let turn =
-                |held: Result<HeldTokens, StoreError>| async move { renew(&self.0, held?).await };
+            let turn = |held: Result<HeldTokens, StoreError>| async move {
+                renew(&self.0, held?, false).await
+            };
             for ended in join_all(taken.into_iter().map(turn)).await {
                 // It keeps nobody else's waiting; its own lease will end.
                 if let Err(error) = ended {
@@ -113,7 +115,7 @@ pub(super) async fn renew_now(
         let turn = tokio::spawn(async move {
             let now = shared.clock.now();
             match shared.store.take_tokens(id, LEASE, now).await? {
-                Some(taken) => renew(&shared, taken).await.map(Some),
+                Some(taken) => renew(&shared, taken, true).await.map(Some),
                 None => Ok(None),
             }
         });
@@ -125,25 +127,28 @@ pub(super) async fn renew_now(
     }
 }
 
-/// A turn that was taken.
-async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, StoreError> {
+/// A turn that was taken; `needed`: because the application takes the present tokens no more.
+async fn renew(
+    shared: &Shared,
+    held: HeldTokens,
+    needed: bool,
+) -> Result<Option<Tokens>, StoreError> {
     let Some(claim) = held.claim else {
         return Ok(None);
     };
     let turn = (held.id, claim);
-    let end = |renewal, at| shared.store.end_renewal(turn, renewal, at);
     let name = shared.toolkits.find(&held.toolkit);
     let name = name.map_or(held.toolkit.as_str(), |toolkit| toolkit.name.as_str());
     let tokens = Tokens::read(&held.secret)?;
     let Some(application) = shared.application(&held.toolkit) else {
         let now = shared.clock.now();
         let said = format!("this service is not set up for {name} any more");
-        end(later(&held, said, now), now).await?;
+        end(shared, turn, later(&held, said, needed, now), now).await?;
         return Ok(None);
     };
     let Some(refresh_token) = tokens.refresh_token else {
         let said = format!("{name} granted access for a time, and that is over: connect it again");
-        end(Renewal::Refused(said), shared.clock.now()).await?;
+        end(shared, turn, Renewal::Refused(said), shared.clock.now()).await?;
         return Ok(None);
     };
     let granted = application.consents().refresh(&refresh_token).await;
@@ -152,14 +157,22 @@ async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, Stor
         Ok(grant) => {
             let (tokens, times) = Tokens::granted(grant, Some(refresh_token), now);
             let renewal = Renewal::Renewed(tokens.to_text(), times);
-            if end(renewal, now).await? {
+            if end(shared, turn, renewal, now).await? {
                 return Ok(Some(tokens));
             }
-            // Taken back or connected anew meanwhile: what came belongs to nobody.
             let is_there = shared
                 .store
                 .integration(held.account_id, held.toolkit.clone())
                 .await?;
+            if is_there
+                .1
+                .as_ref()
+                .is_some_and(|there| there.secret == tokens.to_text())
+            {
+                // Written by a try whose answer was lost.
+                return Ok(Some(tokens));
+            }
+            // Taken back or connected anew meanwhile: what came belongs to nobody.
             if is_there.1.is_none()
                 && let Err(error) = application.consents().revoke(tokens.whole()).await
             {
@@ -172,19 +185,29 @@ async fn renew(shared: &Shared, held: HeldTokens) -> Result<Option<Tokens>, Stor
         )),
         Err(error) => {
             tracing::warn!(account = %held.account_id, toolkit = %held.toolkit, %error, "tokens are not renewed");
-            later(&held, not_renewed(name, &held.toolkit, error), now)
+            later(&held, not_renewed(name, &held.toolkit, error), needed, now)
         }
     };
-    end(renewal, now).await?;
+    end(shared, turn, renewal, now).await?;
     Ok(None)
 }
 
-/// Another turn, later and later; and an error as soon as the access token has lapsed, no sooner.
-fn later(held: &HeldTokens, said: String, now: Timestamp) -> Renewal {
+/// Writes down how a turn ended, as soon as the database lets it: the application's answer is there once.
+async fn end(
+    shared: &Shared,
+    turn: (CredentialId, ClaimId),
+    renewal: Renewal,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    insist(|| shared.store.end_renewal(turn, renewal.clone(), at)).await
+}
+
+/// Another turn, later and later; and an error as soon as the access token has lapsed or is taken no more, no sooner.
+fn later(held: &HeldTokens, said: String, needed: bool, now: Timestamp) -> Renewal {
     let doublings = u32::try_from(held.tries.clamp(0, 8)).unwrap_or(0);
     let pause = (AGAIN * 2_u32.pow(doublings)).min(AGAIN_AT_MOST);
     let again = now.plus(pause + part(pause / 4, now));
-    let is_over = held.lapses_at.is_some_and(|lapses_at| lapses_at <= now);
+    let is_over = needed || held.lapses_at.is_some_and(|lapses_at| lapses_at <= now);
     Renewal::Later(again, is_over.then_some(said))
 }
 
