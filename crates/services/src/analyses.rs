@@ -10,7 +10,7 @@ mod judge;
 use std::sync::Arc;
 
 use offhook_domain::json::{FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
 use crate::tools::schema;
@@ -55,7 +55,8 @@ impl Analyses {
     /// Sets the schema of an agent: `{schema}`, where null clears it.
     ///
     /// # Errors
-    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent.
+    /// [`AgentError::Invalid`] for a bad body, [`AgentError::UnsupportedRuntime`] for a legacy agent,
+    /// [`AgentError::Conflict`] for an archived one.
     pub async fn set_schema(
         &self,
         account: AccountId,
@@ -66,6 +67,9 @@ impl Analyses {
         let agent = self.agent(account, id).await?;
         if agent.runtime == Runtime::Legacy {
             return Err(AgentError::UnsupportedRuntime(Refusal::LegacyAnalysis));
+        }
+        if agent.status == AgentStatus::Archived {
+            return Err(AgentError::Conflict(Refusal::AgentArchived));
         }
         let store = &self.0.store;
         let at = self.0.clock.now();

@@ -139,6 +139,9 @@ async fn an_archived_agent_changes_only_by_being_restored() {
     ] {
         patch(body).await.assert_error(409, "conflict");
     }
+    let schema = app.request("PUT", &format!("{target}/analysis-schema"));
+    let schema = schema.json(json!({"schema": null})).send().await;
+    schema.assert_error(409, "conflict");
     let restored = patch(json!({"name": "Ana", "status": "paused"}))
         .await
         .assert(200);

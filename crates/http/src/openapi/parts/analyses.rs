@@ -27,7 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Set what is extracted from an agent's conversations",
         )
         .body("SetAnalysisSchema")
-        .errors_too(&[Code::UnsupportedRuntime]),
+        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
     ]
 }
 
