@@ -147,12 +147,12 @@ impl Call {
         let placed = loop {
             match self.client.place(&placing).await {
                 // Nothing was done: it is asked again, while whoever dials still waits.
-                Err(TwilioError::Busy(asked)) => {
+                Err(TwilioError::RateLimited(asked)) => {
                     let pause = asked.unwrap_or(BUSY_WAIT);
                     let again = Instant::now() + pause.clamp(BUSY_WAIT, PLACED_WITHIN);
                     let waits = again < until && !taken.is_closed();
                     if !waits || timeout_at(again, taken.closed()).await.is_ok() {
-                        break Err(TwilioError::Busy(asked));
+                        break Err(TwilioError::RateLimited(asked));
                     }
                 }
                 placed => break placed,
@@ -163,7 +163,7 @@ impl Call {
             // A stranger's callback cannot have come before: it would have had to be signed.
             Ok(_) => Err(DialError::Unknown),
             Err(TwilioError::NotConnected) => Err(DialError::NotConnected),
-            Err(TwilioError::Busy(_)) => {
+            Err(TwilioError::RateLimited(_)) => {
                 tracing::warn!(call = %self.line.handle, "Twilio takes no more calls for now");
                 Err(DialError::Refused(FailureReason::CarrierError))
             }
@@ -260,7 +260,8 @@ impl Call {
             }
             Signal::Forgotten => {
                 self.tell(AudioEvent::Failed(FailureReason::CarrierError));
-                Some(End::Over)
+                // To end what is gone does no harm.
+                Some(End::Ours)
             }
             Signal::Screened { sid, machine } => {
                 if self.line.is_of(&sid) && self.progress.machine.replace(machine).is_none() {

@@ -44,6 +44,9 @@ const LONGEST_MARGIN: Duration = Duration::from_secs(60);
 /// Twilio ends no call later.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
+/// The largest form that is read; Twilio's have a few KiB.
+const MOST_FORM_BYTES: usize = 64 * 1024;
+
 /// Calls that were left without their end confirmed, and how long they are remembered.
 const MOST_LEFT: usize = 10_000;
 const LEFT_FOR: Duration = Duration::from_secs(600);
@@ -57,7 +60,7 @@ pub(crate) struct Lines {
     tokens: Mutex<HashMap<String, Arc<Line>>>,
     /// Calls that nobody has any more, and that may still go on.
     left: Mutex<HashMap<CallHandle, Instant>>,
-    /// Connections that have not said whose sound they carry.
+    /// Connections that have not shown that they carry a call's sound.
     pub(crate) unnamed: AtomicUsize,
 }
 
@@ -81,9 +84,20 @@ impl Lines {
         lock(&self.live).get(&handle).cloned()
     }
 
-    /// The call that a token names, once.
-    pub(crate) fn take_token(&self, token: &str) -> Option<Arc<Line>> {
-        lock(&self.tokens).remove(token)
+    /// The call of this handle, if its sound has not begun.
+    fn find_silent(&self, handle: CallHandle) -> Option<Arc<Line>> {
+        self.find(handle)
+            .filter(|line| line.stream_sid().is_empty())
+    }
+
+    /// Whether a token is this call's. It is once.
+    pub(crate) fn take_token(&self, token: &str, line: &Arc<Line>) -> bool {
+        let mut tokens = lock(&self.tokens);
+        let is_its = tokens.get(token).is_some_and(|of| Arc::ptr_eq(of, line));
+        if is_its {
+            tokens.remove(token);
+        }
+        is_its
     }
 
     /// No sound is taken for the call any more.
@@ -176,9 +190,10 @@ impl TwilioCarrier {
         format!("{root}{CALLBACK_PATH}{path}")
     }
 
-    /// The address that a call's sound goes to.
-    fn media_url(&self) -> String {
-        self.our("/media").replacen("https://", "wss://", 1)
+    /// The address that a call's sound goes to. Whoever does not know the handle takes none of its connections' places.
+    fn media_url(&self, handle: CallHandle) -> String {
+        self.our(&format!("/{handle}/media"))
+            .replacen("https://", "wss://", 1)
     }
 
     /// What a form says of a call, once it is known to be Twilio's.
@@ -236,19 +251,22 @@ impl TwilioCarrier {
     }
 }
 
-/// Whose callback it is, and of which kind, by its path.
+/// Which call a path is about, and what of it.
 fn route(path: &str) -> Option<(CallHandle, &str)> {
     let rest = path.strip_prefix(CALLBACK_PATH)?.strip_prefix('/')?;
     let (handle, kind) = rest.split_once('/')?;
-    let handle = handle.parse().ok()?;
-    matches!(kind, "status" | "amd").then_some((handle, kind))
+    Some((handle.parse().ok()?, kind))
 }
 
 impl CarrierDoor for TwilioCarrier {
     fn callback(&self, callback: &Callback<'_>) -> bool {
-        let Some((handle, kind)) = route(callback.path) else {
+        let routed = route(callback.path).filter(|(_, kind)| matches!(*kind, "status" | "amd"));
+        let Some((handle, kind)) = routed else {
             return false;
         };
+        if callback.body.len() > MOST_FORM_BYTES {
+            return false;
+        }
         let mut url = self.our_url.clone();
         url.set_path(callback.path);
         url.set_query(callback.query);
@@ -271,8 +289,11 @@ impl CarrierDoor for TwilioCarrier {
         true
     }
 
-    fn media(&self) -> Box<dyn MediaConnection> {
-        Box::new(Connection::new(Arc::clone(&self.lines)))
+    fn media(&self, path: &str) -> Option<Box<dyn MediaConnection>> {
+        let (handle, _) = route(path).filter(|(_, kind)| *kind == "media")?;
+        let line = self.lines.find_silent(handle)?;
+        let connection = Connection::open(Arc::clone(&self.lines), line)?;
+        Some(Box::new(connection))
     }
 }
 
@@ -294,7 +315,7 @@ impl AudioCarrier for TwilioCarrier {
         ));
         self.lines.add(&line, &token);
         let order = Order {
-            twiml: connect_twiml(&self.media_url(), &token),
+            twiml: connect_twiml(&self.media_url(handle), &token),
             status_url: self.our(&format!("/{handle}/status")),
             verdict_url: request.screens.then(|| self.our(&format!("/{handle}/amd"))),
             from: request.from,
@@ -382,7 +403,7 @@ fn dial_error(error: TwilioError) -> DialError {
     match error {
         TwilioError::NotConnected => DialError::NotConnected,
         TwilioError::Unknown => DialError::Unknown,
-        TwilioError::Busy(_) => DialError::Refused(FailureReason::CarrierError),
+        TwilioError::RateLimited(_) => DialError::Refused(FailureReason::CarrierError),
         TwilioError::Refused { status, code } => DialError::Refused(failure_of_code(status, code)),
     }
 }

@@ -8,6 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use crate::login::Login;
@@ -27,6 +28,9 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 const PAGE_SIZE: &str = "1000";
 const MOST_PAGES: usize = 200;
 
+/// How long, in seconds, a call may last that was handed over: as long as one that nobody limits.
+const HANDED_OVER_LIMIT: &str = "14400";
+
 /// Twilio says so of a call that is over and was to be ended or sent elsewhere.
 const NOT_IN_PROGRESS: u32 = 21_220;
 
@@ -41,7 +45,7 @@ pub enum TwilioError {
     Unknown,
     /// It takes no more requests for now, and did nothing; how long to wait, if it says so.
     #[error("Twilio takes no more requests for now")]
-    Busy(Option<Duration>),
+    RateLimited(Option<Duration>),
     /// It would not.
     #[error("Twilio refused with status {status}")]
     Refused {
@@ -85,6 +89,13 @@ impl fmt::Debug for TwilioClient {
 struct CallBody {
     sid: String,
     status: String,
+}
+
+impl CallBody {
+    /// A word that is not known says nothing of the call, least of all that it is over.
+    fn known_status(&self) -> Result<CallStatus, TwilioError> {
+        CallStatus::read(&self.status).ok_or(TwilioError::Unknown)
+    }
 }
 
 #[derive(Deserialize)]
@@ -203,15 +214,16 @@ impl TwilioClient {
         answered: bool,
     ) -> Result<Option<CallStatus>, TwilioError> {
         let status = if answered { "completed" } else { "canceled" };
-        self.change(sid, "Status", status).await
+        self.change(sid, &[("Status", status)]).await
     }
 
-    /// Has a call do something else from now on.
+    /// Has a call do something else from now on, and last beyond the limit that the agent had.
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not confirm.
     pub(crate) async fn redirect(&self, sid: &str, twiml: &str) -> Result<(), TwilioError> {
-        match self.change(sid, "Twiml", twiml).await? {
+        let members = [("Twiml", twiml), ("TimeLimit", HANDED_OVER_LIMIT)];
+        match self.change(sid, &members).await? {
             Some(status) if !status.is_final() => Ok(()),
             _ => Err(TwilioError::Refused {
                 status: 404,
@@ -223,12 +235,11 @@ impl TwilioClient {
     async fn change(
         &self,
         sid: &str,
-        name: &str,
-        value: &str,
+        members: &[(&str, &str)],
     ) -> Result<Option<CallStatus>, TwilioError> {
         let path = format!("Calls/{sid}.json");
-        match self.post::<CallBody>(&path, form(&[(name, value)])).await {
-            Ok(call) => Ok(CallStatus::read(&call.status)),
+        match self.post::<CallBody>(&path, form(members)).await {
+            Ok(call) => call.known_status().map(Some),
             Err(
                 TwilioError::Refused { status: 404, .. }
                 | TwilioError::Refused {
@@ -240,14 +251,14 @@ impl TwilioClient {
         }
     }
 
-    /// Where a call is; `None` if it is not there, or is somewhere that is not known.
+    /// Where a call is; `None` if it is not there.
     ///
     /// # Errors
     /// [`TwilioError`] if Twilio did not say.
     pub(crate) async fn status(&self, sid: &str) -> Result<Option<CallStatus>, TwilioError> {
         let path = format!("Calls/{sid}.json");
         match self.get::<CallBody>(&self.path(&path)?).await {
-            Ok(call) => Ok(CallStatus::read(&call.status)),
+            Ok(call) => call.known_status().map(Some),
             Err(TwilioError::Refused { status: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -258,6 +269,16 @@ impl TwilioClient {
     /// # Errors
     /// [`TwilioError`] if Twilio did not say.
     pub async fn is_active(&self) -> Result<bool, TwilioError> {
+        // A standard key does not open the account itself (401), but what is below it.
+        if self.login.user() != self.login.account() {
+            let mut url = self.path("Calls.json")?;
+            url.set_query(Some("PageSize=1"));
+            let list: Value = self.get(&url).await?;
+            return match list.get("calls").is_some_and(Value::is_array) {
+                true => Ok(true),
+                false => Err(TwilioError::Unknown),
+            };
+        }
         let url = self.below(&format!("{}.json", self.login.account()))?;
         let account: AccountBody = self.get(&url).await?;
         match account.sid == self.login.account() {
@@ -333,11 +354,11 @@ impl TwilioClient {
             }
         })?;
         let status = answer.status();
-        if status.is_server_error() {
+        if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
             return Err(TwilioError::Unknown);
         }
         if status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(TwilioError::Busy(asked_wait(&answer)));
+            return Err(TwilioError::RateLimited(asked_wait(&answer)));
         }
         let body = whole(answer).await;
         if status.is_success() {

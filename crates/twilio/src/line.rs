@@ -1,6 +1,6 @@
 //! One call's line: what its task, its connection and the engine share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -74,6 +74,8 @@ pub(crate) struct Line {
     sid: OnceLock<String>,
     /// The stream's id, once its sound has begun.
     stream_sid: OnceLock<String>,
+    /// Connections that have not shown that they carry its sound.
+    pub(crate) unnamed: AtomicUsize,
     /// Somebody else has the customer now.
     is_handed_over: AtomicBool,
     /// Its sound ended while it was being handed over.
@@ -102,6 +104,7 @@ impl Line {
             outbox: Outbox::default(),
             sid: OnceLock::new(),
             stream_sid: OnceLock::new(),
+            unnamed: AtomicUsize::new(0),
             is_handed_over: AtomicBool::new(false),
             has_left: watch::Sender::new(false),
             hang_up: watch::Sender::new(false),

@@ -1,12 +1,16 @@
 //! How Twilio is reached, and how Twilio reaches us.
 
 use std::fmt;
+use std::time::Duration;
 
 use offhook_egress::client_config;
 use reqwest::Url;
 
 /// The address of Twilio's REST interface.
 pub(crate) const BASE_URL: &str = "https://api.twilio.com";
+
+/// How long a connection is kept for the next request.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The deployment's account at Twilio.
 #[derive(Clone)]
@@ -80,9 +84,12 @@ pub(crate) fn http_client() -> Result<reqwest::Client, SettingsError> {
         .tls_backend_preconfigured(client_config().map_err(|_| unusable.clone())?)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(crate::client::CONNECT_WITHIN)
         .timeout(crate::client::ANSWER_WITHIN)
+        // A request on a connection that Twilio has just closed is one of which nobody knows what became.
+        .pool_idle_timeout(IDLE_LIMIT)
         .build()
         .map_err(|_| unusable)
 }

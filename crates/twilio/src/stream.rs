@@ -21,7 +21,9 @@ use crate::lock;
 /// How long a connection may take to say whose it is.
 const START_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connections that have not said whose sound they carry: anybody can open one.
+/// Connections that have not shown that they carry a call's sound, of a call and in all: who knows the call's handle can
+/// open one.
+const MOST_UNNAMED_OF_CALL: usize = 4;
 const MOST_UNNAMED: usize = 256;
 
 /// Messages that are none, of a call that is known: more of them, and the connection is no stream.
@@ -129,45 +131,55 @@ pub(crate) fn clear(stream_sid: &str) -> String {
     json!({"event": "clear", "streamSid": stream_sid}).to_string()
 }
 
-/// One of the places for connections that have not said whose sound they carry.
-struct Place(Arc<Lines>);
+/// One of the places for connections that have not shown that they carry a call's sound.
+struct Place {
+    lines: Arc<Lines>,
+    /// The call that they were opened for.
+    line: Arc<Line>,
+}
 
 impl Place {
-    fn take(lines: &Arc<Lines>) -> Option<Self> {
-        let place = Self(Arc::clone(lines));
+    fn take(lines: &Arc<Lines>, line: Arc<Line>) -> Option<Self> {
+        let of_call = line.unnamed.fetch_add(1, Ordering::Relaxed);
+        let of_all = lines.unnamed.fetch_add(1, Ordering::Relaxed);
+        let lines = Arc::clone(lines);
         // Dropped, it counts down again.
-        (lines.unnamed.fetch_add(1, Ordering::Relaxed) < MOST_UNNAMED).then_some(place)
+        let place = Self { lines, line };
+        (of_call < MOST_UNNAMED_OF_CALL && of_all < MOST_UNNAMED).then_some(place)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.unnamed.fetch_sub(1, Ordering::Relaxed);
+        self.line.unnamed.fetch_sub(1, Ordering::Relaxed);
+        self.lines.unnamed.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// A connection that Twilio, or anybody, has opened.
+/// A connection that Twilio, or anybody who knows a call's handle, has opened.
 pub(crate) struct Connection {
     lines: Arc<Lines>,
-    /// Whose sound it carries, once it has said so.
+    /// The call whose sound it carries, once it has shown that.
     line: Option<Arc<Line>>,
     opened_at: Instant,
     has_stopped: bool,
     faults: u32,
-    /// A place among those that have not said whose sound they carry; without one it is closed at once.
+    /// Its place until then.
     place: Option<Place>,
 }
 
 impl Connection {
-    pub(crate) fn new(lines: Arc<Lines>) -> Self {
-        Self {
-            place: Place::take(&lines),
+    /// A connection for the sound of a call; `None` if there is no place for it.
+    pub(crate) fn open(lines: Arc<Lines>, line: Arc<Line>) -> Option<Self> {
+        let place = Place::take(&lines, line)?;
+        Some(Self {
             lines,
             line: None,
             opened_at: Instant::now(),
             has_stopped: false,
             faults: 0,
-        }
+            place: Some(place),
+        })
     }
 
     /// Before the call is known, nothing may be wrong; after it, little may.
@@ -180,10 +192,15 @@ impl Connection {
         if self.line.is_some() || start.account_sid != self.lines.account {
             return self.fault();
         }
-        let token = start.custom_parameters.get(TOKEN).and_then(Value::as_str);
-        let Some(line) = token.and_then(|token| self.lines.take_token(token)) else {
+        let Some(place) = self.place.take() else {
             return false;
         };
+        let line = Arc::clone(&place.line);
+        let token = start.custom_parameters.get(TOKEN).and_then(Value::as_str);
+        let is_its = token.is_some_and(|token| self.lines.take_token(token, &line));
+        if !is_its {
+            return false;
+        }
         let Some(stream_sid) = start.stream_sid.or(stream_sid) else {
             line.signal(Signal::Unusable);
             return false;
@@ -192,7 +209,6 @@ impl Connection {
             line.signal(Signal::Unusable);
             return false;
         }
-        self.place = None;
         line.connected(stream_sid);
         line.signal(Signal::Started {
             sid: start.call_sid,
@@ -292,9 +308,9 @@ mod tests {
     #[test]
     fn a_call_is_sent_to_its_stream_by_its_token_alone() {
         assert_eq!(
-            connect_twiml("wss://a.example/callbacks/twilio/media", "t<&\">"),
+            connect_twiml("wss://a.example/callbacks/twilio/call_1/media", "t<&\">"),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response><Connect>\
-             <Stream url=\"wss://a.example/callbacks/twilio/media\">\
+             <Stream url=\"wss://a.example/callbacks/twilio/call_1/media\">\
              <Parameter name=\"token\" value=\"t&lt;&amp;&quot;&gt;\"/></Stream></Connect></Response>"
         );
     }

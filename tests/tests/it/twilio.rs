@@ -160,11 +160,10 @@ struct Caller {
 
 impl Caller {
     async fn answers(desk: &Desk, call: &PlacedCall) -> Self {
-        assert_eq!(
-            call.stream_url(),
-            "wss://voice.example.com/callbacks/twilio/media"
-        );
-        let mut stream = Stream::open(desk.server.address(), "/callbacks/twilio/media").await;
+        let told = call.asked("StatusCallback").unwrap_or_default();
+        let beside = told.replace("https://", "wss://").replace("/status", "");
+        assert_eq!(call.stream_url(), format!("{beside}/media"));
+        let mut stream = Stream::open(desk.server.address(), &call.stream_path()).await;
         for text in beginning(call, &call.stream_token()) {
             assert!(stream.send(text).await);
         }
@@ -387,7 +386,8 @@ both! {
             ],
             "{turns:?}"
         );
-        assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1, "the customer was not hung up on");
+        let changes = desk.twilio.call(&call.sid).changes;
+        assert_eq!(changes[1..], [("TimeLimit".to_owned(), "14400".to_owned())], "the customer was not hung up on");
     }
 
     async fn a_machine_that_answers_is_hung_up_on(database: Database) {
@@ -429,6 +429,13 @@ both! {
         // By a key that was never agreed on.
         let by_key = status_form(&call, "busy", &[("SequenceNumber", "1")], Scheme::SharedKey);
         assert_eq!(by_key.post(to).await, 403);
+        for wrong in ["{}".to_owned(), beginning(&call, "another token")[1].clone(), "x".repeat(70_000)] {
+            let mut stream = Stream::open(to, &call.stream_path()).await;
+            stream.send(wrong).await;
+            assert_eq!(stream.next().await, None);
+        }
+        assert_eq!(Stream::refused(to, "/callbacks/twilio/somebody/media").await, 403);
+        assert_eq!(Stream::refused(to, "/callbacks/twilio/media").await, 404);
         assert_eq!(desk.account.read(&format!("/v1/calls/{handle}")).await["status"], "initiated");
         for _ in 0..2 {
             assert_eq!(busy.post(to).await, 204);
@@ -436,12 +443,7 @@ both! {
         let ended = desk.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["failure_reason"]), (&json!("failed"), &json!("busy")), "{ended}");
         assert_eq!(busy.post(to).await, 204, "and again, when it is over");
-        let stranger = "/callbacks/twilio/media";
-        for wrong in ["{}".to_owned(), beginning(&call, "another token")[1].clone(), "x".repeat(70_000)] {
-            let mut stream = Stream::open(to, stranger).await;
-            stream.send(wrong).await;
-            assert_eq!(stream.next().await, None);
-        }
+        assert_eq!(Stream::refused(to, &call.stream_path()).await, 403, "it has no sound any more");
     }
 
     async fn the_doctor_asks_whether_the_account_may_make_calls(database: Database) {

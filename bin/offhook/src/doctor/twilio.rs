@@ -33,7 +33,7 @@ pub(super) async fn look(settings: &TwilioSettings) -> Finding {
             "Twilio does not open the account of `twilio.account_sid`: correct `twilio.auth_token`, or `twilio.api_key` \
              and `twilio.api_key_secret`",
         ),
-        Err(error @ TwilioError::Busy(_)) => {
+        Err(error @ TwilioError::RateLimited(_)) => {
             Finding::failed(CARRIER, format!("{error}: look again in a minute"))
         }
         Err(error) => Finding::failed(

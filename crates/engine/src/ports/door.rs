@@ -21,8 +21,9 @@ pub trait CarrierDoor: Send + Sync {
     /// more than that.
     fn callback(&self, callback: &Callback<'_>) -> bool;
 
-    /// A connection for a call's sound has been opened by somebody who has not said yet which call's.
-    fn media(&self) -> Box<dyn MediaConnection>;
+    /// A connection for a call's sound, asked for at `path` by somebody who has not shown yet that it is the carrier.
+    /// `None` if no call waits for its sound there, or enough such connections are open; nothing was done then.
+    fn media(&self, path: &str) -> Option<Box<dyn MediaConnection>>;
 }
 
 /// A connection of a carrier that carries a call's sound in texts. Dropped, it is over.

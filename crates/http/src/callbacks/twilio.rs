@@ -16,11 +16,8 @@ use crate::{ApiError, HttpState};
 
 /// The paths.
 pub(super) fn routes() -> Vec<Endpoint> {
-    let at = Endpoint::at;
-    vec![
-        at("/callbacks/twilio/media").get(media),
-        at("/callbacks/twilio/{handle}/{kind}").post(told),
-    ]
+    let at = Endpoint::at("/callbacks/twilio/{handle}/{kind}");
+    vec![at.get(media).post(told)]
 }
 
 /// The body, as it comes.
@@ -63,12 +60,15 @@ async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     })
 }
 
-/// `GET /callbacks/twilio/media`: the WebSocket of a call's sound, which names its call itself.
+/// `GET /callbacks/twilio/{handle}/media`: the WebSocket of a call's sound, which tells by its token that it is that.
 async fn media(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
         return Ok(unbelieved());
     };
-    let speaker = Media(door.media());
+    let Some(connection) = door.media(req.uri().path()) else {
+        return Ok(unbelieved());
+    };
+    let speaker = Media(connection);
     let opened = websocket::open(&req, body.0, state.closing.clone(), speaker);
     Ok(opened.unwrap_or_else(|| HttpResponse::UpgradeRequired().finish()))
 }

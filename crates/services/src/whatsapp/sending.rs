@@ -13,7 +13,8 @@ use crate::dialer::insist;
 /// How long an answer is worth sending.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What is waited after the first refusal for the moment, doubled each time, up to the longest, unless WhatsApp says.
+/// What is waited at least, and after the first refusal for the moment; doubled each time, up to the longest, unless
+/// WhatsApp says.
 const WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
@@ -86,7 +87,8 @@ impl Job {
 
     fn later(&self, tries: i32, asked: Option<Duration>) -> WhatsAppOutcome {
         let doubled = WAIT.saturating_mul(1 << tries.clamp(0, 10));
-        let wait = asked.unwrap_or(doubled.min(LONGEST_WAIT));
+        // `Retry-After: 0` would be asked again without end.
+        let wait = asked.map_or(doubled.min(LONGEST_WAIT), |asked| asked.max(WAIT));
         WhatsAppOutcome::Later(self.shared.clock.steady().plus(wait))
     }
 }

@@ -15,8 +15,8 @@ use crate::{
     Fenced, StoreError, WhatsAppHold, WhatsAppReceived, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };
 
-/// Threads with something to do that nobody has claimed: `judged` says by which clock others' leases are over, `None` that
-/// this process may not judge them; `alone` is this process where no other can hold a claim in force.
+/// Threads with something to do that nobody has claimed: `judged` says by which clock leases are over, `None` that this
+/// process may not judge them; `alone` is this process where no other can hold a claim in force.
 pub(crate) async fn due(
     conn: &mut Conn,
     steady: Timestamp,
@@ -31,7 +31,14 @@ pub(crate) async fn due(
         .select(threads::id)
         .into_boxed();
     query = match (judged, alone) {
-        (_, Some(node)) => {
+        // Its own may have been left, too: by a job that panicked, or that could not give it back.
+        (Some(now), Some(node)) => query.filter(
+            threads::claim_id
+                .is_null()
+                .or(threads::node_id.ne(V(node)))
+                .or(threads::lease_expires_at.lt(V(now))),
+        ),
+        (None, Some(node)) => {
             query.filter(threads::claim_id.is_null().or(threads::node_id.ne(V(node))))
         }
         (Some(now), None) => query.filter(
@@ -67,8 +74,8 @@ pub(crate) async fn take(
     let Some((held, by, until)) = holder else {
         return Ok(None);
     };
-    let is_over = || judged.is_some_and(|now| until.is_some_and(|until| until < now));
-    let is_free = held.is_none() || (alone && by != Some(node)) || (!alone && is_over());
+    let is_over = judged.is_some_and(|now| until.is_some_and(|until| until < now));
+    let is_free = held.is_none() || (alone && by != Some(node)) || is_over;
     if !is_free {
         return Ok(None);
     }

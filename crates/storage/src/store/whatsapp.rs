@@ -49,8 +49,8 @@ impl Store {
         )))
     }
 
-    /// Up to `most` threads with something to do that nobody is at. `may_judge` says whether this process may say that the
-    /// lease of another one is over (decision 8.7).
+    /// Up to `most` threads with something to do that nobody is at. `may_judge` says whether this process may say that a
+    /// lease is over (decision 8.7).
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::upstream::{Answer, Asked, Upstream};
 
@@ -73,6 +73,14 @@ impl PlacedCall {
     #[must_use]
     pub fn stream_url(&self) -> String {
         self.between("Stream url=\"")
+    }
+
+    /// The path of that.
+    #[must_use]
+    pub fn stream_path(&self) -> String {
+        let url = self.stream_url();
+        let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+        format!("/{path}")
     }
 
     fn between(&self, before: &str) -> String {
@@ -383,6 +391,26 @@ impl Stream {
         )
     }
 
+    /// The status by which a listener of ours refuses it.
+    ///
+    /// # Panics
+    /// If it does not refuse it.
+    pub async fn refused(to: SocketAddr, path: &str) -> u16 {
+        let asking = async {
+            let request = format!("ws://{to}{path}").into_client_request().ok()?;
+            let socket = TcpStream::connect(to).await.ok()?;
+            match tokio_tungstenite::client_async(request, socket).await {
+                Err(Error::Http(answer)) => Some(answer.status().as_u16()),
+                _ => None,
+            }
+        };
+        let status = tokio::time::timeout(PATIENCE, asking).await;
+        status
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| panic!("no refusal at {to}{path}"))
+    }
+
     /// Sends a message; what is closed takes none.
     pub async fn send(&mut self, text: String) -> bool {
         self.0.send(Message::Text(text.into())).await.is_ok()
@@ -411,18 +439,18 @@ impl Stream {
 }
 
 fn answer(state: &mut State, asked: &Asked) -> Answer {
-    let Some(account) = login(asked) else {
-        return Answer::json(
-            401,
-            &json!({"code": 20003, "message": "Authenticate", "status": 401}),
-        );
+    let Some((user, account)) = login(asked) else {
+        return unopened();
     };
     let base = format!("/2010-04-01/Accounts/{account}");
     let Some(rest) = asked.path.strip_prefix(&base) else {
         return missing();
     };
     match (asked.method.as_str(), rest) {
+        // A standard key opens what is below the account, and not the account itself.
+        ("GET", ".json") if user != account => unopened(),
         ("GET", ".json") => Answer::json(200, &json!({"sid": account, "status": "active"})),
+        ("GET", "/Calls.json") => Answer::json(200, &json!({"calls": [], "page": 0})),
         ("POST", "/Calls.json") => place(state, asked),
         ("GET", "/IncomingPhoneNumbers.json") => numbers(state, asked, &base),
         (method, call) => {
@@ -442,6 +470,13 @@ fn answer(state: &mut State, asked: &Asked) -> Answer {
     }
 }
 
+fn unopened() -> Answer {
+    Answer::json(
+        401,
+        &json!({"code": 20003, "message": "Authenticate", "status": 401}),
+    )
+}
+
 fn missing() -> Answer {
     Answer::json(
         404,
@@ -449,8 +484,8 @@ fn missing() -> Answer {
     )
 }
 
-/// The account that a request's login opens.
-fn login(asked: &Asked) -> Option<&'static str> {
+/// Who a request's login says that it is, and the account that it opens.
+fn login(asked: &Asked) -> Option<(&'static str, &'static str)> {
     let basic = asked.header("authorization")?.strip_prefix("Basic ")?;
     let pair = String::from_utf8(STANDARD.decode(basic).ok()?).ok()?;
     let (user, secret) = pair.split_once(':')?;
@@ -461,7 +496,7 @@ fn login(asked: &Asked) -> Option<&'static str> {
     ]
     .into_iter()
     .find(|known| (known.0, known.1) == (user, secret))
-    .map(|known| known.2)
+    .map(|known| (known.0, known.2))
 }
 
 fn place(state: &mut State, asked: &Asked) -> Answer {

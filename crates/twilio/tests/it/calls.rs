@@ -43,7 +43,7 @@ async fn a_call_is_asked_for_once_with_all_that_it_needs() {
     );
     assert_eq!(
         call.stream_url(),
-        "wss://voice.example.com/callbacks/twilio/media"
+        format!("{}/media", at.replace("https://", "wss://"))
     );
     assert_eq!(call.stream_token().len(), 43);
     assert_eq!(desk.twilio.calls().len(), 1);
@@ -218,16 +218,17 @@ async fn a_stream_is_known_by_a_token_that_is_good_once() {
         "{}".to_owned(),
         json!({"event": "start"}).to_string(),
     ] {
-        let mut stranger = desk.carrier.media();
+        let mut stranger = desk.media(&call).unwrap();
         assert!(stranger.take(&connected));
         assert!(!stranger.take(&wrong), "{wrong}");
     }
+    let mut second = desk.media(&call).unwrap();
     let mut connection = desk.stream(&call);
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
-    let mut second = desk.carrier.media();
     assert!(second.take(&connected));
     assert!(!second.take(&start), "the token was used");
     drop(second);
+    assert!(desk.media(&call).is_none(), "its sound has begun");
     // What a known stream says amiss is passed over, up to a point.
     assert!(connection.take("no JSON"));
     assert!(connection.take(&json!({"event": "news", "news": 1}).to_string()));
@@ -240,12 +241,41 @@ async fn a_stream_is_known_by_a_token_that_is_good_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_who_knows_a_calls_handle_takes_places_and_few_and_that_calls_alone() {
+    let desk = Desk::open().await;
+    let mut leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    let path = call.stream_path();
+    for wrong in [
+        "/callbacks/twilio/media",
+        "/callbacks/twilio/somebody/media",
+        &path.replace(&handle(1).to_string(), &handle(2).to_string()),
+        &path.replace("/media", "/status"),
+        &format!("{path}/media"),
+    ] {
+        assert!(desk.carrier.media(wrong).is_none(), "{wrong}");
+    }
+    let strangers: Vec<_> = (0..4).map(|_| desk.media(&call).unwrap()).collect();
+    assert!(desk.media(&call).is_none(), "these are enough");
+    let mut other_leg = desk.dial(2).await.unwrap();
+    let other = desk.twilio.placed(1).await;
+    let mut astray = desk.media(&other).expect("places of its own");
+    let of_another = &beginning(&other, &call.stream_token())[1];
+    assert!(!astray.take(of_another), "the token is of another call");
+    drop((strangers, astray));
+    let _connections = [desk.stream(&call), desk.stream(&other)];
+    for leg in [&mut leg, &mut other_leg] {
+        assert_eq!(event(leg).await, Some(AudioEvent::Answered));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sound_of_another_kind_is_no_call() {
     let desk = Desk::open().await;
     let mut leg = desk.dial(1).await.unwrap();
     let call = desk.twilio.placed(0).await;
     let [_, start] = beginning(&call, &call.stream_token());
-    let mut connection = desk.carrier.media();
+    let mut connection = desk.media(&call).unwrap();
     assert!(!connection.take(&start.replace("audio/x-mulaw", "audio/l16")));
     assert_eq!(
         event(&mut leg).await,
@@ -267,7 +297,9 @@ async fn a_customer_is_handed_over_by_twilio_and_is_the_agents_no_more() {
     assert_eq!(said(&mut connection).await, None);
     let dial = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>\
                 <Dial callerId=\"+15005550100\">+15005550123</Dial></Response>";
-    desk.was_told(&call.sid, &[("Twiml", dial)]).await;
+    // The agent's limit is not the customer's and the other's.
+    let changes = [("Twiml", dial), ("TimeLimit", "14400")];
+    desk.was_told(&call.sid, &changes).await;
     let (leg, call) = {
         let leg = desk.dial(2).await.unwrap();
         (leg, desk.twilio.placed(1).await)
@@ -305,7 +337,9 @@ async fn a_customer_who_was_handed_over_stays_so_though_twilios_answer_was_lost(
         assert_eq!(handed.unwrap().unwrap(), Ok(()), "{fault:?}");
         drop(leg);
         assert_eq!(said(&mut connection).await, None);
-        assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1, "{fault:?}");
+        let changes = desk.twilio.call(&call.sid).changes;
+        let of = |name: &str| changes.iter().filter(|(known, _)| known == name).count();
+        assert_eq!((of("Twiml"), of("Status")), (1, 0), "{fault:?}");
     }
 }
 
@@ -343,8 +377,7 @@ async fn what_is_told_of_a_call_that_is_over_changes_nothing() {
         desk.tell(&call, status, 3);
     }
     assert!(desk.post(&verdict_form(&call, "human")));
-    let mut second = desk.carrier.media();
-    assert!(!second.take(&beginning(&call, &call.stream_token())[1]));
+    assert!(desk.media(&call).is_none());
     let ends = [("Status".to_owned(), "completed".to_owned())];
     assert_eq!(desk.twilio.call(&call.sid).changes, ends);
 }

@@ -100,9 +100,14 @@ impl Desk {
             .unwrap()
     }
 
+    /// Opens a connection at the address of a call's stream, if there is a place for it.
+    pub(crate) fn media(&self, call: &PlacedCall) -> Option<Box<dyn MediaConnection>> {
+        self.carrier.media(&call.stream_path())
+    }
+
     /// Opens a call's stream.
     pub(crate) fn stream(&self, call: &PlacedCall) -> Box<dyn MediaConnection> {
-        let mut connection = self.carrier.media();
+        let mut connection = self.media(call).expect("a place");
         for text in beginning(call, &call.stream_token()) {
             assert!(connection.take(&text), "{text}");
         }

@@ -8,14 +8,14 @@ use offhook_domain::FailureReason::{self, CarrierError, Rejected};
 use offhook_engine::ports::DialError::{self, NotConnected, Refused, Unknown};
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent};
-use offhook_testkit::fakes::twilio::{ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN};
+use offhook_testkit::fakes::twilio::{ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall};
 use offhook_testkit::upstream::Fault;
 use offhook_twilio::TwilioCarrier;
 
 use crate::desk::{Desk, carrier, event, handle, request};
 
 /// What goes wrong, and what an operation is known to have come to then.
-const FAULTS: [(Fault, DialError); 13] = [
+const FAULTS: [(Fault, DialError); 14] = [
     (Fault::Close, Unknown),
     (Fault::LoseAnswer, Unknown),
     (Fault::CutBody, Unknown),
@@ -23,6 +23,7 @@ const FAULTS: [(Fault, DialError); 13] = [
     (Fault::Unknown, Unknown),
     (Fault::Status(500), Unknown),
     (Fault::Status(503), Unknown),
+    (Fault::Status(408), Unknown),
     (Fault::Status(401), Refused(Rejected)),
     (Fault::Status(404), Refused(CarrierError)),
     (Fault::Status(409), Refused(CarrierError)),
@@ -191,6 +192,36 @@ async fn a_call_goes_on_whatever_twilio_answers_when_it_is_asked_where_the_call_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_is_not_known_is_no_end_of_a_call() {
+    let desk = Desk::open().await;
+    let mut leg = desk.dial(1).await.unwrap();
+    let call = desk.twilio.placed(0).await;
+    desk.twilio.set_status(&call.sid, "parked");
+    let asked = async {
+        while desk.twilio.upstream().asked_of("GET", "/2010").is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(Duration::from_secs(30), asked).await;
+    assert!(in_time.is_ok(), "it is asked");
+    let told = tokio::time::timeout(Duration::from_secs(1), event(&mut leg));
+    assert!(told.await.is_err(), "the call goes on");
+    let to = "+15005550123".parse().unwrap();
+    let handed = leg.signalling.transfer(&to).await;
+    assert_eq!(handed, Err(LineError::Refused), "it may be there");
+    desk.tell(&call, "ringing", 1);
+    assert_eq!(event(&mut leg).await, Some(AudioEvent::Ringing));
+    let parked = offhook_testkit::upstream::Upstream::start(|_| {
+        let body = serde_json::json!({"sid": SID, "status": "parked"});
+        offhook_testkit::upstream::Answer::json(200, &body)
+    });
+    let parked = parked.await;
+    let ended = ask(&carrier(parked.base_url()), Operation::End).await;
+    assert_eq!(ended, Err(Unknown), "it may go on");
+    assert_eq!(parked.asked().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_connected_to_was_not_asked() {
     let twilio = FakeTwilio::start().await;
     let in_the_clear = twilio.upstream().base_url();
@@ -241,4 +272,7 @@ async fn a_call_that_twilio_forgets_fails() {
         .fail("GET", "/2010", Fault::Status(404), 1);
     let event = event(&mut leg).await;
     assert_eq!(event, Some(AudioEvent::Failed(CarrierError)));
+    // Should there be something of it after all, it is ended.
+    let ended = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
+    twilio.until("the end of the call", ended).await;
 }

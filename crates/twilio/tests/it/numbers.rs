@@ -3,8 +3,9 @@
 use offhook_domain::FailureReason;
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioCarrier as _;
-use offhook_testkit::fakes::twilio::{ACCOUNT, OWN_ACCOUNT, OWN_KEY, OWN_TOKEN};
+use offhook_testkit::fakes::twilio::{ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_KEY, OWN_TOKEN};
 use offhook_testkit::upstream::{Answer, Upstream};
+use offhook_twilio::{Login, TwilioClient, TwilioError};
 use serde_json::json;
 
 use crate::desk::{Desk, carrier};
@@ -64,5 +65,34 @@ async fn a_credential_that_opens_nothing_is_refused() {
     let rejected = Err(DialError::Refused(FailureReason::Rejected));
     for wrong in ["", "nonsense", "../..:x", &format!("{OWN_ACCOUNT}:wrong")] {
         assert_eq!(desk.carrier.numbers(wrong).await, rejected, "{wrong}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_an_account_may_make_calls_is_asked_where_its_login_opens() {
+    let twilio = FakeTwilio::start().await;
+    let client = |credential: &str| {
+        let login = Login::read(credential).unwrap();
+        TwilioClient::new(&twilio.upstream().base_url(), login).unwrap()
+    };
+    let (key, secret) = OWN_KEY;
+    for (credential, place) in [
+        (format!("{OWN_ACCOUNT}:{OWN_TOKEN}"), ".json"),
+        (format!("{OWN_ACCOUNT}:{key}:{secret}"), "/Calls.json"),
+    ] {
+        assert_eq!(client(&credential).is_active().await, Ok(true), "{place}");
+        let asked = twilio.upstream().asked().pop().unwrap();
+        let path = format!("/2010-04-01/Accounts/{OWN_ACCOUNT}{place}");
+        assert_eq!((asked.method.as_str(), asked.path), ("GET", path));
+    }
+    let refused = Err(TwilioError::Refused {
+        status: 401,
+        code: Some(20_003),
+    });
+    for wrong in [
+        format!("{OWN_ACCOUNT}:wrong"),
+        format!("{OWN_ACCOUNT}:{key}:wrong"),
+    ] {
+        assert_eq!(client(&wrong).is_active().await, refused);
     }
 }

@@ -98,6 +98,9 @@ async fn what_is_not_twilios_is_refused_and_nothing_is_done() {
     ));
     let mut unknown_path = good.clone();
     unknown_path.path = "/callbacks/twilio/media/status".to_owned();
+    let large = "x".repeat(70_000);
+    let more = [("SequenceNumber", "1"), ("News", large.as_str())];
+    let too_large = status_form(&call, "busy", &more, Scheme::Token);
     let url = call.asked("StatusCallback").unwrap();
     let account = [
         ("AccountSid", "AC00000000000000000000000000000000"),
@@ -113,6 +116,7 @@ async fn what_is_not_twilios_is_refused_and_nothing_is_done() {
         other_scheme,
         unknown_path,
         of_another_account,
+        too_large,
     ] {
         assert!(!desk.post(&forged), "{forged:?}");
     }
