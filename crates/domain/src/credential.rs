@@ -42,4 +42,11 @@ impl CredentialProvider {
             | Self::WhatsApp => None,
         }
     }
+
+    /// What opens an account's own voices at a provider, if it has any of anybody's own.
+    #[must_use]
+    pub fn of_voices(provider: VoiceProvider) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|word| word.voices() == Some(provider))
+    }
 }

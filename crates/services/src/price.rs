@@ -66,6 +66,7 @@ mod tests {
             language: "en".to_owned(),
             speed: 1.0,
             settings: "{}".into(),
+            key: None,
         };
         (provider.to_owned(), settings)
     }

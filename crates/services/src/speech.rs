@@ -102,6 +102,7 @@ fn usual_voice(
         language: language.unwrap_or(&config.language).clone(),
         speed: config.conversation.audio.speed,
         settings: NO_SETTINGS.into(),
+        key: None,
     }
 }
 
@@ -128,6 +129,7 @@ pub(crate) fn speaking<'a>(catalog: &'a Catalog, speech: &dyn Speech) -> Vec<&'a
             language: "en".to_owned(),
             speed: 1.0,
             settings: NO_SETTINGS.into(),
+            key: None,
         };
         is_set_up(provider, speech.synthesiser(provider, &settings))
     };

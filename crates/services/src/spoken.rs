@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use offhook_domain::AgentConfig;
 use offhook_domain::config::Voicemail;
+use offhook_domain::{AccountId, AgentConfig, CredentialProvider, VoiceProvider};
 use offhook_engine::Persona;
+use offhook_engine::ports::speech::{VoiceKey, VoiceSettings};
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
 use offhook_storage::Conversation;
 
 use crate::Shared;
+use crate::dialer::insist;
+use crate::speech::Mouth;
 
 /// Who called whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,23 +47,26 @@ pub(crate) enum Speechless {
 }
 
 impl Shared {
-    /// How the agent hears and speaks on one call. A provider that cannot be had is passed over as long as another one
-    /// is left: they step in for each other during the call as well.
+    /// How the account's agent hears and speaks on one call. A provider that cannot be had is passed over as long as
+    /// another one is left: they step in for each other during the call as well.
     ///
     /// # Errors
     /// [`Speechless`] if no recogniser or no voice is left.
-    pub(crate) fn spoken(
+    pub(crate) async fn spoken(
         &self,
+        account: AccountId,
         config: &AgentConfig,
         direction: Direction,
     ) -> Result<SpokenSettings, Speechless> {
+        let voices = self.keyed_voices(account, config).await;
         let ears = self.ears(config).into_iter().map(|(provider, settings)| {
             let found = self.speech.recogniser(&provider, &settings);
             found
                 .map(|service| Hearing { service, settings })
                 .map_err(|error| format!("`{provider}`: {error}"))
         });
-        let voices = self.voices(config).into_iter().map(|(provider, settings)| {
+        let voices = voices.into_iter().map(|voice| {
+            let (provider, settings) = voice?;
             let found = self.speech.synthesiser(&provider, &settings);
             found
                 .map(|service| Voice { service, settings })
@@ -80,6 +86,45 @@ impl Shared {
             detector: speech_detector(),
             recorder: None,
         })
+    }
+
+    /// The agent's voices, those of the account's own with its key; or why one cannot be had.
+    async fn keyed_voices(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+    ) -> Vec<Result<Mouth, String>> {
+        let mut keyed = Vec::new();
+        for (provider, settings) in self.voices(config) {
+            let key = self.own_key(account, &provider, &settings.voice_id).await;
+            let key = key.map_err(|fault| format!("`{provider}`: {fault}"));
+            keyed.push(key.map(|key| (provider, VoiceSettings { key, ..settings })));
+        }
+        keyed
+    }
+
+    /// The account's key, if the voice is its own: the deployment's opens all others, and never this one.
+    async fn own_key(
+        &self,
+        account: AccountId,
+        provider: &str,
+        voice_id: &str,
+    ) -> Result<Option<VoiceKey>, String> {
+        let Ok(provider) = provider.parse::<VoiceProvider>() else {
+            return Ok(None);
+        };
+        let Some(credential) = CredentialProvider::of_voices(provider) else {
+            return Ok(None);
+        };
+        let store = &self.store;
+        let is_own = insist(|| store.is_own_voice(account, provider, voice_id)).await;
+        if !is_own.map_err(|error| error.to_string())? {
+            return Ok(None);
+        }
+        let secret = insist(|| store.credential_secret(account, credential)).await;
+        let secret = secret.map_err(|error| error.to_string())?;
+        let secret = secret.ok_or("the account's credential for its own voice is gone")?;
+        Ok(Some(VoiceKey::new(secret)))
     }
 }
 

@@ -172,6 +172,31 @@ pub struct VoiceSettings {
     pub speed: f64,
     /// The provider's own settings, a JSON object as text.
     pub settings: Arc<str>,
+    /// What opens the voice instead of the deployment's key, if it is an account's own.
+    pub key: Option<VoiceKey>,
+}
+
+/// An account's key for its own voices at their provider. `Debug` does not print it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VoiceKey(Arc<str>);
+
+impl VoiceKey {
+    /// This key.
+    pub fn new(secret: impl Into<Arc<str>>) -> Self {
+        Self(secret.into())
+    }
+
+    /// The key, to be sent to the provider.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for VoiceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VoiceKey(redacted)")
+    }
 }
 
 /// The mouth of one call. Dropping it closes what it holds open.

@@ -4,14 +4,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{
-    AccountId, CredentialProvider, Plan, Scopes, Voice, VoiceProvider, VoiceSource,
+    AccountId, AgentId, CredentialProvider, Plan, Scopes, Voice, VoiceProvider, VoiceSource,
 };
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechTransport};
 use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
 
 use crate::app::{Setup, TestApp, text};
 use crate::client::must;
@@ -231,4 +235,83 @@ async fn an_accounts_own_voices_are_shown_to_it_alone_on_sqlite() {
 #[ignore = "needs PostgreSQL: just test"]
 async fn an_accounts_own_voices_are_shown_to_it_alone_on_postgres() {
     an_accounts_own_voices_are_shown_to_it_alone(TestDatabase::postgres().await).await;
+}
+
+const PAGE: &str = "https://shop.example";
+
+/// A published agent with a voice of the provider, with its widget on.
+async fn talking(app: &TestApp, voice_id: &str) -> AgentId {
+    let config = json!({
+        "system_prompt": "say: At nine.",
+        "first_message": "Hello.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "stt": {"provider": "scripted"},
+        "voice": {"provider": "provider_a", "voice_id": voice_id},
+    });
+    let agent = json!({"name": "Eva", "language": "es", "config": config});
+    let agent = app.post("/v1/agents", agent).send().await.assert(201);
+    let id = text(&agent["id"]);
+    let publish = format!("/v1/agents/{id}/publish");
+    app.post(&publish, "{}").send().await.assert(200);
+    let widget =
+        json!({"enabled": true, "allowed_origins": [PAGE], "max_sessions_per_minute": 100});
+    let set = app.request("PUT", &format!("/v1/agents/{id}/widget"));
+    set.json(widget).send().await.assert(200);
+    must(id.parse())
+}
+
+/// The key with which a voice is asked for next.
+async fn key_sent_for(service: &TcpListener, voice_id: &str) -> String {
+    let path = format!("/v1/text-to-speech/{voice_id}/");
+    let asked = async {
+        loop {
+            let (mut stream, _) = must(service.accept().await);
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                match stream.read_u8().await {
+                    Ok(byte) => head.push(byte),
+                    Err(_) => break,
+                }
+            }
+            let head = must(String::from_utf8(head));
+            // A conversation that was left may still ask for its own voice.
+            if head.contains(&path) {
+                let mut lines = head.lines();
+                let key = lines.find_map(|line| line.strip_prefix("xi-api-key: "));
+                return key.unwrap_or_default().to_owned();
+            }
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(20), asked).await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone() {
+    let service = must(TcpListener::bind("127.0.0.1:0").await);
+    let endpoint = SpeechEndpoint {
+        base_url: format!("http://{}", must(service.local_addr())),
+        api_key: Some("k-deployment".to_owned()),
+    };
+    let speech = SpeechProvider::ElevenLabs(endpoint, SpeechTransport::WebSocket);
+    let own = [("k-mine".to_owned(), vec![own("c1", "ana")])];
+    let provider = Keyed(
+        vec![public("p1", "Bea")],
+        Arc::new(Mutex::new(own.into_iter().collect())),
+    );
+    let app = TestApp::with(Setup {
+        voice_libraries: vec![Arc::new(provider)],
+        speech: vec![("provider_a".to_owned(), speech)],
+        ..Setup::default()
+    })
+    .await;
+    store(&app, app.account, "k-mine").await;
+    app.services.voices().sync().await;
+    must(app.services.voices().sync_accounts().await);
+    for (voice_id, key) in [("c1", "k-mine"), ("p1", "k-deployment")] {
+        let agent = talking(&app, voice_id).await;
+        let talk = must(app.services.talks().begin(PAGE, agent, None).await);
+        assert_eq!(key_sent_for(&service, voice_id).await, key);
+        drop(talk);
+    }
+    app.close().await;
 }

@@ -50,7 +50,7 @@ impl TextToSpeech for Deepgram {
         Ok(Box::new(Aura {
             client: self.client.clone(),
             url: self.speaking_url(&settings)?,
-            headers: self.endpoint.credential(AUTHORIZATION),
+            headers: self.endpoint.voice_credential(AUTHORIZATION, &settings)?,
         }))
     }
 }

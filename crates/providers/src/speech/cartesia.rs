@@ -86,7 +86,7 @@ impl Mouth for Cartesia {
 impl TextToSpeech for Cartesia {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
         let voice = voice(&settings)?;
-        let mut headers = self.endpoint.credential(AUTHORIZATION);
+        let mut headers = self.endpoint.voice_credential(AUTHORIZATION, &settings)?;
         headers.push(VERSION);
         match self.transport {
             SpeechTransport::WebSocket => {

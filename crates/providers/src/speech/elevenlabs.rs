@@ -153,7 +153,7 @@ impl Mouth for ElevenLabs {
 impl TextToSpeech for ElevenLabs {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError> {
         let voice = Voice::read(&settings)?;
-        let headers = self.endpoint.credential(KEY);
+        let headers = self.endpoint.voice_credential(KEY, &settings)?;
         match self.transport {
             SpeechTransport::WebSocket => {
                 let path = format!("v1/text-to-speech/{}/multi-stream-input", voice.voice_id);

@@ -1,8 +1,8 @@
 //! Where a speech service is, and how to be let in.
 
-use offhook_engine::ports::speech::SpeechError;
+use offhook_engine::ports::speech::{SpeechError, VoiceSettings};
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{HeaderName, HeaderValue, InvalidHeaderValue};
 
 use super::SpeechEndpoint;
 use crate::SettingsError;
@@ -12,6 +12,8 @@ use crate::SettingsError;
 pub(super) struct Endpoint {
     /// Ends with a slash.
     base: Url,
+    /// What stands before a key.
+    scheme: &'static str,
     credential: Option<HeaderValue>,
 }
 
@@ -23,7 +25,7 @@ impl Endpoint {
     pub(super) fn new(
         provider: &str,
         settings: &SpeechEndpoint,
-        scheme: &str,
+        scheme: &'static str,
     ) -> Result<Self, SettingsError> {
         let base = Url::parse(&format!("{}/", settings.base_url.trim_end_matches('/')))
             .ok()
@@ -34,13 +36,14 @@ impl Endpoint {
             .api_key
             .as_ref()
             .map(|key| {
-                let mut value = HeaderValue::from_str(&format!("{scheme}{key}"))
-                    .map_err(|_| SettingsError::ApiKey(provider.to_owned()))?;
-                value.set_sensitive(true);
-                Ok::<_, SettingsError>(value)
+                credential(scheme, key).map_err(|_| SettingsError::ApiKey(provider.to_owned()))
             })
             .transpose()?;
-        Ok(Self { base, credential })
+        Ok(Self {
+            base,
+            scheme,
+            credential,
+        })
     }
 
     /// The URL of a path, with a query if there is one.
@@ -83,6 +86,29 @@ impl Endpoint {
         let value = self.credential.clone();
         value.map(|value| (name, value)).into_iter().collect()
     }
+
+    /// What this voice is asked for with, in this header: the key that it brings along, and then no other.
+    ///
+    /// # Errors
+    /// [`SpeechError::Protocol`] if no header can carry its key.
+    pub(super) fn voice_credential(
+        &self,
+        name: HeaderName,
+        voice: &VoiceSettings,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, SpeechError> {
+        let Some(key) = &voice.key else {
+            return Ok(self.credential(name));
+        };
+        let value = credential(self.scheme, key.expose())
+            .map_err(|_| SpeechError::Protocol("the request could not be made"))?;
+        Ok(vec![(name, value)])
+    }
+}
+
+fn credential(scheme: &str, key: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("{scheme}{key}"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]

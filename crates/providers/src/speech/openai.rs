@@ -53,12 +53,6 @@ pub(super) struct OpenAi {
     pub(super) client: reqwest::Client,
 }
 
-impl OpenAi {
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        self.endpoint.credential(AUTHORIZATION)
-    }
-}
-
 /// The fields of a request, besides the file.
 type Wanted = Vec<(&'static str, String)>;
 
@@ -91,7 +85,7 @@ impl SpeechToText for OpenAi {
         Ok(segment::listen(Arc::new(Transcriptions {
             client: self.client.clone(),
             url: self.endpoint.url("audio/transcriptions", &[])?,
-            headers: self.headers(),
+            headers: self.endpoint.credential(AUTHORIZATION),
             wanted: wanted(&settings)?,
         })))
     }
@@ -162,7 +156,7 @@ impl TextToSpeech for OpenAi {
         Ok(Box::new(Speeches {
             client: self.client.clone(),
             url: self.endpoint.url("audio/speech", &[])?,
-            headers: self.headers(),
+            headers: self.endpoint.voice_credential(AUTHORIZATION, &settings)?,
             voice: voice(&settings)?,
         }))
     }

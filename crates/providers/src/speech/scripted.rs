@@ -170,6 +170,7 @@ mod tests {
             language: "en".to_owned(),
             speed,
             settings: "{}".into(),
+            key: None,
         }
     }
 

@@ -142,6 +142,7 @@ mod tests {
             language: "es-MX".to_owned(),
             speed,
             settings: "{}".into(),
+            key: None,
         }
     }
 

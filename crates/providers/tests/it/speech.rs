@@ -7,6 +7,7 @@ mod cartesia;
 mod deepgram;
 mod elevenlabs;
 mod exec;
+mod keys;
 mod openai;
 mod scribe;
 mod service;
@@ -49,6 +50,7 @@ fn sounding(model: &str, settings: &str) -> VoiceSettings {
         language: "es-MX".to_owned(),
         speed: 1.0,
         settings: settings.into(),
+        key: None,
     }
 }
 

@@ -77,7 +77,10 @@ async fn hold_fallibly(
     };
     let carrier: Arc<dyn Carrier> = match network {
         Network::Text(carrier) => carrier,
-        Network::Spoken(network) => match shared.spoken(&config, Direction::of(call)) {
+        Network::Spoken(network) => match shared
+            .spoken(call.account_id, &config, Direction::of(call))
+            .await
+        {
             Ok(mut settings) => {
                 settings.recorder = recorder_for(shared, call, &config);
                 persona = on_a_spoken_line(persona);

@@ -66,6 +66,7 @@ fn spoken(voice_id: &str, model: &str, settings: &str) -> VoiceSettings {
         language: "es-MX".to_owned(),
         speed: 1.0,
         settings: settings.into(),
+        key: None,
     }
 }
 
