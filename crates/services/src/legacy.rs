@@ -1,7 +1,9 @@
 //! Legacy agents: listed, renamed and called here, configured at their provider (interface, fact 1).
 
+mod late;
 mod looks;
 mod reports;
+mod times;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +36,7 @@ const BATCH: i64 = 8;
 
 pub(crate) use looks::{Look, Looks};
 pub use reports::ReportError;
+pub(crate) use times::Times;
 
 /// The language of an agent whose provider names none.
 const DEFAULT_LANGUAGE: &str = "en";
@@ -138,7 +141,12 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
             }
         };
         for account in due {
-            match counted("legacy_sync", sync(&shared, account).await) {
+            let synced = tokio::select! {
+                // What is not in step is due again when its lease has run out.
+                () = stop.cancelled() => return,
+                synced = sync(&shared, account) => synced,
+            };
+            match counted("legacy_sync", synced) {
                 Ok(synced) => tracing::info!(%account, ?synced, "legacy agents are in step"),
                 // The lease runs out, and then it is due again.
                 Err(error) => tracing::warn!(%account, %error, "legacy agents are not in step"),

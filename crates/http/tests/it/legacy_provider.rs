@@ -179,6 +179,8 @@ macro_rules! both {
 }
 
 mod agents;
+mod following;
+mod late;
 mod recordings;
 
 both! {
@@ -189,7 +191,7 @@ both! {
         let call = world.taken(&handle).await;
         assert_eq!(call.request["to_number"], CUSTOMER);
         let data = &call.request["conversation_initiation_client_data"];
-        let variables = json!({"lead": "Ana", "score": "7", "offhook_call_id": handle});
+        let variables = json!({"lead": "Ana", "score": 7, "offhook_call_id": handle});
         assert_eq!(*data, json!({"user_id": handle, "dynamic_variables": variables}));
         world.fake.talk(&call.id, &[("agent", "Hello Ana.", 0), ("user", "Hi.", 2), ("agent", "Bye", 5)]);
         until("the first turns", || async {
@@ -210,7 +212,7 @@ both! {
             ("from", json!(NUMBER)),
             ("summary", json!("They spoke of an appointment.")),
             ("has_audio", json!(true)),
-            ("ended_at", json!("2026-04-30T18:33:21.000Z")),
+            ("ended_at", json!("2026-04-30T18:33:12.123Z")),
         ] {
             assert_eq!(ended[name], value, "{name}: {ended}");
         }

@@ -13,6 +13,10 @@ use super::transcript::{LONGEST, Said, seconds, turns};
 /// Conversations that are looked at for one with our handle: the provider is asked for that one alone.
 const LOOKED_AT: &str = "10";
 
+/// Where a beginning is put that the provider does not tell, or not in seconds: ahead of everything. Who asked knows the
+/// present, and moves it there.
+const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
+
 #[derive(Deserialize)]
 struct Page {
     conversations: Vec<Summary>,
@@ -91,10 +95,7 @@ pub(super) async fn progress(
     reference: &LegacyReference,
 ) -> Result<Option<LegacyProgress>, LegacyError> {
     let found = find(client, key, reference).await;
-    match found.map_err(Failed::of_reading)? {
-        Some(conversation) => told(conversation).map(Some).ok_or(LegacyError::Unknown),
-        None => Ok(None),
-    }
+    Ok(found.map_err(Failed::of_reading)?.map(told))
 }
 
 /// The call's id at the provider; `None` while it lists none with our handle.
@@ -157,8 +158,8 @@ fn is_of(conversation: &Conversation, call: CallHandle) -> bool {
     handles.any(|handle| handle.parse() == Ok(call))
 }
 
-/// How a call goes by its conversation; `None` if it is over and does not say when.
-fn told(conversation: Conversation) -> Option<LegacyProgress> {
+/// How a call goes by its conversation, at the times that it tells.
+fn told(conversation: Conversation) -> LegacyProgress {
     let Conversation {
         conversation_id,
         status,
@@ -191,7 +192,8 @@ fn told(conversation: Conversation) -> Option<LegacyProgress> {
         .or(metadata.start_time_unix_secs)
         .filter(|at| *at > 0.0);
     let began = began.map(|at| Timestamp::from_micros(0).plus(seconds(at)));
-    let answered_at = began.filter(|_| ending.is_answered());
+    let began = began.map_or(UNTOLD, |at| at.min(UNTOLD));
+    let answered_at = ending.is_answered().then_some(began);
     let outcome = outcome(&ending);
     let turns = match answered_at {
         Some(answered_at) => turns(transcript, answered_at, outcome.map(|_| lasted)),
@@ -202,7 +204,7 @@ fn told(conversation: Conversation) -> Option<LegacyProgress> {
             let summary = analysis.and_then(|analysis| analysis.transcript_summary);
             Some(LegacyEnd {
                 outcome,
-                ended_at: began?.plus(lasted),
+                ended_at: began.plus(lasted),
                 summary: summary.map_or_else(String::new, |text| text.trim().to_owned()),
                 recorded: has_audio == Some(true) && answered_at.is_some(),
                 is_told: status != "processing",
@@ -210,13 +212,13 @@ fn told(conversation: Conversation) -> Option<LegacyProgress> {
         }
         None => None,
     };
-    Some(LegacyProgress {
+    LegacyProgress {
         conversation: Some(conversation_id),
         reported: true,
         answered_at,
         turns,
         end,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -251,7 +253,6 @@ mod tests {
             "metadata": {"start_time_unix_secs": 1_777_000_000, "call_duration_secs": 3},
             "a_member_of_next_year": {"x": 1},
         })));
-        let progress = progress.unwrap();
         assert_eq!(progress.conversation.as_deref(), Some("conv_1"));
         assert_eq!(progress.answered_at, Some(at(1_777_000_000)));
         assert!(progress.reported && progress.end.is_none());
@@ -285,7 +286,6 @@ mod tests {
             },
             "analysis": {"call_successful": "success", "transcript_summary": " They spoke. "},
         })));
-        let progress = progress.unwrap();
         assert_eq!(progress.answered_at, Some(at(1_777_000_005)));
         let turns: Vec<_> = progress
             .turns
@@ -322,21 +322,50 @@ mod tests {
             "processing",
             json!({"start_time_unix_secs": 10, "call_duration_secs": 5}),
         );
-        assert!(!processed.unwrap().end.unwrap().is_told);
+        assert!(!processed.end.unwrap().is_told);
         let busy = with(
             "failed",
             json!({"start_time_unix_secs": 10, "call_duration_secs": 5, "phone_call": {"call_result": "busy"}}),
         );
-        let busy = busy.unwrap();
         assert_eq!(busy.answered_at, None);
         assert_eq!(
             busy.end.unwrap().outcome,
             CallOutcome::Failed(FailureReason::Busy)
         );
-        let rings = with("initiated", json!({"start_time_unix_secs": 10})).unwrap();
+        let rings = with("initiated", json!({"start_time_unix_secs": 10}));
         assert!(rings.reported && rings.answered_at.is_none() && rings.end.is_none());
-        // It is over, and nobody knows when: that is no answer.
-        assert!(with("done", json!({})).is_none());
+    }
+
+    #[test]
+    fn a_beginning_that_is_not_told_in_seconds_is_ahead_of_everything() {
+        let milliseconds = 1_777_000_000_000_i64;
+        for start in [
+            json!(null),
+            json!(0),
+            json!(-1),
+            json!(milliseconds),
+            json!(milliseconds * 1_000),
+        ] {
+            let with = |status: &str| {
+                told(read(json!({
+                    "conversation_id": "conv_1", "status": status,
+                    "transcript": [
+                        {"role": "agent", "message": "Hello.", "time_in_call_secs": 1},
+                        {"role": "user", "message": "Hi.", "time_in_call_secs": 2},
+                    ],
+                    "metadata": {"start_time_unix_secs": start.clone(), "call_duration_secs": 5},
+                })))
+            };
+            let second = Duration::from_secs(1);
+            for status in ["in-progress", "done"] {
+                let progress = with(status);
+                assert_eq!(progress.answered_at, Some(UNTOLD), "{status} {start}");
+                assert_eq!(progress.turns[0].started_at, UNTOLD.plus(second));
+            }
+            let ended_at = with("done").end.unwrap().ended_at;
+            assert_eq!(ended_at, UNTOLD.plus(5 * second), "{start}");
+            assert!(UNTOLD.plus(LONGEST).to_string().starts_with("9999-12-31T"));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod follow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AgentStatus, CallHandle, ClaimId, FailureReason, Metadata};
+use offhook_domain::{AgentStatus, CallHandle, ClaimId, FailureReason, Json};
 use offhook_engine::legacy::{LegacyCall, LegacyError, LegacyReference};
 use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
@@ -23,7 +23,7 @@ use follow::{Following, follow};
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// How long a provider that takes no more requests is left alone if it does not say for how long.
+/// How long a provider that takes no more requests is left alone at least, whatever it says.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often a provider that does not confirm a hang-up is asked again before the call is reported all the same.
@@ -98,7 +98,7 @@ pub(super) async fn hold(
                 return refuse(shared, call, claim, FailureReason::AgentError).await;
             }
             LegacyError::NotConnected => retries.next(),
-            LegacyError::Later(after) => Some(after.unwrap_or(PATIENCE)),
+            LegacyError::Later(after) => Some(after.unwrap_or_default().max(PATIENCE)),
         };
         match wait.filter(|wait| Instant::now() + *wait < place_by) {
             Some(wait) => sleep(wait).await,
@@ -210,7 +210,7 @@ async fn prepare(
     let Some((from, to)) = numbers(call) else {
         return Ok(Err(FailureReason::InvalidNumber));
     };
-    let Ok(metadata) = Metadata::from_stored(&call.metadata) else {
+    let Ok(Json::Object(variables)) = Json::parse(call.metadata.as_bytes()) else {
         return Ok(Err(FailureReason::AgentError));
     };
     let request = LegacyCall {
@@ -218,7 +218,7 @@ async fn prepare(
         agent,
         from,
         to,
-        variables: metadata.variables(),
+        variables,
     };
     Ok(Ok((credential, request)))
 }

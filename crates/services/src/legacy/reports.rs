@@ -1,12 +1,13 @@
 //! What the provider of the legacy agents tells of its own accord. A report is written down and its call's owner, on
 //! whatever node, is told to ask the provider now: what is charged and shown is what the provider says when it is asked.
-//! Only why a call was never begun is taken from the report, as the provider may say that nowhere else.
+//! Only why a call was never begun is taken from the report, as the provider may say that nowhere else. A call that was
+//! given up before has no owner: what was said in it is asked for where the report comes in.
 
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::legacy::NotGenuine;
 use offhook_storage::{LegacyReport, StoreError};
 
-use super::Legacy;
+use super::{Legacy, late};
 use crate::signals::Signal;
 
 /// The longest id of a call at the provider, in bytes.
@@ -56,10 +57,19 @@ impl Legacy {
             failure: told.failure,
         };
         let taken = shared.store.take_legacy_report(account, &report, now);
-        if let Some(id) = taken.await?
-            && !shared.legacy_looks.wake(id)
-        {
-            shared.signals.say(Signal::Look(id));
+        let Some(id) = taken.await? else {
+            return Ok(());
+        };
+        if shared.legacy_looks.wake(id) {
+            return Ok(());
+        }
+        let given_up = match report.failure {
+            None => late::given_up(shared, account, id).await?,
+            Some(_) => None,
+        };
+        match given_up {
+            Some(call) => late::attach(shared, &call, report.provider_call_id).await?,
+            None => shared.signals.say(Signal::Look(id)),
         }
         Ok(())
     }

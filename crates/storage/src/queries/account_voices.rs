@@ -24,6 +24,21 @@ pub(crate) async fn of(
         .await?)
 }
 
+/// Whether a voice is one of the account's own.
+pub(crate) async fn is_own(
+    conn: &mut Conn,
+    (account, provider): (AccountId, VoiceProvider),
+    voice_id: &str,
+) -> Result<bool, StoreError> {
+    let found: Option<String> = voices::table
+        .find((V(account), V(provider), voice_id))
+        .select(voices::voice_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
 /// The accounts that have any.
 pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
     Ok(voices::table

@@ -8,9 +8,11 @@ use offhook_domain::{
 
 use super::super::Conn;
 use super::claims::is_claimed;
-use crate::schema::{conversations as calls, legacy_reports as reports};
+use crate::schema::{
+    conversation_moments as moments, conversations as calls, legacy_reports as reports,
+};
 use crate::sql::V;
-use crate::{Fenced, LegacyReport, StoreError};
+use crate::{Fenced, LegacyReport, NewTurn, StoreError};
 
 /// Writes a report; `false` if it was there already.
 pub(crate) async fn insert(
@@ -135,4 +137,63 @@ pub(crate) async fn name_call(
     } else {
         Fenced::Lost
     })
+}
+
+/// Attaches turns and a summary to a call that failed before anything was said in it that is known; `false` if it is
+/// another one, and then what was written is to be undone.
+pub(crate) async fn attach(
+    conn: &mut Conn,
+    (account, id): (AccountId, ConversationId),
+    turns: Vec<NewTurn>,
+    summary: &str,
+) -> Result<bool, StoreError> {
+    let told = i32::try_from(turns.len()).unwrap_or(i32::MAX);
+    let tools = turns.iter().filter(|turn| turn.role == "tool").count();
+    let spoken = told.saturating_sub(i32::try_from(tools).unwrap_or(i32::MAX));
+    let last: Option<i32> = diesel::update(calls::table.find(V(id)))
+        .filter(calls::account_id.eq(V(account)))
+        .filter(calls::runtime.eq(V(Runtime::Legacy)))
+        .filter(calls::state.eq(V(CallState::Failed)))
+        .filter(calls::answered_at.is_null())
+        .filter(calls::messages_count.eq(0))
+        .set((
+            calls::summary.eq(summary),
+            calls::messages_count.eq(spoken),
+            calls::last_seq.eq(calls::last_seq + told),
+        ))
+        .returning(calls::last_seq)
+        .get_result(conn)
+        .await
+        .optional()?;
+    let Some(last) = last else {
+        return Ok(false);
+    };
+    let before = last - told;
+    // Turns that only use tools are not counted. Whoever attaches holds the call's row: nobody else does it at once.
+    let said: Option<i32> = moments::table
+        .filter(moments::conversation_id.eq(V(id)))
+        .filter(moments::role.is_not_null())
+        .filter(moments::seq.le(before))
+        .select(moments::seq)
+        .first(conn)
+        .await
+        .optional()?;
+    if said.is_some() {
+        return Ok(false);
+    }
+    for (seq, turn) in (before + 1..).zip(turns) {
+        diesel::insert_into(moments::table)
+            .values((
+                moments::conversation_id.eq(V(id)),
+                moments::seq.eq(seq),
+                moments::at.eq(V(turn.started_at)),
+                moments::role.eq(turn.role),
+                moments::content.eq(turn.text),
+                moments::duration_ms.eq(turn.duration_ms),
+                moments::interrupted.eq(turn.interrupted),
+            ))
+            .execute(conn)
+            .await?;
+    }
+    Ok(true)
 }

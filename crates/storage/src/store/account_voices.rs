@@ -3,7 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, CredentialId, EventId, Timestamp};
+use offhook_domain::{AccountId, CredentialId, EventId, Timestamp, VoiceProvider};
 
 use super::{mint, read, write};
 use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential};
@@ -20,6 +20,26 @@ impl Store {
     ) -> Result<Vec<AccountVoice>, StoreError> {
         read!(self, |conn| queries::account_voices::of(conn, account)
             .await)
+    }
+
+    /// Whether a voice is one of the account's own.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn is_own_voice(
+        &self,
+        account: AccountId,
+        provider: VoiceProvider,
+        voice_id: &str,
+    ) -> Result<bool, StoreError> {
+        let voice_id = voice_id.to_owned();
+        read!(self, |conn| queries::account_voices::is_own(
+            conn,
+            (account, provider),
+            &voice_id
+        )
+        .await)
     }
 
     /// The accounts that have voices of their own. [`Store::voices_generation`] is another one after each change.

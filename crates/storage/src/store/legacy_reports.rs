@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason, Timestamp};
 
 use super::{read, write};
-use crate::{Fenced, LegacyReport, Store, StoreError, Verdict};
+use crate::{Fenced, LegacyReport, NewTurn, Store, StoreError, Verdict};
 
 /// How long a report is remembered: much longer than one that comes again is believed.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -76,6 +76,28 @@ impl Store {
         write!(self, |conn| Ok(Verdict::Commit(
             queries::legacy_reports::name_call(conn, id, claim, &name).await?
         )))
+    }
+
+    /// Attaches what was said in a legacy call that had failed before anything was known of it, and what it was about:
+    /// `false` if it is another one, or has a turn already. How it ended, what it cost and what was told of it stay.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn attach_transcript(
+        &self,
+        call: (AccountId, ConversationId),
+        turns: Vec<NewTurn>,
+        summary: String,
+    ) -> Result<bool, StoreError> {
+        write!(self, |conn| {
+            let attached = queries::legacy_reports::attach(conn, call, turns, &summary).await?;
+            Ok(if attached {
+                Verdict::Commit(true)
+            } else {
+                Verdict::Rollback(false)
+            })
+        })
     }
 
     /// Deletes reports that are older than a day: `true` if there may be more.

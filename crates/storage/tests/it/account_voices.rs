@@ -63,6 +63,10 @@ contract! {
         assert_ne!(store.voices_generation().await.unwrap(), some);
         assert_eq!(of(shop.account).await, [voice(A, "1", "Eva"), voice(B, "1", "Bea")]);
         assert_eq!(of(stranger.account).await, [voice(A, "1", "Ida")]);
+        let is_own = async |account, provider, id| store.is_own_voice(account, provider, id).await.unwrap();
+        assert!(is_own(shop.account, A, "1").await && is_own(stranger.account, A, "1").await);
+        assert!(is_own(shop.account, B, "1").await && !is_own(stranger.account, B, "1").await);
+        assert!(!is_own(shop.account, A, "2").await);
         let mut owners = store.accounts_with_voices().await.unwrap();
         owners.sort();
         let mut both = [shop.account, stranger.account];
@@ -73,6 +77,7 @@ contract! {
         let before = store.voices_generation().await.unwrap();
         store.remove_credential(shop.account, CredentialProvider::VoicesA, after(1)).await.unwrap();
         assert_eq!(of(shop.account).await, [voice(B, "1", "Bea")]);
+        assert!(!is_own(shop.account, A, "1").await && is_own(stranger.account, A, "1").await);
         assert_ne!(store.voices_generation().await.unwrap(), before);
         // What was asked with it comes too late.
         assert_eq!(replace(of_a, vec![voice(A, "1", "Eva")]).await, None);

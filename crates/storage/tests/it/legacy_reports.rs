@@ -1,11 +1,11 @@
 //! What the provider of the legacy agents tells of its own accord: once, before or after its id is known, and of the account's
 //! own calls alone.
 
-use offhook_domain::{ClaimId, ConversationId, FailureReason, Runtime};
-use offhook_storage::{Fenced, LegacyReport, NewCall, Store, mint};
+use offhook_domain::{CallOutcome, CallState, ClaimId, ConversationId, FailureReason, Runtime};
+use offhook_storage::{CallEnd, Fenced, LegacyReport, NewCall, NewTurn, Store, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, node};
+use crate::shop::{Shop, T0, after, end, node, settlement, turn};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -66,6 +66,42 @@ contract! {
             assert_eq!(store.take_legacy_report(shop.account, &told, T0).await.unwrap(), Some(id));
         }
         assert_eq!(failure(None).await, Some(FailureReason::NoAnswer));
+    }
+
+    async fn what_was_said_is_attached_once_to_a_call_that_failed_unanswered_and_to_no_other(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let attach = async |shop: &Shop, id: ConversationId, turns: Vec<NewTurn>| {
+            let summary = "They spoke.".to_owned();
+            store.attach_transcript((shop.account, id), turns, summary).await.unwrap()
+        };
+        let (id, claim) = dialing(&shop).await;
+        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "it is under way");
+        let failed = CallEnd { outcome: CallOutcome::Failed(FailureReason::CarrierError), ..end() };
+        assert_eq!(store.close_call(id, claim, failed).await.unwrap(), Fenced::Done);
+        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "it is being closed");
+        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Failed, 0));
+        assert!(settled.await.unwrap().is_some());
+        let before = shop.conversation(id).await;
+        assert!(!attach(&stranger, id, vec![turn("agent", "Hello.")]).await, "it is another account's");
+        // Tools alone are no message, and something that was said all the same.
+        assert!(attach(&shop, id, vec![turn("tool", "look")]).await);
+        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "once");
+        let now = shop.conversation(id).await;
+        let fixed = |call: &offhook_storage::Conversation| (call.state, call.failure_reason, call.credits, call.ended_at);
+        assert_eq!(fixed(&now), fixed(&before));
+        assert_eq!((now.messages_count, now.last_seq), (0, before.last_seq + 1));
+        assert_eq!(now.summary.as_deref(), Some("They spoke."));
+        let turns = store.turns(id, 0, 10).await.unwrap();
+        let said: Vec<_> = turns.iter().map(|turn| (turn.seq, turn.content.as_deref())).collect();
+        assert_eq!(said, [(before.last_seq + 1, Some("look"))]);
+        // What was answered is known as it was.
+        let (answered, claim) = dialing(&shop).await;
+        assert_eq!(store.call_answered(answered, claim, after(3), None).await.unwrap(), Fenced::Done);
+        let failed = CallEnd { outcome: CallOutcome::Failed(FailureReason::AgentError), ..end() };
+        assert_eq!(store.close_call(answered, claim, failed).await.unwrap(), Fenced::Done);
+        let settled = store.settle_call((shop.account, answered, claim), settlement(CallState::Failed, 0));
+        assert!(settled.await.unwrap().is_some());
+        assert!(!attach(&shop, answered, vec![turn("agent", "Hello.")]).await, "it was answered");
     }
 
     async fn reports_are_forgotten_after_a_day(store: Store) {

@@ -188,6 +188,25 @@ contract! {
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Accepted);
     }
 
+    async fn a_thread_that_nobody_gave_back_is_due_again_when_its_lease_is_over(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        receive(&shop, "m1", T0).await;
+        let left = claimed(&store, here(), T0).await;
+        let now = pass(&store, 20);
+        assert_eq!(due(&store, here(), now).await, [], "a lease has 45 s");
+        assert_eq!(store.take_whatsapp(left.thread, here(), now, true).await.unwrap(), None);
+        let now = pass(&store, 46);
+        assert_eq!(store.due_whatsapp(here(), now, false, 10).await.unwrap(), [], "who may not judge");
+        assert_eq!(store.take_whatsapp(left.thread, here(), now, false).await.unwrap(), None);
+        let taken = claimed(&store, here(), now).await;
+        assert_eq!(taken.thread, left.thread);
+        assert!(matches!(store.next_whatsapp(left, times(now)).await.unwrap(), WhatsAppStep::Lost));
+        assert_eq!(store.renew_whatsapp(left).await.unwrap(), Fenced::Lost);
+        assert_eq!(store.release_whatsapp(left).await.unwrap(), Fenced::Lost);
+        assert_eq!(waiting(&store, taken, now).await, "m1");
+    }
+
     async fn only_what_surely_had_no_effect_is_tried_again(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;

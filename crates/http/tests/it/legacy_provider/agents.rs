@@ -1,15 +1,46 @@
 //! Legacy agents as their provider lists them: brought in step, renamed there, and with the numbers that they call from.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use offhook_domain::CredentialProvider;
+use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::TestDatabase;
-use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, KEY, NUMBER};
+use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, ElevenLabs, KEY, NUMBER};
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use super::{BRISK, World};
-use crate::app::{CUSTOMER, text};
+use super::{BRISK, LIMIT, World, until};
+use crate::app::{CUSTOMER, Setup, TestApp, text};
 use crate::client::must;
 
 both! {
+    async fn a_process_that_stops_waits_for_no_list_of_agents(database) {
+        let fake = ElevenLabs::start().await;
+        fake.upstream().fail("GET", "/v1/convai/", Fault::Slow(LIMIT), 1_000);
+        let provider = must(ElevenLabsAgents::new(&fake.base_url()));
+        let app = TestApp::with(Setup {
+            legacy: Some(Arc::new(provider)),
+            database: Some(database),
+            ..Setup::default()
+        })
+        .await;
+        let credentials = app.services.credentials();
+        must(credentials.set(app.account, CredentialProvider::Legacy, KEY).await);
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(app.services.dialer().run(stop.clone(), stop.clone()));
+        until("the question", || async {
+            (!fake.upstream().asked_of("GET", "/v1/convai/").is_empty()).then_some(())
+        })
+        .await;
+        stop.cancel();
+        // One question alone would be waited for longer.
+        let stopped = tokio::time::timeout(Duration::from_secs(10), running).await;
+        assert!(stopped.is_ok(), "it waits for the provider");
+        app.close().await;
+    }
+
     async fn a_list_that_breaks_off_changes_nothing_and_the_next_whole_one_does(database) {
         let world = World::start(database, BRISK).await;
         let names = async || {

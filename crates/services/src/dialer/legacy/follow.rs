@@ -16,7 +16,7 @@ use super::super::record::{Record, insist};
 use super::super::slices::{Asked, Watch, ask_alone};
 use super::end::{failed, outcome};
 use crate::Shared;
-use crate::legacy::Look;
+use crate::legacy::{Look, Times};
 use crate::recordings::Wanted;
 
 /// The longest call that credits are held for; the provider has limits of its own.
@@ -56,6 +56,7 @@ pub(super) async fn follow(
         pace,
         look: shared.legacy_looks.of(call.id),
         began: Instant::now(),
+        times: Times::new(call.started_at, call.answered_at),
         alive: false,
         answered_at: call.answered_at,
         last_sign: None,
@@ -112,6 +113,7 @@ struct Followed<'a> {
     pace: LegacyPace,
     look: Look,
     began: Instant,
+    times: Times,
     alive: bool,
     answered_at: Option<Timestamp>,
     /// The last moment at which something was heard of the call.
@@ -130,6 +132,7 @@ impl Followed<'_> {
         let mut wait = self.pace.soonest;
         // What was asked for here, and whether the provider has confirmed it.
         let (mut heard, mut ending, mut confirmed) = (None, None, true);
+        // What was told of its end so far, and since when.
         let mut over: Option<(Instant, LegacyEnd)> = None;
         loop {
             tokio::select! {
@@ -151,34 +154,19 @@ impl Followed<'_> {
                 () = self.look.woken() => wait = self.pace.soonest,
                 () = sleep_until(ask_at) => {}
             }
-            if !confirmed && self.is_called().await {
-                let Following {
-                    credential,
-                    reference,
-                    ..
-                } = &self.following;
-                confirmed = self
-                    .shared
-                    .legacy
-                    .hang_up(credential, reference)
-                    .await
-                    .is_ok();
-            }
+            confirmed = confirmed || self.is_hung_up().await;
             match self.ask().await {
                 Ok(Asked::Goes(progress)) => {
                     wait = self.next_wait(&progress, wait);
-                    self.note(record, &progress).await?;
-                    if let Some(end) = progress.end {
-                        let end = LegacyEnd {
-                            outcome: outcome(end.outcome, ending),
-                            ..end
-                        };
-                        let since = over.as_ref().map_or_else(Instant::now, |(since, _)| *since);
-                        if end.is_told || since.elapsed() >= self.pace.told_within {
-                            return Some(self.reported(end).await);
-                        }
-                        over = Some((since, end));
-                    } else if let Some(end) = self.never_answered().await {
+                    let end = self.note(record, progress).await?;
+                    over = end.map(|end| {
+                        let since = over.map_or_else(Instant::now, |(since, _)| since);
+                        let outcome = outcome(end.outcome, ending);
+                        (since, LegacyEnd { outcome, ..end })
+                    });
+                    if over.is_none()
+                        && let Some(end) = self.never_answered().await
+                    {
                         return Some(end);
                     }
                 }
@@ -192,26 +180,44 @@ impl Followed<'_> {
                 Ok(Asked::Unknown) => {
                     wait = self.pace.soonest;
                     if let Some(end) = self.unknown().await {
-                        return Some(end);
+                        // How it ended may have been told before it was forgotten.
+                        let end = over.map_or(end, |(_, told)| told);
+                        return Some(self.reported(end).await);
                     }
                 }
                 Err(error) => {
                     tracing::warn!(%error, call = %self.call.id, "the legacy provider does not say how a call goes");
-                    let after = match error {
-                        LegacyError::Later(after) => after.unwrap_or_default(),
-                        _ => Duration::ZERO,
-                    };
-                    wait = (wait * 2).min(self.pace.latest).max(after);
+                    wait = (wait * 2).min(self.pace.latest).max(patience(&error));
                 }
+            }
+            if let Some((_, end)) = over.take_if(|(since, end)| self.is_told(*since, end)) {
+                return Some(self.reported(end).await);
             }
             if self.began.elapsed() >= self.pace.over_within {
                 return Some(over.map_or_else(|| self.forgotten(), |(_, end)| end));
             }
             ask_at = Instant::now() + wait;
+            if let Some((since, _)) = &over {
+                ask_at = ask_at.min(*since + self.pace.told_within);
+            }
         }
     }
 
-    async fn ask(&self) -> Result<Asked, LegacyError> {
+    /// Whether nothing more is waited for that the provider may say of a call which is over.
+    fn is_told(&self, since: Instant, end: &LegacyEnd) -> bool {
+        end.is_told || since.elapsed() >= self.pace.told_within
+    }
+
+    /// Asks how the call goes; once more if it is refused and the account has stored another credential since.
+    async fn ask(&mut self) -> Result<Asked, LegacyError> {
+        let asked = self.ask_once().await;
+        if matches!(asked, Err(LegacyError::Refused(_))) && self.has_new_credential().await {
+            return self.ask_once().await;
+        }
+        asked
+    }
+
+    async fn ask_once(&self) -> Result<Asked, LegacyError> {
         let Following {
             credential,
             reference,
@@ -222,6 +228,18 @@ impl Followed<'_> {
             return watch.ask(self.shared, credential, reference).await;
         }
         ask_alone(self.shared, credential, reference).await
+    }
+
+    /// Reads the account's credential again; whether it is another one.
+    async fn has_new_credential(&mut self) -> bool {
+        // An outage passes; the next refusal looks again.
+        let stored = self.shared.legacy_credential(self.call.account_id).await;
+        let stored = stored.unwrap_or_default();
+        let Some(new) = stored.filter(|stored| *stored != self.following.credential) else {
+            return false;
+        };
+        self.following.credential = new;
+        true
     }
 
     /// Its time counts from when the provider begins; `None` if the call is another owner's now.
@@ -235,15 +253,21 @@ impl Followed<'_> {
         Some(())
     }
 
-    /// Who is not called yet cannot be hung up.
-    async fn is_called(&self) -> bool {
+    /// Hangs up; whether the provider confirms that. Who is not called yet cannot be hung up.
+    async fn is_hung_up(&self) -> bool {
         let Following {
-            reference, watch, ..
+            credential,
+            reference,
+            watch,
+            ..
         } = &self.following;
-        match watch {
-            Some(watch) => watch.is_called(reference.call).await,
-            None => true,
+        if let Some(watch) = watch
+            && !watch.is_called(reference.call).await
+        {
+            return false;
         }
+        let ended = self.shared.legacy.hang_up(credential, reference).await;
+        ended.is_ok()
     }
 
     /// Soon after something has changed, twice as late as before if nothing has.
@@ -258,8 +282,13 @@ impl Followed<'_> {
         }
     }
 
-    /// Writes down what is new; `None` if the call is another owner's now.
-    async fn note(&mut self, record: &Record, progress: &LegacyProgress) -> Option<()> {
+    /// Writes down what is new, at the time at which it can have been; `None` if the call is another owner's now.
+    async fn note(
+        &mut self,
+        record: &Record,
+        mut progress: LegacyProgress,
+    ) -> Option<Option<LegacyEnd>> {
+        self.times.fit(&mut progress, self.shared.clock.now());
         if let (Some(name), None) = (
             &progress.conversation,
             &self.following.reference.conversation,
@@ -291,7 +320,7 @@ impl Followed<'_> {
             // Its last word: what it charges for is counted from here.
             self.answered_at = progress.answered_at;
         }
-        Some(())
+        Some(progress.end)
     }
 
     /// Why the provider has reported that the call was never begun, if it has.
@@ -360,5 +389,16 @@ impl Followed<'_> {
             recorded: false,
             is_told: true,
         }
+    }
+}
+
+/// How long a provider that did not say wants to be left alone.
+const fn patience(error: &LegacyError) -> Duration {
+    match error {
+        LegacyError::Later(Some(after)) => *after,
+        LegacyError::Later(None)
+        | LegacyError::NotConnected
+        | LegacyError::Unknown
+        | LegacyError::Refused(_) => Duration::ZERO,
     }
 }
