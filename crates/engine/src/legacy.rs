@@ -5,7 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, CallOutcome, E164, FailureReason, NumberProvider, Timestamp};
+use offhook_domain::{
+    CallHandle, CallOutcome, E164, FailureReason, Json, NumberProvider, Timestamp,
+};
 use tokio::time::Instant;
 
 use crate::Turn;
@@ -192,8 +194,8 @@ pub struct LegacyCall {
     pub from: E164,
     /// The customer's number.
     pub to: E164,
-    /// The call's variables.
-    pub variables: Vec<(String, String)>,
+    /// The call's variables, each a string, a number, a boolean or null.
+    pub variables: Vec<(String, Json)>,
 }
 
 /// How a call goes.

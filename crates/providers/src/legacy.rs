@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, CallOutcome, Clock, NodeId, Timestamp};
+use offhook_domain::{CallHandle, CallOutcome, Clock, Json, NodeId, Timestamp};
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, RecordingError,
@@ -311,11 +311,24 @@ impl CallSink for Notes {
     }
 }
 
+/// A variable in a text.
+fn words(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_compact(),
+    }
+}
+
 fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
+    let variables = call.variables.iter();
+    let variables: Vec<(&str, String)> = variables
+        .map(|(name, value)| (name.as_str(), words(value)))
+        .collect();
     let filled = |text: &Option<String>| {
         let text = text.as_deref().unwrap_or_default();
         fill(text, |name| {
-            let variable = call.variables.iter().find(|(known, _)| known == name);
+            let variable = variables.iter().find(|(known, _)| *known == name);
             variable.map(|(_, value)| value.as_str())
         })
     };

@@ -7,6 +7,7 @@ mod applications;
 mod elevenlabs;
 mod embeddings;
 mod legacy;
+mod lenient;
 mod openai;
 mod registry;
 mod scripted;

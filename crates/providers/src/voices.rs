@@ -163,7 +163,7 @@ impl Source {
             && url.has_host()
             && url.username().is_empty()
             && url.password().is_none()
-            && url.host() != self.base.host();
+            && url.origin() != self.base.origin();
         is_open.then(|| url.into())
     }
 
@@ -223,11 +223,10 @@ fn pause(answer: &Response) -> Option<Duration> {
     if answer.status() != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }
-    let Some(said) = answer.headers().get(RETRY_AFTER) else {
-        return Some(PAUSE);
-    };
-    let seconds = said.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds)).filter(|pause| *pause <= PAUSE_AT_MOST)
+    let said = answer.headers().get(RETRY_AFTER);
+    // A date says nothing here, as the two clocks need not agree.
+    let seconds = said.and_then(|said| said.to_str().ok()?.trim().parse::<u64>().ok());
+    Some(seconds.map_or(PAUSE, Duration::from_secs)).filter(|pause| *pause <= PAUSE_AT_MOST)
 }
 
 /// Those of a key's voices that are its owner's.

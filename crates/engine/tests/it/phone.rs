@@ -472,6 +472,7 @@ fn voice(voice: FakeVoice) -> Voice {
             language: "en".to_owned(),
             speed: 1.0,
             settings: "{}".into(),
+            key: None,
         },
     }
 }

@@ -1,11 +1,14 @@
 //! The account's agents at the provider: listed page by page, each with its definition, and renamed.
 
+use std::collections::HashSet;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Failed};
 use super::numbers::Numbers;
+use crate::lenient;
 
 /// Agents on a page.
 const PAGE_SIZE: &str = "100";
@@ -19,7 +22,7 @@ const AT_ONCE: usize = 4;
 #[derive(Deserialize)]
 struct Page {
     agents: Vec<Summary>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     next_cursor: Option<String>,
     #[serde(default)]
     has_more: Option<bool>,
@@ -27,47 +30,48 @@ struct Page {
 
 #[derive(Deserialize)]
 struct Summary {
-    agent_id: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    agent_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Definition {
     agent_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
-    #[serde(default)]
-    conversation_config: Option<Config>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    conversation_config: Config,
 }
 
 #[derive(Deserialize, Default)]
 struct Config {
-    #[serde(default)]
-    agent: Option<Speaker>,
-    #[serde(default)]
-    tts: Option<Tts>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    agent: Speaker,
+    #[serde(default, deserialize_with = "lenient::object")]
+    tts: Tts,
 }
 
 #[derive(Deserialize, Default)]
 struct Speaker {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     first_message: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     language: Option<String>,
-    #[serde(default)]
-    prompt: Option<Prompt>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    prompt: Prompt,
 }
 
 #[derive(Deserialize, Default)]
 struct Prompt {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     prompt: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     llm: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 struct Tts {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     voice_id: Option<String>,
 }
 
@@ -107,39 +111,52 @@ async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
         }
         let path = ["v1", "convai", "agents"];
         let page: Page = client.get(key, &path, &query).await?;
-        ids.extend(page.agents.into_iter().map(|agent| agent.agent_id));
-        cursor = page.next_cursor.filter(|_| page.has_more == Some(true));
-        if cursor.is_none() {
-            // An id of another form is no agent that this interface can name.
-            ids.retain(|id| id.starts_with("agent_"));
-            return Ok(ids);
+        for agent in page.agents {
+            ids.push(agent.agent_id.ok_or(Failed::Malformed)?);
+        }
+        if page.has_more != Some(true) {
+            return Ok(agents_of(ids));
+        }
+        match page.next_cursor {
+            Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            // More follow, and the page does not say where: what has come is half a list.
+            _ => return Err(Failed::Malformed),
         }
     }
     Err(Failed::Malformed)
 }
 
+/// Each of the agents' ids once. One of another form is no agent that this interface can name, and a list moves on while
+/// it is read, so a page may repeat what another had.
+fn agents_of(mut ids: Vec<String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    ids.retain(|id| id.starts_with("agent_") && known.insert(id.clone()));
+    ids
+}
+
 /// One agent; `None` if it was deleted since it was listed.
 async fn definition(client: &Client, key: &str, id: &str) -> Result<Option<Definition>, Failed> {
-    match client.get(key, &["v1", "convai", "agents", id], &[]).await {
-        Ok(definition) => Ok(Some(definition)),
+    let path = ["v1", "convai", "agents", id];
+    match client.get::<Definition>(key, &path, &[]).await {
+        Ok(definition) if definition.agent_id == id => Ok(Some(definition)),
+        // It is another one's.
+        Ok(_) => Err(Failed::Malformed),
         Err(Failed::NotFound) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 fn agent(definition: Definition) -> LegacyAgent {
-    let config = definition.conversation_config.unwrap_or_default();
-    let speaker = config.agent.unwrap_or_default();
-    let prompt = speaker.prompt.unwrap_or_default();
-    let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let Config { agent, tts } = definition.conversation_config;
+    let id = definition.agent_id;
     LegacyAgent {
-        name: said(definition.name).unwrap_or_else(|| definition.agent_id.clone()),
-        id: definition.agent_id,
-        system_prompt: said(prompt.prompt),
-        first_message: said(speaker.first_message),
-        language: said(speaker.language),
-        model: said(prompt.llm),
-        voice_id: said(config.tts.unwrap_or_default().voice_id),
+        name: definition.name.unwrap_or_else(|| id.clone()),
+        id,
+        system_prompt: agent.prompt.prompt,
+        first_message: agent.first_message,
+        language: agent.language,
+        model: agent.prompt.llm,
+        voice_id: tts.voice_id,
         phone_numbers: Vec::new(),
     }
 }

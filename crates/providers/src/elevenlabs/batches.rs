@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::ElevenLabsAgents;
 use super::calls::{ClientData, HANDLE_VARIABLE};
 use super::client::Failed;
+use crate::lenient;
 
 /// Batches on a page.
 const PAGE_SIZE: &str = "100";
@@ -43,8 +44,9 @@ struct Submitted {
 
 #[derive(Deserialize)]
 struct Page {
+    #[serde(deserialize_with = "lenient::elements")]
     batch_calls: Vec<Summary>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     next_doc: Option<String>,
     #[serde(default)]
     has_more: bool,
@@ -52,54 +54,57 @@ struct Page {
 
 #[derive(Deserialize)]
 struct Summary {
-    id: String,
-    name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    name: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Detail {
+    #[serde(deserialize_with = "lenient::elements")]
     recipients: Vec<Recipient>,
 }
 
 /// What is read of a recipient; unknown members are passed over.
 #[derive(Deserialize)]
 struct Recipient {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
-    status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     conversation_id: Option<String>,
-    #[serde(default)]
-    conversation_initiation_client_data: Option<Initiation>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    conversation_initiation_client_data: Initiation,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Initiation {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     user_id: Option<String>,
-    #[serde(default)]
-    dynamic_variables: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    dynamic_variables: Map<String, Value>,
 }
 
 impl Recipient {
     /// Our reference, wherever the provider has kept it.
     fn reference(&self) -> Option<CallHandle> {
-        let data = self.conversation_initiation_client_data.as_ref();
-        let variable = data
-            .and_then(|data| data.dynamic_variables.as_ref())
-            .and_then(|variables| variables.get(HANDLE_VARIABLE)?.as_str());
-        let user = data.and_then(|data| data.user_id.as_deref());
+        let data = &self.conversation_initiation_client_data;
+        let variable = data.dynamic_variables.get(HANDLE_VARIABLE);
+        let variable = variable.and_then(Value::as_str);
+        let user = data.user_id.as_deref();
         let mut places = [variable, user, self.id.as_deref()].into_iter().flatten();
         places.find_map(|text| text.parse().ok())
     }
 
     fn stage(&self) -> RecipientStage {
-        match self.status.as_str() {
-            "pending" => RecipientStage::Pending,
-            "dispatched" | "initiated" | "in_progress" => RecipientStage::UnderWay,
-            "failed" => RecipientStage::Failed,
-            "cancelled" => RecipientStage::Cancelled,
-            // `completed`, `voicemail`, and words that are not known yet: its conversation tells, or there is none.
+        match self.status.as_deref() {
+            Some("pending") => RecipientStage::Pending,
+            Some("dispatched" | "initiated" | "in_progress") => RecipientStage::UnderWay,
+            Some("failed") => RecipientStage::Failed,
+            Some("cancelled") => RecipientStage::Cancelled,
+            // `completed`, `voicemail`, and what is not known yet: its conversation tells, or there is none.
             _ => RecipientStage::Ended,
         }
     }
@@ -180,20 +185,15 @@ impl LegacyBatches for ElevenLabsAgents {
             }
             let page = self.client.get::<Page>(credential, &path, &query).await;
             let page = page.map_err(Failed::of_reading)?;
-            if let Some(found) = page
-                .batch_calls
-                .into_iter()
-                .find(|batch| batch.name == name)
-            {
-                return Ok(Some(found.id));
+            let mut batches = page.batch_calls.into_iter();
+            if let Some(found) = batches.find(|batch| batch.name.as_deref() == Some(name)) {
+                return found.id.map(Some).ok_or(LegacyError::Unknown);
             }
-            match page
-                .next_doc
-                .filter(|next| page.has_more && !next.is_empty())
-            {
+            match page.next_doc {
+                _ if !page.has_more => return Ok(None),
                 Some(next) if last.as_ref() != Some(&next) => last = Some(next),
-                Some(_) => return Err(LegacyError::Unknown),
-                None => return Ok(None),
+                // More follow, and the page does not say where: nobody knows what is among them.
+                _ => return Err(LegacyError::Unknown),
             }
         }
         Err(LegacyError::Unknown)
@@ -214,7 +214,7 @@ impl LegacyBatches for ElevenLabsAgents {
             Some(LegacyRecipient {
                 reference: recipient.reference()?,
                 stage: recipient.stage(),
-                conversation: recipient.conversation_id.filter(|id| !id.is_empty()),
+                conversation: recipient.conversation_id,
             })
         });
         Ok(Some(recipients.collect()))
@@ -287,5 +287,7 @@ mod tests {
                 "{status}"
             );
         }
+        let odd = recipient(json!({"status": 7}));
+        assert_eq!(odd.stage(), RecipientStage::Ended);
     }
 }

@@ -1,13 +1,16 @@
 //! A call, asked for once.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use offhook_domain::Json;
 use offhook_engine::legacy::{LegacyCall, LegacyError};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
 use super::client::{Client, Failed};
 use super::numbers::{Line, Numbers};
+use crate::lenient;
 
 /// The variable that carries our handle, beside the user's id.
 pub(crate) const HANDLE_VARIABLE: &str = "offhook_call_id";
@@ -23,18 +26,19 @@ struct Request<'a> {
 /// What a call begins with.
 #[derive(Serialize)]
 pub(crate) struct ClientData<'a> {
-    dynamic_variables: BTreeMap<&'a str, &'a str>,
+    dynamic_variables: BTreeMap<&'a str, Cow<'a, Json>>,
     user_id: &'a str,
 }
 
 impl<'a> ClientData<'a> {
-    /// The call's own variables and our handle, which wins over a variable of the same name: the call is found by it.
-    pub(crate) fn new(handle: &'a str, variables: &'a [(String, String)]) -> Self {
+    /// The call's own variables, of the types that they have, and our handle, which wins over a variable of the same name:
+    /// the call is found by it.
+    pub(crate) fn new(handle: &'a str, variables: &'a [(String, Json)]) -> Self {
         let variables = variables.iter();
         let mut dynamic_variables: BTreeMap<_, _> = variables
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .map(|(name, value)| (name.as_str(), Cow::Borrowed(value)))
             .collect();
-        dynamic_variables.insert(HANDLE_VARIABLE, handle);
+        dynamic_variables.insert(HANDLE_VARIABLE, Cow::Owned(Json::from(handle)));
         Self {
             dynamic_variables,
             user_id: handle,
@@ -45,7 +49,7 @@ impl<'a> ClientData<'a> {
 #[derive(Deserialize)]
 struct Placed {
     success: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     conversation_id: Option<String>,
 }
 
@@ -89,9 +93,8 @@ pub(super) async fn place(
         conversation_initiation_client_data: ClientData::new(&handle, &call.variables),
     };
     let path = ["v1", "convai", kind, "outbound-call"];
-    match client.post::<Placed>(key, &path, &request).await {
-        Ok(placed) if placed.success => Ok(placed.conversation_id.filter(|id| !id.is_empty())),
-        Ok(_) => Err(LegacyError::Refused("it did not place the call")),
+    match client.post(key, &path, &request).await {
+        Ok(placed) => taken(placed),
         Err(failed) => {
             if matches!(failed, Failed::NotFound | Failed::Refused(_)) {
                 // Perhaps the number is not there any more.
@@ -102,17 +105,25 @@ pub(super) async fn place(
     }
 }
 
+/// What an answer comes to. Where there is a conversation somebody may be called, whatever else it says.
+fn taken(placed: Placed) -> Result<Option<String>, LegacyError> {
+    match placed.conversation_id {
+        None if !placed.success => Err(LegacyError::Refused("it did not place the call")),
+        conversation => Ok(conversation),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn our_handle_goes_along_twice_and_no_variable_takes_its_place() {
         let variables = [
-            ("lead".to_owned(), "Ana".to_owned()),
-            (HANDLE_VARIABLE.to_owned(), "theirs".to_owned()),
+            ("lead".to_owned(), Json::from("Ana")),
+            (HANDLE_VARIABLE.to_owned(), Json::from("theirs")),
         ];
         let data = ClientData::new("call_1", &variables);
         assert_eq!(
@@ -122,5 +133,38 @@ mod tests {
                 "user_id": "call_1",
             })
         );
+    }
+
+    #[test]
+    fn variables_keep_their_types_and_numbers_their_literals() {
+        let variables = [
+            ("score".to_owned(), Json::Number("7.50".into())),
+            ("vip".to_owned(), Json::Bool(true)),
+            ("zone".to_owned(), Json::Null),
+            ("zip".to_owned(), Json::from("007")),
+        ];
+        let data = ClientData::new("call_1", &variables);
+        assert_eq!(
+            serde_json::to_string(&data).unwrap(),
+            r#"{"dynamic_variables":{"offhook_call_id":"call_1","score":7.50,"vip":true,"zip":"007","zone":null},"user_id":"call_1"}"#
+        );
+    }
+
+    #[test]
+    fn a_conversation_is_a_call_that_was_placed_whatever_else_the_answer_says() {
+        let told = |answer: Value| taken(serde_json::from_value(answer).unwrap());
+        let conversation = Ok(Some("conv_1".to_owned()));
+        for success in [true, false] {
+            let answer = json!({"success": success, "conversation_id": "conv_1"});
+            assert_eq!(told(answer), conversation, "{success}");
+        }
+        for id in [json!(null), json!(""), json!(7)] {
+            assert_eq!(
+                told(json!({"success": true, "conversation_id": id})),
+                Ok(None)
+            );
+            let refused = told(json!({"success": false, "conversation_id": id}));
+            assert!(matches!(refused, Err(LegacyError::Refused(_))), "{id}");
+        }
     }
 }

@@ -110,6 +110,7 @@ impl Client {
             .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
             .referer(false)
             .connect_timeout(CONNECT_LIMIT)
             .timeout(LIMIT)

@@ -8,9 +8,11 @@ use std::time::Duration;
 use offhook_domain::{E164, NumberProvider};
 use offhook_engine::legacy::LegacyNumber;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::client::{Client, Failed};
+use crate::lenient;
 
 /// How long a list is good for; a number that it lacks is looked for anew.
 const GOOD_FOR: Duration = Duration::from_secs(300);
@@ -57,31 +59,34 @@ impl Number {
 
 #[derive(Deserialize)]
 struct Listed {
-    phone_number_id: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    phone_number_id: Option<String>,
     /// Kinds of lines that the documentation does not know yet may have none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     phone_number: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     label: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     provider: Option<String>,
-    #[serde(default)]
-    assigned_agent: Option<Assigned>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    assigned_agent: Assigned,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Assigned {
-    agent_id: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    agent_id: Option<String>,
 }
 
-/// Every number of the account. Those of other lines than the two that calls can be placed by are left out.
+/// Every number of the account. Those of other lines than the two that calls can be placed by are left out, and what
+/// cannot be read.
 ///
 /// # Errors
 /// [`Failed`], for the list as a whole.
 pub(crate) async fn list(client: &Client, key: &str) -> Result<Vec<Number>, Failed> {
-    let listed: Vec<Listed> = client
-        .get(key, &["v1", "convai", "phone-numbers"], &[])
-        .await?;
+    let path = ["v1", "convai", "phone-numbers"];
+    let listed: Vec<Value> = client.get(key, &path, &[]).await?;
+    let listed: Vec<Listed> = lenient::readable(listed);
     Ok(listed.into_iter().filter_map(number).collect())
 }
 
@@ -92,11 +97,11 @@ fn number(listed: Listed) -> Option<Number> {
         _ => return None,
     };
     Some(Number {
-        id: listed.phone_number_id,
-        number: listed.phone_number?.trim().parse().ok()?,
+        id: listed.phone_number_id?,
+        number: listed.phone_number?.parse().ok()?,
         label: listed.label.unwrap_or_default(),
         line,
-        agent: listed.assigned_agent.map(|agent| agent.agent_id),
+        agent: listed.assigned_agent.agent_id,
     })
 }
 
@@ -191,6 +196,8 @@ mod tests {
             r#"{"phone_number_id":"pn_4","phone_number":"no number","provider":"twilio"}"#,
             r#"{"phone_number_id":"pn_5","provider":"of_next_year"}"#,
             r#"{"phone_number_id":"pn_6","phone_number":null,"provider":"sip_trunk"}"#,
+            r#"{"phone_number_id":7,"phone_number":"+15005550125","provider":"twilio"}"#,
+            r#"{"phone_number":"+15005550125","provider":"twilio"}"#,
         ] {
             assert_eq!(listed(other), None);
         }

@@ -45,6 +45,8 @@ struct WorkspaceVoice {
     verified_languages: Vec<VerifiedLanguage>,
     #[serde(default, deserialize_with = "wire::object")]
     sharing: Rates,
+    rate: Option<Value>,
+    fiat_rate: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -185,10 +187,10 @@ impl Library {
 
     fn of_workspace(&self, voice: WorkspaceVoice) -> Option<Listed> {
         let id = voice.voice_id?;
-        if has_fee(
-            voice.sharing.rate.as_ref(),
-            voice.sharing.fiat_rate.as_ref(),
-        ) {
+        let shared = &voice.sharing;
+        if has_fee(voice.rate.as_ref(), voice.fiat_rate.as_ref())
+            || has_fee(shared.rate.as_ref(), shared.fiat_rate.as_ref())
+        {
             return Some((id, None));
         }
         let labels = voice.labels;

@@ -1,54 +1,10 @@
-//! What providers write, read so that an absurd value costs the field that it stands in, and never the list.
+//! What the lists of voices have in common: how their fields are read, and what a voice speaks.
 
 use std::collections::HashSet;
 
 use offhook_domain::config::is_bcp47_shape;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
-/// A text with something in it; anything else is none.
-pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::String(text) => said(text),
-        _ => None,
-    })
-}
-
-/// The elements of a list that are as they should be; of what is no list, none.
-pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::Array(elements) => elements
-            .into_iter()
-            .filter_map(|element| serde_json::from_value(element).ok())
-            .collect(),
-        _ => Vec::new(),
-    })
-}
-
-/// An object; of what is none, one without members.
-pub(super) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
-    from: D,
-) -> Result<T, D::Error> {
-    let value = Value::deserialize(from)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
-}
-
-/// `true`, or anything else.
-pub(super) fn yes<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    Ok(Value::deserialize(from)? == Value::Bool(true))
-}
-
-/// A text without space around it, if it has something in it.
-pub(super) fn said(text: String) -> Option<String> {
-    match text.trim() {
-        "" => None,
-        trimmed if trimmed.len() == text.len() => Some(text),
-        trimmed => Some(trimmed.to_owned()),
-    }
-}
+pub(super) use crate::lenient::{list, object, said, text, yes};
 
 /// The languages and locales of a voice, each once, the main one first.
 #[derive(Default)]

@@ -6,7 +6,8 @@ use std::io::{Read as _, Seek as _};
 use std::time::Duration;
 
 use offhook_domain::{
-    CallHandle, CallOutcome, E164, FailureReason, NumberProvider, TerminationReason, Timestamp,
+    CallHandle, CallOutcome, E164, FailureReason, Json, NumberProvider, TerminationReason,
+    Timestamp,
 };
 use offhook_engine::TurnRole;
 use offhook_engine::legacy::{
@@ -46,7 +47,12 @@ fn call(from: &str) -> LegacyCall {
         agent: AGENT.to_owned(),
         from: number(from),
         to: number(CUSTOMER),
-        variables: vec![("lead".to_owned(), "Ana".to_owned())],
+        variables: vec![
+            ("lead".to_owned(), Json::from("Ana")),
+            ("score".to_owned(), Json::from(7_i64)),
+            ("vip".to_owned(), Json::from(true)),
+            ("zone".to_owned(), Json::Null),
+        ],
     }
 }
 
@@ -176,7 +182,9 @@ async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle
                 "agent_phone_number_id": id,
                 "to_number": CUSTOMER,
                 "conversation_initiation_client_data": {
-                    "dynamic_variables": {"lead": "Ana", "offhook_call_id": HANDLE},
+                    "dynamic_variables": {
+                        "lead": "Ana", "score": 7, "vip": true, "zone": null, "offhook_call_id": HANDLE,
+                    },
                     "user_id": HANDLE,
                 },
             })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::{CallHandle, ConversationId, Timestamp};
+use offhook_domain::{CallHandle, ConversationId, Json, Timestamp};
 use offhook_engine::legacy::{LegacyCall, LegacyError};
 use offhook_engine::legacy_batches::{
     LegacyBatch, LegacyBatches as _, LegacyRecipient, RecipientStage,
@@ -92,7 +92,14 @@ fn call(number: u8) -> LegacyCall {
         agent: AGENT.to_owned(),
         from: NUMBER.parse().unwrap(),
         to: format!("+52155123456{number:02}").parse().unwrap(),
-        variables: vec![("name".to_owned(), format!("Customer {number}"))],
+        variables: vec![
+            (
+                "name".to_owned(),
+                Json::String(format!("Customer {number}")),
+            ),
+            ("score".to_owned(), Json::from(i64::from(number))),
+            ("zone".to_owned(), Json::Null),
+        ],
     }
 }
 
@@ -107,7 +114,10 @@ async fn a_batch_is_submitted_once_with_our_name_and_a_handle_for_each_recipient
             "id": handle,
             "phone_number": format!("+52155123456{number:02}"),
             "conversation_initiation_client_data": {
-                "dynamic_variables": {"name": format!("Customer {number}"), "offhook_call_id": handle},
+                "dynamic_variables": {
+                    "name": format!("Customer {number}"), "score": number, "zone": null,
+                    "offhook_call_id": handle,
+                },
                 "user_id": handle,
             },
         })
@@ -127,6 +137,21 @@ async fn a_batch_is_submitted_once_with_our_name_and_a_handle_for_each_recipient
         provider.batches.dialed(),
         ["+5215512345601", "+5215512345602"]
     );
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_late_is_not_handed_over() {
+    let provider = Provider::start().await;
+    let batch = LegacyBatch {
+        name: "b/1".to_owned(),
+        calls: vec![call(1), call(2)],
+    };
+    let late = provider
+        .adapter
+        .submit_batch(KEY, batch, Instant::now())
+        .await;
+    assert_eq!(late, Err(LegacyError::NotConnected));
+    assert_eq!(provider.asked("submit"), 0);
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ mod applications;
 mod elevenlabs;
 #[cfg(test)]
 mod elevenlabs_batches;
+#[cfg(test)]
+mod elevenlabs_odd;
 mod embeddings;
 mod openai;
 mod server;

@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use offhook_domain::{Voice, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use offhook_testkit::fakes::voices::VoiceCatalog;
-use offhook_testkit::upstream::Fault;
+use offhook_testkit::upstream::{Answer, Fault, Upstream};
 use serde_json::{Value, json};
 
 use VoiceProvider::{A, B, C};
@@ -225,6 +226,14 @@ async fn an_absurd_value_costs_its_field_and_never_the_list() {
         preview("https://user:pass@previews.example.com/1.mp3"),
         preview(&own),
         (
+            // The same machine, and not the provider's interface.
+            json!({"preview_url": "http://127.0.0.1:1/1.mp3"}),
+            Voice {
+                preview_url: Some("http://127.0.0.1:1/1.mp3".to_owned()),
+                ..bare.clone()
+            },
+        ),
+        (
             json!({"preview_url": " https://previews.example.com/1.mp3?x=1 "}),
             Voice {
                 preview_url: Some("https://previews.example.com/1.mp3?x=1".to_owned()),
@@ -323,6 +332,10 @@ async fn voices_that_cost_extra_are_left_out_however_the_fee_is_written() {
         one.as_object_mut()
             .unwrap()
             .extend(rate.as_object().unwrap().clone());
+        // One of the workspace that tells it as the library does.
+        let mut open = one.clone();
+        open["voice_id"] = json!(format!("w-{}", number(at)));
+        workspace.push(open);
         library_of.push(one);
         if is_free {
             free.push(number(at));
@@ -332,10 +345,14 @@ async fn voices_that_cost_extra_are_left_out_however_the_fee_is_written() {
     catalog.set(THEIRS, workspace);
     catalog.share(library_of);
     let library = library(A, &catalog);
+    let own: Vec<String> = free
+        .iter()
+        .flat_map(|id| [id.clone(), format!("w-{id}")])
+        .collect();
     let of_library = free.iter().map(|id| format!("s-{id}"));
-    let all: Vec<String> = free.iter().cloned().chain(of_library).collect();
+    let all: Vec<String> = own.iter().cloned().chain(of_library).collect();
     assert_eq!(ids(&library.voices().await.unwrap()), all);
-    assert_eq!(ids(&library.own_voices(THEIRS).await.unwrap()), free);
+    assert_eq!(ids(&library.own_voices(THEIRS).await.unwrap()), own);
 }
 
 #[tokio::test]
@@ -392,6 +409,19 @@ async fn a_page_that_a_busy_provider_put_off_is_asked_for_again_when_it_says() {
         };
         assert!(took >= waited, "{took:?}");
     }
+}
+
+#[tokio::test]
+async fn a_busy_provider_that_names_a_date_is_asked_again_all_the_same() {
+    let is_busy = AtomicBool::new(true);
+    let upstream = Upstream::start(move |_| match is_busy.swap(false, Ordering::SeqCst) {
+        true => Answer::empty(429).with("retry-after", "Wed, 18 Nov 2026 07:28:00 GMT"),
+        false => Answer::json(200, &json!({"data": [], "has_more": false})),
+    })
+    .await;
+    let library = library_at(B, upstream.base_url());
+    assert_eq!(library.voices().await, Ok(Vec::new()));
+    assert_eq!(upstream.asked().len(), 2);
 }
 
 #[tokio::test]

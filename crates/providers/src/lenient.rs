@@ -1,0 +1,60 @@
+//! What providers write, read so that an absurd value costs the field that it stands in, and never the answer.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A text with something in it; anything else is none.
+pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) => said(text),
+        _ => None,
+    })
+}
+
+/// The elements of a list that are as they should be; of what is no list, none.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::Array(elements) => readable(elements),
+        _ => Vec::new(),
+    })
+}
+
+/// The same of what must be a list: without one nobody can tell what is on it.
+pub(crate) fn elements<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(readable(Vec::deserialize(from)?))
+}
+
+/// Those of a list's elements that are as they should be.
+pub(crate) fn readable<T: DeserializeOwned>(elements: Vec<Value>) -> Vec<T> {
+    elements
+        .into_iter()
+        .filter_map(|element| serde_json::from_value(element).ok())
+        .collect()
+}
+
+/// An object; of what is none, one without members.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// `true`, or anything else.
+pub(crate) fn yes<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(Value::deserialize(from)? == Value::Bool(true))
+}
+
+/// A text without space around it, if it has something in it.
+pub(crate) fn said(text: String) -> Option<String> {
+    match text.trim() {
+        "" => None,
+        trimmed if trimmed.len() == text.len() => Some(text),
+        trimmed => Some(trimmed.to_owned()),
+    }
+}

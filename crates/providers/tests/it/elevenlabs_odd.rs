@@ -1,0 +1,227 @@
+//! Answers of ElevenLabs that are not as its documentation says: lists that lead nowhere, and absurd values in what is
+//! listed.
+
+use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _};
+use offhook_engine::legacy_batches::{LegacyBatches as _, LegacyRecipient, RecipientStage};
+use offhook_providers::ElevenLabsAgents;
+use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, ElevenLabs, KEY, NUMBER};
+use offhook_testkit::upstream::{Answer, Asked, Upstream};
+use serde_json::{Value, json};
+
+const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
+const OTHER: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e50";
+
+/// A service whose list of agents has these pages, by the cursor that is asked for. Each agent is as it should be.
+async fn listing(pages: Value) -> (Upstream, ElevenLabsAgents) {
+    let upstream = Upstream::start(move |asked: &Asked| {
+        let answer = match asked.path.rsplit('/').next() {
+            Some("agents") => pages[asked.parameter("cursor").unwrap_or_default()].clone(),
+            Some("phone-numbers") => json!([]),
+            id => fake::agent(id.unwrap_or_default(), "Reception"),
+        };
+        Answer::json(200, &answer)
+    })
+    .await;
+    let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+    (upstream, provider)
+}
+
+/// A service that answers everything so.
+async fn answering(answer: Value) -> (Upstream, ElevenLabsAgents) {
+    let upstream = Upstream::start(move |_| Answer::json(200, &answer)).await;
+    let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+    (upstream, provider)
+}
+
+fn ids(agents: &[LegacyAgent]) -> Vec<&str> {
+    agents.iter().map(|agent| agent.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_list_of_agents_that_goes_on_and_does_not_say_where_is_none() {
+    let one = json!([{"agent_id": "agent_1"}]);
+    for (first, second, pages) in [
+        (json!({"agents": one, "has_more": true}), json!(null), 1),
+        (
+            json!({"agents": one, "has_more": true, "next_cursor": null}),
+            json!(null),
+            1,
+        ),
+        (
+            json!({"agents": one, "has_more": true, "next_cursor": ""}),
+            json!(null),
+            1,
+        ),
+        (
+            json!({"agents": one, "has_more": true, "next_cursor": 7}),
+            json!(null),
+            1,
+        ),
+        (
+            json!({"agents": one, "has_more": true, "next_cursor": "2"}),
+            json!({"agents": one, "has_more": true, "next_cursor": "2"}),
+            2,
+        ),
+        (json!({"agents": null, "has_more": false}), json!(null), 1),
+        (
+            json!({"agents": [{"name": "Nobody"}], "has_more": false}),
+            json!(null),
+            1,
+        ),
+        (
+            json!({"agents": [{"agent_id": ""}], "has_more": false}),
+            json!(null),
+            1,
+        ),
+        (json!({"agents": [null], "has_more": false}), json!(null), 1),
+    ] {
+        let told = format!("{first} {second}");
+        let (upstream, provider) = listing(json!({"": first, "2": second})).await;
+        let listed = provider.agents(KEY).await;
+        assert_eq!(listed, Err(LegacyError::Unknown), "{told}");
+        assert_eq!(upstream.asked().len(), pages, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_two_pages_have_is_there_once() {
+    let named = |id: &str| json!({"agent_id": id});
+    let pages = json!({
+        "": {"agents": [named("agent_1"), named("agent_2")], "has_more": true, "next_cursor": "2"},
+        "2": {"agents": [named("agent_2"), named("agent_3")], "has_more": false, "next_cursor": "3"},
+    });
+    let (upstream, provider) = listing(pages).await;
+    let agents = provider.agents(KEY).await.unwrap();
+    assert_eq!(ids(&agents), ["agent_1", "agent_2", "agent_3"]);
+    // Two pages, the numbers, and each agent once.
+    assert_eq!(upstream.asked().len(), 6);
+}
+
+#[tokio::test]
+async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
+    let service = ElevenLabs::start().await;
+    {
+        let mut state = service.state();
+        let workspace = state.workspaces.get_mut(KEY).unwrap();
+        let config = &mut workspace.agents.get_mut(AGENT).unwrap()["conversation_config"];
+        config["agent"]["prompt"]["llm"] = json!({});
+        config["agent"]["language"] = json!(["en"]);
+        config["tts"] = json!("voice_1");
+        for (id, odd) in [("agent_0002", json!(7)), ("agent_0003", json!([null]))] {
+            let agent = json!({"agent_id": id, "name": {}, "conversation_config": odd});
+            workspace.agents.insert(id.to_owned(), agent);
+        }
+        let mut labelless = fake::number("phnum_3", "+15005560003", "twilio", None);
+        labelless["label"] = json!(3);
+        labelless["assigned_agent"] = json!("agent_0002");
+        workspace.numbers.extend([
+            json!(null),
+            json!("+15005560004"),
+            json!({"phone_number_id": {}, "phone_number": "+15005560005", "provider": "twilio"}),
+            json!({"phone_number_id": "phnum_6", "phone_number": 6, "provider": "twilio"}),
+            labelless,
+        ]);
+    }
+    let provider = ElevenLabsAgents::new(&service.base_url()).unwrap();
+    let agents = provider.agents(KEY).await.unwrap();
+    assert_eq!(ids(&agents), [AGENT, "agent_0002", "agent_0003"]);
+    let first = &agents[0];
+    let prompt = "You answer for the front desk.".to_owned();
+    assert_eq!(first.system_prompt, Some(prompt));
+    assert_eq!(
+        (&first.model, &first.language, &first.voice_id),
+        (&None, &None, &None)
+    );
+    let numbers = first.phone_numbers.iter();
+    let numbers: Vec<&str> = numbers.map(|own| own.number.as_str()).collect();
+    assert_eq!(numbers, [NUMBER]);
+    for nameless in &agents[1..] {
+        assert_eq!(nameless.name, nameless.id);
+        assert!(nameless.phone_numbers.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_another_one_is_answered_for_costs_the_list() {
+    let upstream = Upstream::start(|asked: &Asked| {
+        Answer::json(
+            200,
+            &match asked.path.rsplit('/').next() {
+                Some("agents") => json!({"agents": [{"agent_id": AGENT}], "has_more": false}),
+                Some("phone-numbers") => json!([]),
+                _ => fake::agent("agent_0002", "Reminders"),
+            },
+        )
+    })
+    .await;
+    let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+    assert_eq!(provider.agents(KEY).await, Err(LegacyError::Unknown));
+}
+
+#[tokio::test]
+async fn a_batch_is_not_there_only_if_the_list_ends_without_it() {
+    let unknown = || Err(LegacyError::Unknown);
+    let found = Ok(Some("btcal_1".to_owned()));
+    for (page, expected) in [
+        (json!({"batch_calls": [], "has_more": true}), unknown()),
+        (
+            json!({"batch_calls": [], "has_more": true, "next_doc": null}),
+            unknown(),
+        ),
+        (
+            json!({"batch_calls": [], "has_more": true, "next_doc": ""}),
+            unknown(),
+        ),
+        (
+            json!({"batch_calls": [], "has_more": true, "next_doc": 7}),
+            unknown(),
+        ),
+        // The same page for ever.
+        (
+            json!({"batch_calls": [], "has_more": true, "next_doc": "x"}),
+            unknown(),
+        ),
+        (json!({"batch_calls": null, "has_more": false}), unknown()),
+        // It is there, under an id that nobody can read.
+        (
+            json!({"batch_calls": [{"id": 7, "name": "b/1"}], "has_more": false}),
+            unknown(),
+        ),
+        (
+            json!({"batch_calls": [null, 7, {"name": {}}], "has_more": false, "next_doc": "x"}),
+            Ok(None),
+        ),
+        (
+            json!({"batch_calls": [null, 7, {"id": 1, "name": "b/2"}, {"id": "btcal_1", "name": "b/1"}], "has_more": true}),
+            found,
+        ),
+    ] {
+        let told = page.to_string();
+        let (upstream, provider) = answering(page).await;
+        let looked = provider.find_batch(KEY, AGENT, "b/1").await;
+        assert_eq!(looked, expected, "{told}");
+        assert!(upstream.asked().len() <= 2, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_absurd_value_in_a_recipient_costs_its_field_and_never_the_batch() {
+    let (_upstream, provider) = answering(json!({"id": "btcal_1", "recipients": [
+        null, "x", {"id": 7, "status": "pending"},
+        {"id": HANDLE, "status": {}, "conversation_id": 5, "conversation_initiation_client_data": "x"},
+        {"id": 7, "status": "pending", "conversation_id": "",
+         "conversation_initiation_client_data": {"user_id": OTHER, "dynamic_variables": [1]}},
+    ]}))
+    .await;
+    let stands = |handle: &str, stage| LegacyRecipient {
+        reference: handle.parse().unwrap(),
+        stage,
+        conversation: None,
+    };
+    let expected = vec![
+        stands(HANDLE, RecipientStage::Ended),
+        stands(OTHER, RecipientStage::Pending),
+    ];
+    let status = provider.batch_status(KEY, "btcal_1").await;
+    assert_eq!(status, Ok(Some(expected)));
+}
