@@ -89,6 +89,7 @@ pub(crate) async fn edge(
     }
     if let Err(refusal) = admit(&state, &exchange, &req).await {
         exchange.log_early(&state, &req, refusal.code.status());
+        exchange.let_widgets_read(&req);
         let answer = HttpResponse::from_error(refusal);
         return Ok(req.into_response(exchange.finish(answer)));
     }
@@ -221,6 +222,16 @@ impl Exchange {
     /// The page with this origin may read the answer.
     pub(crate) fn allow_origin(&self, origin: HeaderValue) {
         self.origin.replace(Some(origin));
+    }
+
+    /// Lets whatever page asks read that it is refused at the edge: whose widget it would be is not looked at for that, and
+    /// the answer is the same for everybody. Without this the page would take it for a broken connection.
+    fn let_widgets_read(&self, req: &ServiceRequest) {
+        if is_widget(routed_path(req))
+            && let Some(origin) = req.headers().get(header::ORIGIN)
+        {
+            self.allow_origin(origin.clone());
+        }
     }
 
     /// From now on the request is the caller's, and will be in its log.

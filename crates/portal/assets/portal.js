@@ -25,9 +25,10 @@
     if ("sent" in form.dataset) event.preventDefault();
     else form.dataset.sent = "";
   });
-  window.addEventListener("pageshow", () => {
+  const unsend = () => {
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-  });
+  };
+  window.addEventListener("pageshow", unsend);
 
   document.addEventListener("click", (event) => {
     const target = event.target.closest("[data-menu],[data-copy],[data-seek]");
@@ -60,8 +61,16 @@
   document.addEventListener("input", (event) => {
     if (event.target.closest("form[data-keep]")) changed = true;
   });
-  document.addEventListener("submit", () => { changed = false; });
-  window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+  // Other forms of the page, such as the choice of the language, leave it too.
+  document.addEventListener("submit", (event) => {
+    if (!event.defaultPrevented && event.target.matches("form[data-keep]")) changed = false;
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (!changed) return;
+    event.preventDefault();
+    // Whoever stays may send again what would have left.
+    window.setTimeout(unsend);
+  });
 
   document.addEventListener("htmx:afterSwap", (event) => dress(event.target));
   // Also what is put elsewhere on the page. Where somebody was writing, they go on.
@@ -74,21 +83,50 @@
   document.addEventListener("input", (event) => {
     if (event.target.closest("form[method=post]")) typed = true;
   });
+  // As browsers send a form by themselves: the answer is a page.
+  const sendAsPage = (form, elt) => {
+    for (const [name, value] of Object.entries(JSON.parse(elt.getAttribute("hx-vals") || "{}"))) {
+      const field = Object.assign(document.createElement("input"), { type: "hidden", name, value });
+      form.append(field);
+    }
+    changed = false;
+    HTMLFormElement.prototype.submit.call(form);
+  };
+  // That nothing came back, beside what was sent; where a part asks again and again, once, until it is answered.
+  const unanswered = (elt) => {
+    const near = elt.closest("form[hx-post], .field");
+    const before = document.getElementById("unanswered");
+    if (before && !near) return;
+    before?.remove();
+    const text = document.body.dataset.unanswered;
+    if (!text) return;
+    const said = Object.assign(document.createElement("p"), { id: "unanswered", className: "warning", textContent: text });
+    said.setAttribute("role", "alert");
+    if (near) near.before(said);
+    else document.querySelector("h1").after(said);
+  };
+  document.addEventListener("htmx:sendError", (event) => unanswered(event.target));
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful) document.getElementById("unanswered")?.remove();
+  });
   // The session ended before a part was asked for. A form is then sent as browsers send it by themselves: the answer asks
   // to sign in, and keeps it. A part that is asked for again and again gives up, and leaves alone what is being typed.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.xhr.status !== 401) return;
-    event.preventDefault();
+    const { status } = event.detail.xhr;
+    if (status < 400) return;
     const { elt, verb } = event.detail.requestConfig;
     const form = verb === "post" && elt.closest("form");
-    if (form) {
-      for (const [name, value] of Object.entries(JSON.parse(elt.getAttribute("hx-vals") || "{}"))) {
-        const field = Object.assign(document.createElement("input"), { type: "hidden", name, value });
-        form.append(field);
-      }
-      changed = false;
-      HTMLFormElement.prototype.submit.call(form);
-    } else if (typed) {
+    if (status !== 401) {
+      // A form that was refused is sent once more for the page that says why; a search in it has no page to show.
+      if (!form) return;
+      event.preventDefault();
+      if (elt === form) sendAsPage(form, elt);
+      else unanswered(elt);
+      return;
+    }
+    event.preventDefault();
+    if (form) sendAsPage(form, elt);
+    else if (typed) {
       elt.replaceWith(elt.cloneNode(true));
       const said = Object.assign(document.createElement("p"), { className: "warning", textContent: document.body.dataset.ended });
       said.setAttribute("role", "alert");
@@ -121,6 +159,8 @@
     event.preventDefault();
     const chooser = form.querySelector("input[type=file]");
     if (chooser && chooser.files[0] && chooser.files[0].size > Number(form.dataset.upload)) {
+      // Nothing was sent: with another file it may be.
+      delete form.dataset.sent;
       chooser.setCustomValidity(form.dataset.tooLarge);
       chooser.reportValidity();
       chooser.addEventListener("change", () => chooser.setCustomValidity(""), { once: true });

@@ -68,7 +68,7 @@ impl Fields {
 }
 
 /// A path of this portal, and nothing that leads elsewhere: `None` for `//host`, `/\host`, schemes and other parts of
-/// the service (open redirects).
+/// the service (open redirects), and for what has control characters in it.
 pub(crate) fn local_path(path: &str) -> Option<&str> {
     let inside = path
         .strip_prefix(crate::PATH)
@@ -76,7 +76,8 @@ pub(crate) fn local_path(path: &str) -> Option<&str> {
     // A query leads nowhere, whatever stands in it encoded.
     let (way, query) = path.split_once('?').unwrap_or((path, ""));
     let decoded = percent_decode_str(way).decode_utf8().ok()?;
-    let plain = !decoded.contains(['\\', '\r', '\n', '\0']) && !decoded.contains("//");
+    let is_odd = |sign: char| sign == '\\' || sign.is_control();
+    let plain = !decoded.contains(is_odd) && !decoded.contains("//");
     let encoded = query.bytes().all(|byte| byte.is_ascii_graphic());
     (inside && plain && encoded && !decoded.contains("..")).then_some(path)
 }
@@ -105,6 +106,10 @@ mod tests {
             "/portal/%2f%2fevil.example",
             "/\\evil.example",
             "/portal/../v1",
+            "/portal/%01",
+            "/portal/%7F",
+            "/portal/%C2%85",
+            "/portal/%0d%0aSet-Cookie:a=b",
             "/portal\r\nSet-Cookie: a=b",
             "/portal?a\r\nSet-Cookie: a=b",
             "/portalx",

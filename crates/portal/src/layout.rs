@@ -20,7 +20,7 @@ pub(crate) const HOME: &str = "/portal/";
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; \
                       connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// htmx adds no style of its own, evaluates nothing, and swaps an error's page in as it does any other.
+/// htmx adds no style of its own, and evaluates nothing. An error's page it leaves to the page's script.
 const HTMX_CONFIG: &str = r#"{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
 
 /// A place in the navigation.
@@ -165,6 +165,9 @@ pub(crate) fn page(
             body.signed-out[frame.visitor.is_none()] data-ended=[frame.visitor.map(|_| lang.t(
                 "Your session has ended. What you typed is still here: send it, sign in, and nothing of it is lost.",
                 "Tu sesión terminó. Lo que escribiste sigue aquí: envíalo, inicia sesión y no se pierde nada.",
+            ))] data-unanswered=[frame.visitor.map(|_| lang.t(
+                "The service did not answer. What you typed is still here: try again in a moment.",
+                "El servicio no respondió. Lo que escribiste sigue aquí: inténtalo de nuevo en un momento.",
             ))] {
                 a.skip href="#main" { (lang.t("To the content", "Ir al contenido")) }
                 @if let Some(visitor) = frame.visitor { (navigation(frame, visitor)) }

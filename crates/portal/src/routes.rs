@@ -179,6 +179,7 @@ where
     match handler(portal.clone(), req.clone()).await {
         Ok(answer) => answer,
         Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&portal, &req, typed).await,
+        Err(Trouble::Earlier(earlier)) => rooms::sign_in::once_more(&portal, &req, *earlier),
         Err(trouble) => told(portal, req, trouble).await,
     }
 }
@@ -210,7 +211,7 @@ fn table() -> Vec<Page> {
 
 /// Adds every path of the portal, and a page for all others under it.
 pub(crate) fn add(config: &mut ServiceConfig) {
-    let mut scope = web::scope(crate::PATH).route("/assets/{name}", web::get().to(assets::send));
+    let mut scope = web::scope(crate::PATH).route("/assets/{name}", looked_at().to(assets::send));
     for page in table() {
         let allowed = page.allowed();
         let mut resource = web::resource(page.path);
@@ -224,8 +225,8 @@ pub(crate) fn add(config: &mut ServiceConfig) {
     let nothing = |req: HttpRequest| with_portal(req, async |_, _| Err(Trouble::not_found()));
     config
         .service(scope.default_service(web::to(nothing)))
-        .route("/", web::get().to(to_portal))
-        .route("/developers", web::get().to(to_portal));
+        .route("/", looked_at().to(to_portal))
+        .route("/developers", looked_at().to(to_portal));
 }
 
 /// What a path answers to another method than its own.

@@ -9,7 +9,7 @@ use offhook_http::{ApiError, Code};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::layout::{self, Frame};
+use crate::layout::{self, Frame, role_name};
 use crate::spanish;
 
 /// What a handler answers with.
@@ -23,16 +23,31 @@ pub(crate) enum Trouble {
         /// The form; `None` for a page that was only looked at.
         typed: Option<Typed>,
     },
+    /// A form of a page that was open before its browser signed in anew.
+    Earlier(Box<Earlier>),
     /// The member's role does not reach.
     Role(MemberRole),
     /// A form of another origin, or without its token.
     Forged,
     /// The address takes a form, and is no page by itself.
     NoPage,
-    /// The form cannot be read: too large, or not what a form of ours sends.
+    /// The form cannot be read: it is not what a form of ours sends.
     Unreadable,
+    /// The form is larger than any of ours.
+    TooLarge,
     /// What the use cases say.
     Said(ApiError),
+}
+
+/// A form of a session that has ended, from somebody who is in another one by now.
+#[derive(Debug)]
+pub(crate) struct Earlier {
+    /// The form.
+    pub(crate) typed: Typed,
+    /// What forms of the present session carry.
+    pub(crate) token: String,
+    /// The name of the account, which is that of the form.
+    pub(crate) account: String,
 }
 
 /// A form that came when its session had ended.
@@ -86,46 +101,7 @@ impl Trouble {
     /// The page.
     pub(crate) fn answer(self, frame: &Frame<'_>) -> HttpResponse {
         let lang = frame.lang;
-        let (status, title, text) = match &self {
-            // Answered before it comes here (`routes.rs`), with the way to sign in.
-            Self::SignedOut { .. } => (
-                StatusCode::UNAUTHORIZED,
-                lang.t("Sign in", "Inicia sesión"),
-                lang.t("Your session has ended.", "Tu sesión terminó.").to_owned(),
-            ),
-            Self::Role(role) => (
-                StatusCode::FORBIDDEN,
-                lang.t("Not allowed", "Sin permiso"),
-                match lang {
-                    Lang::En => format!("This needs the role {} or a higher one. Ask an owner of the account.", role.as_str()),
-                    Lang::Es => format!("Esto requiere el rol {} o uno superior. Pídelo a un propietario de la cuenta.", role.as_str()),
-                },
-            ),
-            Self::Forged => (
-                StatusCode::FORBIDDEN,
-                lang.t("The form was not accepted", "No se aceptó el formulario"),
-                lang.t(
-                    "It did not come from a page of this portal, or the page was opened before you signed in. Go back, load the page again and send it once more.",
-                    "No vino de una página de este portal, o la página se abrió antes de iniciar sesión. Regresa, recarga la página y envíalo de nuevo.",
-                )
-                .to_owned(),
-            ),
-            Self::NoPage => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                lang.t("There is no page here", "Aquí no hay ninguna página"),
-                lang.t(
-                    "This address takes a form and cannot be opened by itself. Go back to the page with the form, or to the overview.",
-                    "Esta dirección recibe un formulario y no se puede abrir por sí sola. Regresa a la página del formulario, o ve al resumen.",
-                )
-                .to_owned(),
-            ),
-            Self::Unreadable => (
-                StatusCode::BAD_REQUEST,
-                lang.t("The form cannot be read", "No se pudo leer el formulario"),
-                lang.t("It is too large, or it arrived broken. Go back and try again.", "Es demasiado grande o llegó dañado. Regresa e inténtalo de nuevo.").to_owned(),
-            ),
-            Self::Said(error) => (error.code().status(), heading(error.code(), lang), sentence(error, lang)),
-        };
+        let (status, title, text) = self.told(lang);
         if let Self::Said(error) = &self
             && status.is_server_error()
         {
@@ -142,6 +118,70 @@ impl Trouble {
             answer.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         answer
+    }
+
+    /// Status, heading and sentence.
+    fn told(&self, lang: Lang) -> (StatusCode, &'static str, String) {
+        let (status, title, text) = match self {
+            Self::Said(error) => {
+                let code = error.code();
+                return (code.status(), heading(code, lang), sentence(error, lang));
+            }
+            Self::Role(role) => {
+                let title = lang.t("Not allowed", "Sin permiso");
+                return (StatusCode::FORBIDDEN, title, too_low(*role, lang));
+            }
+            // Both are answered before they come here (`routes.rs`), with the way on.
+            Self::SignedOut { .. } | Self::Earlier(_) => (
+                StatusCode::UNAUTHORIZED,
+                lang.t("Sign in", "Inicia sesión"),
+                lang.t("Your session has ended.", "Tu sesión terminó."),
+            ),
+            Self::Forged => (
+                StatusCode::FORBIDDEN,
+                lang.t("The form was not accepted", "No se aceptó el formulario"),
+                lang.t(
+                    "It did not come from a page of this portal, or the page was opened before you signed in. Go back, load the page again and send it once more.",
+                    "No vino de una página de este portal, o la página se abrió antes de iniciar sesión. Regresa, recarga la página y envíalo de nuevo.",
+                ),
+            ),
+            Self::NoPage => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                lang.t("There is no page here", "Aquí no hay ninguna página"),
+                lang.t(
+                    "This address takes a form and cannot be opened by itself. Go back to the page with the form, or to the overview.",
+                    "Esta dirección recibe un formulario y no se puede abrir por sí sola. Regresa a la página del formulario, o ve al resumen.",
+                ),
+            ),
+            Self::Unreadable => (
+                StatusCode::BAD_REQUEST,
+                lang.t("The form cannot be read", "No se pudo leer el formulario"),
+                lang.t("It arrived broken. Go back and try again.", "Llegó dañado. Regresa e inténtalo de nuevo."),
+            ),
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                lang.t("The form is too large", "El formulario es demasiado grande"),
+                lang.t(
+                    "Nothing was done. Go back, shorten the longest text and send it again.",
+                    "No se hizo nada. Regresa, acorta el texto más largo y envíalo de nuevo.",
+                ),
+            ),
+        };
+        (status, title, text.to_owned())
+    }
+}
+
+fn too_low(needed: MemberRole, lang: Lang) -> String {
+    let role = role_name(needed, lang);
+    match lang {
+        Lang::En => {
+            format!("This needs the role {role} or a higher one. Ask an owner of the account.")
+        }
+        Lang::Es => {
+            format!(
+                "Esto requiere el rol {role} o uno superior. Pídelo a un propietario de la cuenta."
+            )
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{self, Frame, Section};
 use crate::sent;
-use crate::trouble::{Answer, Trouble, Typed};
+use crate::trouble::{Answer, Earlier, Trouble, Typed};
 
 pub(crate) use forms::{
     TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, token_of,
@@ -135,8 +135,17 @@ impl<R: Needs> Post<R> {
             };
             return Err(Trouble::SignedOut { typed: Some(typed) });
         };
-        if !visitor.owns_token(fields.raw(TOKEN_FIELD)) {
-            return Err(Trouble::Forged);
+        let token = fields.raw(TOKEN_FIELD);
+        if !visitor.owns_token(token) {
+            if !visitor.drew_before(token) {
+                return Err(Trouble::Forged);
+            }
+            let typed = Typed {
+                path,
+                fields,
+                has_file: false,
+            };
+            return Err(visitor.earlier(typed));
         }
         visitor.check_role(R::ROLE)?;
         Ok(Self {
@@ -155,18 +164,16 @@ impl<R: Needs> Upload<R> {
     ) -> Result<Self, Trouble> {
         check_origin(&req)?;
         let Some(visitor) = Visitor::read(portal, req.clone()).await? else {
-            let mut fields = sent::before_the_file(&req, body).await;
-            let query = Fields::parse(req.query_string().as_bytes());
-            fields.push(TOKEN_FIELD, query.raw(TOKEN_FIELD));
-            let typed = Typed {
-                path: req.path().to_owned(),
-                fields,
-                has_file: true,
-            };
+            let typed = typed_with_file(&req, body).await;
             return Err(Trouble::SignedOut { typed: Some(typed) });
         };
-        if !visitor.owns_token(visitor.query.raw(TOKEN_FIELD)) {
-            return Err(Trouble::Forged);
+        let token = visitor.query.raw(TOKEN_FIELD);
+        if !visitor.owns_token(token) {
+            if !visitor.drew_before(token) {
+                return Err(Trouble::Forged);
+            }
+            let typed = typed_with_file(&req, body).await;
+            return Err(visitor.earlier(typed));
         }
         visitor.check_role(R::ROLE)?;
         Ok(Self {
@@ -174,6 +181,18 @@ impl<R: Needs> Upload<R> {
             body,
             role: PhantomData,
         })
+    }
+}
+
+/// What was typed into a form with a file; the token is in its address.
+async fn typed_with_file(req: &HttpRequest, body: Payload) -> Typed {
+    let mut fields = sent::before_the_file(req, body).await;
+    let query = Fields::parse(req.query_string().as_bytes());
+    fields.push(TOKEN_FIELD, query.raw(TOKEN_FIELD));
+    Typed {
+        path: req.path().to_owned(),
+        fields,
+        has_file: true,
     }
 }
 
@@ -321,6 +340,21 @@ impl Visitor {
 
     fn owns_token(&self, token: &str) -> bool {
         forms::is_token_of(&self.session, self.account(), token)
+    }
+
+    /// Whether a page of this account that was open before this session began may have sent a form: the token names the
+    /// account, and the browser itself says that the form is of one of our pages.
+    fn drew_before(&self, token: &str) -> bool {
+        account_named(token) == Some(self.account()) && forms::is_of_our_page(&self.req)
+    }
+
+    /// A form of a session before this one, with what it takes to send it in this one.
+    fn earlier(&self, typed: Typed) -> Trouble {
+        Trouble::Earlier(Box::new(Earlier {
+            typed,
+            token: self.form_token(),
+            account: self.person.caller.account.name.clone(),
+        }))
     }
 
     /// The service's own address, as the reader's code would use it.

@@ -180,8 +180,8 @@ fn filters(visit: &Visitor, agents: Vec<(String, String)>) -> Markup {
         channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)));
     html! {
         form.filters method="get" action={ (PATH) "/conversations" } role="search" {
-            (Input::text("from", lang.t("From", "Desde")).kind("date").value(asked.text("from")))
-            (Input::text("to", lang.t("To", "Hasta")).kind("date").value(asked.text("to")))
+            (Input::text("from", lang.t("From (UTC)", "Desde (UTC)")).kind("date").value(asked.text("from")))
+            (Input::text("to", lang.t("To (UTC)", "Hasta (UTC)")).kind("date").value(asked.text("to")))
             (Select::new("agent", lang.t("Agent", "Agente")).option("", any).options(agents).chosen(asked.text("agent")))
             (Select::new("status", lang.t("Status", "Estado")).option("", any).options(statuses).chosen(asked.text("status")))
             (Select::new("channel", lang.t("Channel", "Canal")).option("", any).options(channels).chosen(asked.text("channel")))

@@ -17,7 +17,7 @@ use crate::lang::{self, Lang};
 use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble, Typed};
+use crate::trouble::{Answer, Earlier, Trouble, Typed};
 use crate::visit::{
     Post, SESSION_COOKIE, TOKEN_FIELD, Viewer, account_named, check_origin, go, portal_of,
     read_form_of, token_of,
@@ -40,13 +40,16 @@ const RESUME_FILE: &str = "resume_file";
 const MAX_ADDRESS: usize = 4_000;
 
 /// The largest form of signing in: one that was interrupted, encoded in a field of it.
-const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Where one signs out, behind `/portal`.
+const SIGN_OUT: &str = "/sign-out";
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/sign-in").open_get(show).open_post(sign_in),
-        Page::at("/sign-out").post::<Viewer, _, _>(sign_out),
+        Page::at(SIGN_OUT).post::<Viewer, _, _>(sign_out),
         Page::at("/language").post::<Viewer, _, _>(choose_language),
     ]
 }
@@ -86,7 +89,45 @@ pub(crate) async fn instead(
         };
         return page(req, StatusCode::UNAUTHORIZED, &kept, "", None);
     };
+    // Whoever wants to be signed out is.
+    if typed.path.strip_prefix(PATH) == Some(SIGN_OUT) {
+        return go(portal, "/sign-in", "");
+    }
     page(req, StatusCode::UNAUTHORIZED, &Kept::from(typed), "", None)
+}
+
+/// Instead of doing what a form says that was drawn for an earlier session of this browser: what was typed, to be sent in
+/// the present one. As after signing in, whoever sits there says so with a click.
+pub(crate) fn once_more(portal: &Portal, req: &HttpRequest, earlier: Earlier) -> HttpResponse {
+    if req.headers().contains_key("hx-request") {
+        return HttpResponse::Unauthorized().finish();
+    }
+    let Earlier {
+        typed,
+        token,
+        account,
+    } = earlier;
+    if typed.has_file {
+        return onward(portal, &Kept::from(typed), Lang::of(req));
+    }
+    let to = (token.as_str(), account.as_str());
+    let mut answer = resume(req, to, &typed.path, &typed.fields);
+    *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    answer
+}
+
+/// To the page that was asked for.
+fn onward(portal: &Portal, kept: &Kept, lang: Lang) -> HttpResponse {
+    let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
+    let next = next.filter(|path| !path.starts_with("/sign-in"));
+    let said = match kept.has_file {
+        true => lang.t(
+            "You are signed in again. What you typed is in the form; choose the file once more.",
+            "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario; elige otra vez el archivo.",
+        ),
+        false => "",
+    };
+    go(portal, next.unwrap_or("/"), said)
 }
 
 /// `GET /portal/sign-in`
@@ -150,22 +191,12 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
     }
     let signed_in = moved(&portal, signed_in, kept.account).await?;
     let mut answer = match &kept.resume {
-        Some((path, typed)) => resume(&req, &signed_in, path, typed),
-        None => {
-            let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
-            go(
-                &portal,
-                next.filter(|path| !path.starts_with("/sign-in"))
-                    .unwrap_or("/"),
-                match kept.has_file {
-                    true => lang.t(
-                        "You are signed in again. What you typed is in the form; choose the file once more.",
-                        "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario; elige otra vez el archivo.",
-                    ),
-                    false => "",
-                },
-            )
+        Some((path, typed)) => {
+            let account = &signed_in.person.caller.account;
+            let token = token_of(&signed_in.token, account.id);
+            resume(&req, (token.as_str(), account.name.as_str()), path, typed)
         }
+        None => onward(&portal, &kept, lang),
     };
     let cookie = session_cookie(&portal, &signed_in.token);
     add_cookie(&mut answer, &cookie)?;
@@ -193,24 +224,30 @@ async fn moved(
 }
 
 /// The form that was interrupted, with what was typed: to be sent with one click. It is not sent by itself, since it
-/// came from outside the session.
-fn resume(req: &HttpRequest, signed_in: &SignedIn, path: &str, typed: &Fields) -> HttpResponse {
+/// came from outside the session, whose forms carry `token`.
+fn resume(
+    req: &HttpRequest,
+    (token, account): (&str, &str),
+    path: &str,
+    typed: &Fields,
+) -> HttpResponse {
     let lang = Lang::of(req);
-    let account = &signed_in.person.caller.account;
-    let token = token_of(&signed_in.token, account.id);
+    let fields = || typed.iter().filter(|(name, _)| *name != TOKEN_FIELD);
     let body = html! {
         p.lead { (lang.t(
             "You are signed in again. What you had typed was not sent yet.",
             "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
         )) }
         // Who is no member of the form's account any more is in another one.
-        p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account.name) } "." }
+        p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account) } "." }
         form method="post" action=(path) {
             input type="hidden" name=(TOKEN_FIELD) value=(token);
-            dl.facts {
-                @for (name, value) in typed.iter().filter(|(name, _)| *name != TOKEN_FIELD) {
-                    input type="hidden" name=(name) value=(value);
-                    @if !is_secret(name) { div { dt { (name) } dd { (value) } } }
+            @for (name, value) in fields() { input type="hidden" name=(name) value=(value); }
+            @if fields().any(|(name, _)| !is_secret(name)) {
+                dl.facts {
+                    @for (name, value) in fields().filter(|(name, _)| !is_secret(name)) {
+                        div { dt { (name) } dd dir="auto" { (value) } }
+                    }
                 }
             }
             p { button.primary type="submit" { (lang.t("Send it now", "Enviar ahora")) } }

@@ -129,10 +129,11 @@ impl Render for Input<'_> {
                 label for=(id) { (self.label) }
                 @if self.rows > 0 {
                     textarea #(id) name=(self.name) rows=(self.rows) required[self.required] aria-describedby=[hint.as_deref()]
-                        spellcheck="false" { "\n" (self.value) }
+                        dir="auto" spellcheck="false" { "\n" (self.value) }
                 } @else {
                     input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required] readonly[self.fixed]
-                        autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")];
+                        autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")]
+                        dir=[(self.kind == "text").then_some("auto")];
                 }
                 @if let Some(hint) = &hint { p.hint #(hint) { (self.hint) } }
             }

@@ -14,19 +14,25 @@ use crate::trouble::Trouble;
 /// The hidden field that proves that a form is of this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";
 
-/// The largest form: an agent's whole configuration with room to spare.
-const MAX_FORM_BYTES: usize = 1024 * 1024;
+/// The header in which browsers say how the page that asks is related to us (Fetch Metadata).
+const SITE: &str = "sec-fetch-site";
+
+/// Its value for a page of ours.
+const SAME_ORIGIN: &str = "same-origin";
+
+/// The largest form: an agent's whole configuration with room to spare. A sign that is no ASCII is up to twelve bytes of it.
+const MAX_FORM_BYTES: usize = 4 * 1024 * 1024;
+
+/// What is read and thrown away of a form that is too large: a browser shows the answer only when it could send it all.
+const READ_ON: usize = 16 * 1024 * 1024;
 
 /// Browsers say where a form comes from; what comes from elsewhere is refused before anything is read.
 pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
-    let said = |name: &str| {
-        let value = req.headers().get(name);
-        value.and_then(|value| value.to_str().ok())
-    };
-    if said("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
+    let site = header(req, SITE);
+    if site.is_some_and(|site| site != SAME_ORIGIN && site != "none") {
         return Err(Trouble::Forged);
     }
-    let Some(origin) = said(ORIGIN.as_str()) else {
+    let Some(origin) = header(req, ORIGIN.as_str()) else {
         return Ok(());
     };
     // A proxy may have rewritten the host; then the address that customers know tells.
@@ -41,6 +47,15 @@ pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
         true => Ok(()),
         false => Err(Trouble::Forged),
     }
+}
+
+/// Whether the browser itself says that a page of ours sent this form; [`check_origin`] has found nothing against it.
+pub(super) fn is_of_our_page(req: &HttpRequest) -> bool {
+    header(req, ORIGIN.as_str()).is_some() || header(req, SITE) == Some(SAME_ORIGIN)
+}
+
+fn header<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    req.headers().get(name)?.to_str().ok()
 }
 
 /// The fields of a form of ours.
@@ -59,12 +74,18 @@ pub(crate) async fn read_form_of(
         .and_then(|kind| kind.to_str().ok())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
     let mut bytes = BytesMut::new();
+    let mut came = 0;
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
-        if bytes.len() + chunk.len() > most {
-            return Err(Trouble::Unreadable);
+        came += chunk.len();
+        if came <= most {
+            bytes.extend_from_slice(&chunk);
+        } else if came > most + READ_ON {
+            break;
         }
-        bytes.extend_from_slice(&chunk);
+    }
+    if came > most {
+        return Err(Trouble::TooLarge);
     }
     if !is_form && !bytes.is_empty() {
         return Err(Trouble::Unreadable);

@@ -252,6 +252,19 @@ async fn a_test_chat_is_answered_shown_and_ended() {
     ];
     let refused = developer.post_part(&say, &empty).await.assert(200);
     refused.shows(&["role=\"alert\"", "`text`: must not be empty"]);
+    // Without script the page says why, and keeps what was typed.
+    let much = "é".repeat(3_000);
+    let long = [
+        ("message_id", "e"),
+        ("after", after.as_str()),
+        ("text", much.as_str()),
+    ];
+    let refused = developer.post(&say, &long).await.assert(422);
+    refused.shows(&[
+        "role=\"alert\"",
+        &format!("value=\"{much}\""),
+        "And &lt;i&gt;now",
+    ]);
 
     let conversation = developer.post(&format!("{path}/end"), &[]).await.leads();
     world
@@ -264,7 +277,8 @@ async fn a_test_chat_is_answered_shown_and_ended() {
         ("after", "0"),
         ("text", "Still there?"),
     ];
-    assert_eq!(developer.post(&say, &late).await.leads(), path);
+    let refused = developer.post(&say, &late).await.assert(422);
+    refused.shows(&["role=\"alert\"", "The chat has ended", "Still there?"]);
     world.close().await;
 }
 
@@ -359,6 +373,32 @@ async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
         .await
         .assert(422)
         .shows(&["Write days as"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_has_placed_its_call_places_another_once_it_is_changed() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world).await;
+    let first = place(&developer, &agent, "0a").await;
+    let changed = [
+        ("agent", agent.as_str()),
+        ("to", CUSTOMER),
+        ("metadata", "name=Leo"),
+    ];
+    let again = [[("once", "0a")].as_slice(), changed.as_slice()].concat();
+    let page = developer.post("/try/call", &again).await.assert(422);
+    let page = page.shows(&[
+        "A call was placed from this form already",
+        "name=Leo",
+        CUSTOMER,
+    ]);
+    let once = hidden(&page.body, "once");
+    assert_ne!(once, "0a");
+    let another = [[("once", once.as_str())].as_slice(), changed.as_slice()].concat();
+    let second = developer.post("/try/call", &another).await.leads();
+    assert_ne!(second, first);
     world.close().await;
 }
 

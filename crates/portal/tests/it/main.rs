@@ -8,6 +8,7 @@ mod integrations;
 mod integrations_attacked;
 mod integrations_in_calls;
 mod knowledge;
+mod sessions;
 mod spanish;
 mod stock;
 mod troubles;

@@ -123,19 +123,20 @@ impl World {
     }
 
     async fn session(&self, session: String) -> Browser {
-        let mut browser = Browser {
+        let browser = Browser {
             address: self.address,
             session,
             token: String::new(),
             lang: "en",
+            says: "",
         };
         let page = browser.get("/settings").await.assert(200);
-        let (_, rest) = page
-            .body
-            .split_once("name=\"_token\" value=\"")
-            .unwrap_or_default();
-        browser.token = rest.split('"').next().unwrap_or_default().to_owned();
-        browser
+        browser.reading(&page)
+    }
+
+    /// Sends a request with these header lines of nobody in particular.
+    pub(crate) async fn ask(&self, method: &str, path: &str, lines: &str) -> Page {
+        exchange(self.address, method, path, lines, &[]).await
     }
 
     /// A key of the account with every scope.
@@ -214,6 +215,8 @@ pub(crate) struct Browser {
     session: String,
     token: String,
     lang: &'static str,
+    /// More lines of the head, each behind a line break.
+    says: &'static str,
 }
 
 /// What came back.
@@ -267,6 +270,37 @@ impl Browser {
     /// The same, of somebody who reads Spanish.
     pub(crate) fn in_spanish(self) -> Self {
         Self { lang: "es", ..self }
+    }
+
+    /// The same, with these lines in the head of each request, each behind a line break.
+    pub(crate) fn saying(self, says: &'static str) -> Self {
+        Self { says, ..self }
+    }
+
+    /// The same person's forms after a page that carries another token.
+    pub(crate) fn reading(&self, page: &Page) -> Self {
+        let (_, rest) = page
+            .body
+            .split_once("name=\"_token\" value=\"")
+            .unwrap_or_default();
+        Self {
+            address: self.address,
+            session: self.session.clone(),
+            token: rest.split('"').next().unwrap_or_default().to_owned(),
+            lang: self.lang,
+            says: self.says,
+        }
+    }
+
+    /// A page of this one that stayed open while its browser began the session of `now`.
+    pub(crate) fn left_open_by(&self, now: &Self) -> Self {
+        Self {
+            address: self.address,
+            session: now.session.clone(),
+            token: self.token.clone(),
+            lang: self.lang,
+            says: self.says,
+        }
     }
 
     /// A page of the portal.
@@ -329,9 +363,9 @@ impl Browser {
 
     async fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Page {
         let session = &self.session;
-        let lang = self.lang;
+        let (lang, says) = (self.lang, self.says);
         let lines = format!(
-            "Cookie: offhook_session={session}; offhook_lang={lang}\r\nContent-Type: {kind}"
+            "Cookie: offhook_session={session}; offhook_lang={lang}\r\nContent-Type: {kind}{says}"
         );
         let path = format!("/portal{path}");
         exchange(self.address, method, &path, &lines, body).await

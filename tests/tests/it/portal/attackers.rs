@@ -62,6 +62,11 @@ both! {
         // With a token that was taken from another session, even one of the same person.
         let stolen = [fields, &[("_token", other.token.as_str())]].concat();
         assert_eq!(owner.forged(path, &stolen).send().await.status, 403);
+        // Nor is it done where a page of ours has sent it: the member is asked.
+        let ours = owner.forged(path, &stolen).header("Sec-Fetch-Site", "same-origin");
+        let asked = ours.send().await;
+        assert_eq!(asked.status, 422, "{}", asked.text());
+        is_guarded(&asked);
         // With everything right but the origin that browsers say.
         for (header, value) in [
             ("Origin", "https://evil.example"),

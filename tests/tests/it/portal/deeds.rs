@@ -112,6 +112,11 @@ both! {
         let browser = stage.owner(Person::english()).await;
         edit(&browser, &agent).await;
         browser.fill("First message", "Nothing of this is lost.").await;
+        // Another form of the page leaves what was changed no more than a link does.
+        let leave = "const other = document.querySelector('form[action$=\"/language\"]');
+            other.dispatchEvent(new Event('submit', {bubbles: true, cancelable: true}));
+            return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))";
+        assert_eq!(browser.js(leave, vec![]).await, json!(true), "nothing is asked");
         browser.forget().await;
         browser.click("Save").await;
         browser.sees("Nothing you typed is lost").await;

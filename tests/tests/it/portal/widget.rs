@@ -90,6 +90,22 @@ both! {
         assert_eq!(channels, ["widget_chat"]);
     }
 
+    async fn a_page_reads_that_too_much_is_asked_of_the_service(database: Database) {
+        let server = Server::start(Options::on(database).set("limits.ip_per_minute", 2)).await;
+        let origin = "https://shop.example";
+        let allow = "access-control-allow-origin";
+        let refused = loop {
+            let begin = server.client().post("/widget/v1/sessions", json!({}));
+            let answer = begin.header("Origin", origin).send().await;
+            if answer.status == 429 {
+                break answer;
+            }
+            assert_eq!((answer.status, answer.header(allow)), (403, None));
+        };
+        refused.assert_error(429, "rate_limit_exceeded");
+        assert_eq!((refused.header(allow), refused.header("vary")), (Some(origin), Some("Origin")));
+    }
+
     async fn a_site_that_is_not_allowed_gets_no_agent(database: Database) {
         needs_browser!();
         let server = Server::start(Options::on(database)).await;

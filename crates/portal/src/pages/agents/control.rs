@@ -101,7 +101,7 @@ impl Sheet<'_> {
     pub(super) fn text(&self, name: &str, rows: u8, says: Says<'_>) -> Markup {
         self.field(name, says, &|id, described| {
             html! {
-                textarea #(id) name=(name) rows=(rows) aria-describedby=[described]
+                textarea #(id) name=(name) rows=(rows) dir="auto" aria-describedby=[described]
                     aria-invalid=[self.fault_of(name).map(|_| "true")] { "\n" (self.fields.raw(name)) }
             }
         })

@@ -95,12 +95,12 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
         h2 { (t.t("What it says first", "Lo primero que dice")) }
         @match of("first_message").as_str() {
             "" => p.soft { (t.t("Nothing: the other side begins.", "Nada: empieza la otra persona.")) },
-            text => pre.prose { (text) },
+            text => pre.prose dir="auto" { (text) },
         }
         h2 { (t.t("Instructions", "Instrucciones")) }
         @match of("system_prompt").as_str() {
             "" => p.soft { (t.t("Not written yet: it cannot be published without.", "Sin escribir: no se puede publicar así.")) },
-            text => pre.prose { (text) },
+            text => pre.prose dir="auto" { (text) },
         }
     }
 }
@@ -172,7 +172,7 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
             h2 { (name) }
             @if text.is_empty() {
                 p.soft { (t.t("The provider does not say.", "El proveedor no lo indica.")) }
-            } @else { pre.prose { (text) } }
+            } @else { pre.prose dir="auto" { (text) } }
         }
     }
 }

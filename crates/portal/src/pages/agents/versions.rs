@@ -173,7 +173,7 @@ fn draw_version(
         @for name in TEXTS {
             @if let Some(text) = config.get(name).map(plain).filter(|text| !text.is_empty()) {
                 h2 { (text_name(t, name)) }
-                pre.prose { (text) }
+                pre.prose dir="auto" { (text) }
             }
         }
         h2 { (t.t("Configuration", "Configuración")) }

@@ -172,7 +172,7 @@ fn growing(batch: &Batch, t: Lang) -> Markup {
     html! {
         section #progress aria-label=(t.t("Progress", "Avance"))
             hx-get=[is_on.then_some(&from)] hx-trigger=[is_on.then_some("every 2s")] hx-swap="outerHTML" {
-            p { (state(batch, t)) }
+            div { (state(batch, t)) }
             p { (bar(batch, t)) }
             div.cards {
                 @for (name, number) in counts {

@@ -24,6 +24,21 @@ const MOST: usize = 4 * 1024 * 1024;
 /// Numbers that a choice offers.
 const NUMBERS: u32 = 300;
 
+/// Offsets of UTC that are no whole hours: hours and minutes.
+const ODD: [(i32, i32); 11] = [
+    (-9, -30),
+    (-3, -30),
+    (3, 30),
+    (4, 30),
+    (5, 30),
+    (5, 45),
+    (6, 30),
+    (8, 45),
+    (9, 30),
+    (10, 30),
+    (12, 45),
+];
+
 /// The fields that go along from page to page.
 const KEPT: [&str; 5] = [
     "name",
@@ -146,20 +161,18 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
 
 /// Offsets of UTC, as they are said in a timestamp. Where clocks change in the year, the offset of that day is meant.
 fn offsets(t: Lang) -> Vec<(String, String)> {
-    let whole = (-11..=13).map(|hours: i32| (hours, 0));
-    let odd = [(3, 30), (4, 30), (5, 30), (5, 45), (6, 30), (9, 30)];
-    let mut all: Vec<(i32, i32)> = whole.chain(odd).collect();
-    all.sort_unstable();
+    let mut all: Vec<(i32, i32)> = (-12..=14).map(|hours| (hours, 0)).chain(ODD).collect();
+    all.sort_unstable_by_key(|(hours, minutes)| hours * 60 + minutes);
     let mut named = Vec::with_capacity(all.len());
     for (hours, minutes) in all {
         let sign = if hours < 0 { '-' } else { '+' };
-        let value = format!("{sign}{:02}:{minutes:02}", hours.abs());
-        let place = match hours {
-            -8 => t.t(" Tijuana (winter)", " Tijuana (invierno)"),
-            -7 => t.t(" Hermosillo, Mazatlán", " Hermosillo, Mazatlán"),
-            -6 => t.t(" Mexico City, Monterrey", " Ciudad de México, Monterrey"),
-            -5 => t.t(" Cancún, Bogotá, Lima", " Cancún, Bogotá, Lima"),
-            -3 => " Buenos Aires",
+        let value = format!("{sign}{:02}:{:02}", hours.abs(), minutes.abs());
+        let place = match (hours, minutes) {
+            (-8, 0) => t.t(" Tijuana (winter)", " Tijuana (invierno)"),
+            (-7, 0) => t.t(" Hermosillo, Mazatlán", " Hermosillo, Mazatlán"),
+            (-6, 0) => t.t(" Mexico City, Monterrey", " Ciudad de México, Monterrey"),
+            (-5, 0) => t.t(" Cancún, Bogotá, Lima", " Cancún, Bogotá, Lima"),
+            (-3, 0) => " Buenos Aires",
             _ => "",
         };
         named.push((value.clone(), format!("UTC{value}{place}")));
@@ -392,5 +405,11 @@ mod tests {
             let text = format!("2026-11-22T09:00{value}");
             assert!(Timestamp::parse_from(&text).is_ok(), "{text}");
         }
+        let all: Vec<String> = offsets(Lang::En).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(all[..4], ["-12:00", "-11:00", "-10:00", "-09:30"]);
+        assert_eq!(
+            all[all.len() - 4..],
+            ["+12:00", "+12:45", "+13:00", "+14:00"]
+        );
     }
 }

@@ -78,7 +78,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
         (facts)
         @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
             h2 { (lang.t("Summary", "Resumen")) }
-            p.said { (summary) }
+            p.said dir="auto" { (summary) }
         }
         (analysis)
         div.split {

@@ -44,7 +44,7 @@ impl Turns {
                         " " span.soft { (self.lang.t("answered after", "respondió en")) " " (waited) " ms" }
                     }
                 }
-                @if role == "tool" { (tool(text, self.lang)) } @else { p.said { (text) } }
+                @if role == "tool" { (tool(text, self.lang)) } @else { p.said dir="auto" { (text) } }
             }
         }
     }
@@ -96,15 +96,15 @@ fn waited(turn: &Moment) -> Option<u64> {
 /// What a tool was asked and what it answered. What does not read as such is shown as it is.
 fn tool(told: &str, lang: Lang) -> Markup {
     let Some((name, arguments, answer)) = taken_apart(told) else {
-        return html! { pre { (told) } };
+        return html! { pre.wrapped tabindex="0" { (told) } };
     };
     html! {
         details {
             summary { code { (name) } }
             p.hint { (lang.t("Asked with", "Preguntó con")) }
-            pre { (pretty(arguments)) }
+            pre.wrapped tabindex="0" { (pretty(arguments)) }
             p.hint { (lang.t("Answered", "Respondió")) }
-            pre { (pretty(answer)) }
+            pre.wrapped tabindex="0" { (pretty(answer)) }
         }
     }
 }

@@ -140,14 +140,15 @@ fn row(visitor: &Visitor, call: &LiveCall) -> Markup {
     let since = conversation.answered_at.unwrap_or(conversation.started_at);
     html! {
         tr {
-            td { a href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) } }
+            // By its id a link keeps the focus when the list is drawn anew.
+            td { a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) } }
             td { (call.view.agent_name) }
             td { (wording::state(conversation, lang)) }
             td.number { (words::length(visitor.now().since(since))) }
             td {
                 @if let (Some(role), Some(said)) = (call.role.as_deref(), call.said.as_deref()) {
                     @if role == "agent" { strong { (lang.t("Agent", "Agente")) ": " } }
-                    (shortened(said))
+                    bdi { (shortened(said)) }
                 } @else { span.none { "–" } }
             }
         }

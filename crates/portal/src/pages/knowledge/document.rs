@@ -172,7 +172,7 @@ fn shown(document: &Document, beginning: &str, goes_on: bool, t: Lang) -> Markup
         h2 { (t.t("Text", "Texto")) }
         @match document.status {
             DocumentStatus::Ready => {
-                pre.document tabindex="0" { (beginning) @if goes_on { "…" } }
+                pre.document tabindex="0" dir="auto" { (beginning) @if goes_on { "…" } }
                 p { a href={ (PATH) "/knowledge/documents/" (document.id) "/text" } {
                     (t.t("The whole text as a file", "El texto completo como archivo"))
                 } }

@@ -93,7 +93,7 @@ fn results(hits: &[SearchHit], t: Lang) -> Markup {
                 li {
                     h3 { a href={ (PATH) "/knowledge/documents/" (hit.document_id) } { (hit.document_name) } }
                     p.soft { (t.t("Score", "Puntuación")) " " (format!("{:.3}", hit.score)) }
-                    p.passage { (hit.text) }
+                    p.passage dir="auto" { (hit.text) }
                 }
             }
         }

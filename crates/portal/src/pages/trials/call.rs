@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json};
-use offhook_services::{PlaceCall, PlacedReply};
+use offhook_services::{PlaceCall, PlaceCallError, PlacedReply};
 
 use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::layout::Section;
 use crate::pages::conversations::plain;
 use crate::parts::form::{self, Input};
@@ -28,13 +29,32 @@ fn title(visitor: &Visitor) -> &'static str {
         .t("Place a test call", "Hacer una llamada de prueba")
 }
 
-fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
+/// Why no call was placed.
+struct Refused {
+    said: String,
+    /// Whether the form has placed a call before, with other data.
+    is_used: bool,
+}
+
+impl From<String> for Refused {
+    fn from(said: String) -> Self {
+        Self {
+            said,
+            is_used: false,
+        }
+    }
+}
+
+fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, refused: Option<&Refused>) -> Markup {
     let lang = visitor.lang();
+    let said = refused.map(|refused| refused.said.as_str());
     if agents.is_empty() {
         return html! { (form::refusal(said)) (nobody_to_try(lang)) };
     }
-    // A form that was refused and is sent again is the same call: what was refused has used nothing up.
-    let kept = said.and_then(|_| fields.get(ONCE)).map(str::to_owned);
+    // A form that was refused and is sent again is the same call: what was refused has used nothing up. One that has placed
+    // its call and was changed can never be that call.
+    let is_same = refused.is_some_and(|refused| !refused.is_used);
+    let kept = fields.get(ONCE).filter(|_| is_same).map(str::to_owned);
     let once = kept.unwrap_or_else(|| visitor.request_id().to_string());
     let to_hint = lang.t(
         "With its country code, as +525512345678. The call goes out from the agent's number, else from the account's oldest one, and costs credits as any other.",
@@ -53,7 +73,7 @@ fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) 
 /// `POST /portal/try/call`
 pub(super) async fn place(post: Post<Developer>) -> Answer {
     let lang = post.lang();
-    let said = match accept(&post).await? {
+    let refused = match accept(&post).await? {
         Ok(reply) => {
             let handle = reply.location.rsplit('/').next();
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
@@ -65,19 +85,19 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
             let said = lang.t("The call is being placed.", "La llamada está en camino.");
             return post.done("call.place", &id, &path, said).await;
         }
-        Err(said) => said,
+        Err(refused) => refused,
     };
     let agents = active_agents(&post, None).await?;
-    let body = draw(&post, agents, &post.fields, Some(&said));
+    let body = draw(&post, agents, &post.fields, Some(&refused));
     Ok(post.refused(Section::Conversations, title(&post), &body))
 }
 
 /// The accepted call, or why it was not.
-async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, String>, Trouble> {
+async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>, Trouble> {
     let fields = &post.fields;
     let metadata = match metadata(fields.raw("metadata"), post.lang()) {
         Ok(metadata) => metadata,
-        Err(said) => return Ok(Err(said)),
+        Err(said) => return Ok(Err(said.into())),
     };
     let body = Json::object([
         ("agent_id", Json::String(fields.text("agent").to_owned())),
@@ -92,8 +112,22 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, String>, T
     };
     match post.services().calls().place(request).await {
         Ok(reply) => Ok(Ok(reply)),
-        Err(error) => Trouble::from(error).of_form(post.lang()).map(Err),
+        Err(PlaceCallError::IdempotencyConflict) => Ok(Err(Refused {
+            said: used(post.lang()).to_owned(),
+            is_used: true,
+        })),
+        Err(error) => {
+            let said = Trouble::from(error).of_form(post.lang())?;
+            Ok(Err(said.into()))
+        }
     }
+}
+
+const fn used(lang: Lang) -> &'static str {
+    lang.t(
+        "A call was placed from this form already, with other data: it is among the conversations. Call now places another one, with what stands here.",
+        "Con este formulario ya se hizo una llamada, con otros datos: está entre las conversaciones. «Llamar ahora» hace otra, con lo que dice aquí.",
+    )
 }
 
 /// The Idempotency-Key of this form. Keys of API clients do not begin so.

@@ -77,25 +77,33 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
 /// `GET /portal/try/chat/{id}`
 pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     let id: ConversationId = visit.id("id")?;
-    let view = visit
-        .services()
-        .chats()
-        .of_member(visit.caller(), id)
-        .await?;
-    let conversations = visit.services().conversations();
-    let found = conversations.transcript(visit.caller(), id).await?;
+    let (title, body) = whole(&visit, id, "", None).await?;
+    Ok(visit.page(Section::Conversations, &title, &body))
+}
+
+/// The chat's page and its title, with what was typed into it and refused.
+async fn whole(
+    visitor: &Visitor,
+    id: ConversationId,
+    text: &str,
+    refused: Option<&Refused>,
+) -> Result<(String, Markup), Trouble> {
+    let chats = visitor.services().chats();
+    let view = chats.of_member(visitor.caller(), id).await?;
+    let conversations = visitor.services().conversations();
+    let found = conversations.transcript(visitor.caller(), id).await?;
     let (conversation, turns) = found.ok_or_else(Trouble::not_found)?;
-    let lang = visit.lang();
+    let lang = visitor.lang();
     let title = match lang {
-        crate::lang::Lang::En => format!("Chat with {}", conversation.agent_name),
-        crate::lang::Lang::Es => format!("Chat con {}", conversation.agent_name),
+        Lang::En => format!("Chat with {}", conversation.agent_name),
+        Lang::Es => format!("Chat con {}", conversation.agent_name),
     };
     let body = html! {
-        div role="log" aria-live="polite" { ol.turns #turns { (items(&visit, &turns)) } }
-        (message(&visit, &view, last_of(&turns, 0), "", None))
+        div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &turns)) } }
+        (message(visitor, &view, last_of(&turns, 0), text, refused))
         p { a href={ (PATH) "/conversations/" (id) } { (lang.t("Everything about this conversation", "Todo sobre esta conversación")) } }
     };
-    Ok(visit.page(Section::Conversations, &title, &body))
+    Ok((title, body))
 }
 
 fn items(visitor: &Visitor, turns: &[Moment]) -> Markup {
@@ -125,7 +133,9 @@ fn message(
     if !view.session.is_open {
         return html! {
             div #message {
-                p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) }
+                (form::refusal(said))
+                @if said.is_none() { p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) } }
+                @if !text.is_empty() { p.said dir="auto" { (text) } }
                 p { a.button href={ (PATH) "/try/chat?agent=" (view.session.agent_id) } { (lang.t("Begin another one", "Empezar otro")) } }
             }
         };
@@ -162,9 +172,16 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
     let view = chats.of_member(post.caller(), id).await?;
     let refused = answered(&post, &view).await?;
     let is_part = post.request().headers().contains_key("hx-request");
+    let text = match refused {
+        Some(_) => post.fields.raw("text"),
+        None => "",
+    };
     if !is_part {
-        let path = format!("/try/chat/{id}");
-        return Ok(post.go(&path, refused.as_ref().map_or("", |refused| &refused.said)));
+        if refused.is_none() {
+            return Ok(post.go(&format!("/try/chat/{id}"), ""));
+        }
+        let (title, body) = whole(&post, id, text, refused.as_ref()).await?;
+        return Ok(post.refused(Section::Conversations, &title, &body));
     }
     let after = post.fields.text("after").parse().unwrap_or(0);
     let conversations = post.services().conversations();
@@ -174,10 +191,6 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
     let turns = page.ok_or_else(Trouble::not_found)?.items;
     // The answer may have ended it.
     let view = chats.of_member(post.caller(), id).await?;
-    let text = match refused {
-        Some(_) => post.fields.raw("text"),
-        None => "",
-    };
     Ok(post.part(&html! {
         (message(&post, &view, last_of(&turns, after), text, refused.as_ref()))
         @if !turns.is_empty() { ol hx-swap-oob="beforeend:#turns" { (items(&post, &turns)) } }

@@ -32,6 +32,11 @@ both! {
 
         browser.open("/portal/conversations/live").await;
         browser.sees(RINGS).await;
+        // The list is drawn anew, and the keyboard stays where it was.
+        let stay = "const link = document.querySelector('#live a'); link.focus(); link.dataset.before = ''";
+        browser.js(stay, vec![]).await;
+        browser.counts("#live a:not([data-before])", 1).await;
+        assert_eq!(browser.focus().await, format!("a {RINGS}"));
         browser.open("/portal/conversations").await;
         browser.fill("Número de teléfono", RINGS).await;
         browser.click("Mostrar").await;
@@ -54,6 +59,43 @@ both! {
             (&json!("failed"), &json!("cancelled"), &json!({"lead_name": "Ana"})),
             "{call}"
         );
+    }
+
+    async fn a_message_that_a_script_could_not_send_is_not_lost(database: Database) {
+        needs_browser!();
+        let stage = Stage::open(database).await;
+        stage.account.agent().await;
+        let browser = stage.owner(Person::english()).await;
+        browser.open("/portal/try/chat").await;
+        browser.choose("Agent", "Eva").await;
+        browser.click("Begin").await;
+        browser.fill("Your message", "Is anybody there?").await;
+        let chat = browser.path().await;
+        // No connection: the page says so, and what was typed stays.
+        let broken = "const send = XMLHttpRequest.prototype.send;
+            XMLHttpRequest.prototype.send = function () {
+              XMLHttpRequest.prototype.send = send;
+              setTimeout(() => this.onerror());
+            }";
+        browser.js(broken, vec![]).await;
+        browser.click("Send").await;
+        browser.sees("The service did not answer.").await;
+        assert_eq!(browser.filled("Your message").await, "Is anybody there?");
+        let told = browser.violations().await;
+        assert!(told.iter().all(|line| line.contains("htmx:")), "{told:#?}");
+        // An error: the browser sends the form by itself.
+        let refused = "const open = XMLHttpRequest.prototype.open;
+            XMLHttpRequest.prototype.open = function (verb, path, ...rest) {
+              return open.call(this, verb, '/portal/nothing-here', ...rest);
+            }";
+        browser.js(refused, vec![]).await;
+        browser.click("Send").await;
+        browser.counts("li.user", 1).await;
+        browser.was_refused(404).await;
+        browser.arrives(&chat).await;
+        assert_eq!(browser.filled("Your message").await, "");
+        browser.sees("Is anybody there?").await;
+        browser.no_violations().await;
     }
 
     async fn the_facts_of_a_conversation_grow_while_it_is_watched(database: Database) {

@@ -30,6 +30,15 @@ both! {
         browser.click("Subir un archivo").await;
         browser.fill("Nombre", "Lista de precios").await;
         browser.choose("Carpeta", "Tarifas").await;
+        // One that is too large is refused before it is sent, and another one is taken then.
+        let large = folder.path().join("grande.pdf");
+        let made = std::fs::File::create(&large);
+        must("a file", made.and_then(|file| file.set_len(20 * 1024 * 1024 + 1)));
+        browser.attach("Archivo", &large).await;
+        browser.click("Subir").await;
+        let said = "return document.querySelector('input[type=file]').validationMessage";
+        let said = browser.js(said, vec![]).await;
+        assert!(said.as_str().is_some_and(|said| said.contains("más de 20 MiB")), "{said}");
         browser.attach("Archivo", &file).await;
         browser.click("Subir").await;
         browser.sees("Recibido. Ahora se está leyendo.").await;

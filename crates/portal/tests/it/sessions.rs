@@ -1,0 +1,78 @@
+//! Sessions that end while pages are open, and what is sent from those.
+
+use offhook_domain::MemberRole;
+
+use crate::world::World;
+
+/// What browsers say of a form of one of our pages.
+const OURS: &str = "\r\nOrigin: http://test\r\nSec-Fetch-Site: same-origin";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_of_the_session_before_is_sent_with_a_click() {
+    let world = World::start().await;
+    let before = world.browser(MemberRole::Developer).await;
+    let now = world.browser_elsewhere(MemberRole::Developer).await;
+    let path = "/knowledge/folders";
+    let fields = [("name", "Prices <b>")];
+
+    // Whatever else may have sent it is refused.
+    let open = before.left_open_by(&now);
+    open.post(path, &fields).await.assert(403);
+    let elsewhere = "\r\nOrigin: https://evil.example";
+    let open = open.saying(elsewhere);
+    open.post(path, &fields).await.assert(403);
+    let stranger = world.stranger().await.left_open_by(&now).saying(OURS);
+    stranger.post(path, &fields).await.assert(403);
+
+    let open = open.saying(OURS);
+    let page = open.post(path, &fields).await.assert(422);
+    let page = page.shows(&[
+        "What you had typed was not sent yet.",
+        "<strong>Acme</strong>",
+        "Send it now",
+        "action=\"/portal/knowledge/folders\"",
+        "value=\"Prices &lt;b&gt;\"",
+        "<dd dir=\"auto\">Prices &lt;b&gt;</dd>",
+    ]);
+    let folders = now.get(path).await.assert(200);
+    assert!(!folders.body.contains("Prices"), "{}", folders.body);
+    now.reading(&page).post(path, &fields).await.leads();
+    now.get(path).await.shows(&["Prices &lt;b&gt;"]);
+
+    // A part of a page holds no form: the page's script sends it once more.
+    let part = open.post_part(path, &fields).await.assert(401);
+    assert_eq!(part.body, "");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_with_a_file_of_the_session_before_is_filled_in_again() {
+    let world = World::start().await;
+    let before = world.browser(MemberRole::Developer).await;
+    let now = world.browser_elsewhere(MemberRole::Developer).await;
+    let fields = [("name", "Kept name")];
+    let file = Some(("a.txt", b"A haircut is 20 dollars.".as_slice()));
+    let open = before.left_open_by(&now);
+    let refused = open.upload("/knowledge/upload", &fields, file).await;
+    refused.assert(403);
+    let open = open.saying(OURS);
+    let back = open.upload("/knowledge/upload", &fields, file).await;
+    let back = back.leads();
+    assert_eq!(back, "/knowledge/upload?name=Kept+name");
+    now.get(&back)
+        .await
+        .assert(200)
+        .shows(&["value=\"Kept name\""]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_signs_out_twice_is_signed_out() {
+    let world = World::start().await;
+    let ana = world.browser(MemberRole::Viewer).await;
+    for _ in 0..2 {
+        assert_eq!(ana.post("/sign-out", &[]).await.leads(), "/sign-in");
+    }
+    ana.get("/agents").await.assert(401);
+    world.close().await;
+}
