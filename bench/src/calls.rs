@@ -201,6 +201,7 @@ impl Stage {
                 language: "en-US".to_owned(),
                 speed: 1.0,
                 settings: "{}".into(),
+                key: None,
             },
             persona: Arc::new(persona(prompt)),
             models: Arc::new(ModelRegistry::new(BTreeMap::new())?),

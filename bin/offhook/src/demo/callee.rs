@@ -82,6 +82,7 @@ impl Callee {
             language: "en".to_owned(),
             speed: 1.0,
             settings: "{}".into(),
+            key: None,
         };
         let registry = SpeechRegistry::new(speech.clone())?;
         let voice = registry.synthesiser(provider, &settings)?;
