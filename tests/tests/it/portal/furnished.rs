@@ -81,10 +81,8 @@ impl Furnished {
         let chat = begun.header("location").unwrap_or_default();
         let chat = chat.rsplit('/').next().unwrap_or_default().to_owned();
         let said = format!("/portal/try/chat/{chat}/messages");
-        assert_eq!(
-            owner.post(&said, &[("text", SCRIPT)]).send().await.status,
-            303
-        );
+        let message = [("text", SCRIPT), ("message_id", "first")];
+        assert_eq!(owner.post(&said, &message).send().await.status, 303);
 
         let number = json!({"phone_number": "+15005550123", "label": SCRIPT});
         let number = id(&make("/v1/phone-numbers", number, 201).await);
