@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use offhook_domain::{
-    AccountId, Clock as _, CredentialProvider, Plan, VoiceGender, VoiceProvider, VoiceSource,
+    AccountId, Clock as _, CredentialProvider, Plan, Voice, VoiceGender, VoiceProvider, VoiceSource,
 };
 use offhook_services::{Services, SystemClock, VoiceFilter, VoicePlace};
-use offhook_storage::{AccountVoice, VoiceCredential, VoiceRow};
+use offhook_storage::{AccountVoice, VoiceCredential};
 
 use super::Bench;
 use crate::database::{Database, Kind};
@@ -115,7 +115,7 @@ async fn own(services: &Services, account: AccountId) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn own_voice(row: VoiceRow) -> AccountVoice {
+fn own_voice(row: Voice) -> AccountVoice {
     let kept = serde_json::json!({
         "name": row.name, "gender": row.gender, "age": row.age, "accent": row.accent, "language": row.language,
         "languages": [row.language], "locales": [], "description": row.description, "use_case": row.use_case,
@@ -153,7 +153,7 @@ const KINDS: [&str; 5] = ["Warm", "Deep", "Calm", "Bright", "Story"];
 
 /// Half of the voices speak English, a quarter Spanish, one in a hundred Catalan, one in ten thousand Quechua; the rare
 /// ones come late in the list.
-fn voice(number: usize, provider: VoiceProvider) -> VoiceRow {
+fn voice(number: usize, provider: VoiceProvider) -> Voice {
     let language = match number {
         n if n % 10_000 == 9_999 => "qu",
         n if n % 100 == 98 => "ca",
@@ -171,7 +171,7 @@ fn voice(number: usize, provider: VoiceProvider) -> VoiceRow {
     } else {
         ""
     };
-    VoiceRow {
+    Voice {
         provider,
         voice_id: format!("voice-{number:05}"),
         name: format!(
@@ -183,12 +183,12 @@ fn voice(number: usize, provider: VoiceProvider) -> VoiceRow {
         age: Some("young".to_owned()),
         accent: Some("neutral".to_owned()),
         language: Some(language.to_owned()),
-        languages: format!(r#"["{language}"]"#),
-        locales: format!(r#"["{language}-XX"]"#),
+        languages: vec![language.to_owned()],
+        locales: vec![format!("{language}-XX")],
         description: Some("A voice for conversations on the phone.".to_owned()),
         use_case: Some("conversational".to_owned()),
         preview_url: Some(format!("https://voices.example.com/{number}.mp3")),
-        model_compat: r#"["flash"]"#.to_owned(),
+        model_compat: vec!["flash".to_owned()],
         source: VoiceSource::Shared,
         owner_id: None,
     }

@@ -31,8 +31,12 @@ pub trait ChatSink: Send + Sync {
     /// Something of it happened.
     fn piece(&self, piece: ChatPiece);
 
-    /// A turn is over, and more will follow.
-    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost>;
+    /// Tools are about to be set to work; what the transcript says of each if nobody hears what it answers. Once this has
+    /// returned that much is known, whatever becomes of this process: nothing that may have had an effect is done again.
+    async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost>;
+
+    /// Turns are over, and more will follow.
+    async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost>;
 }
 
 /// How an answer ended.
@@ -109,7 +113,7 @@ pub async fn answer(
             });
         }
         if let Some(turn) = turn {
-            sink.turn(turn).await?;
+            sink.turns(vec![turn]).await?;
         }
         let answers = step.use_tools(tools, clock, sink).await?;
         dialogue.used_tools(&step.text, std::mem::take(&mut step.calls), &answers);
@@ -162,11 +166,15 @@ impl Step {
         sink: &dyn ChatSink,
     ) -> Result<Vec<String>, ClaimLost> {
         let (started_at, since) = (clock.now(), Instant::now());
+        let unheard = |call| tool_use::told(call, tool_use::UNHEARD);
+        sink.at_work(self.calls.iter().map(unheard).collect())
+            .await?;
         for call in &self.calls {
             sink.piece(ChatPiece::ToolStarted(call.name.clone()));
         }
         let outcomes = tool_use::run(tools, &self.calls).await;
         let mut answers = Vec::with_capacity(outcomes.len());
+        let mut turns = Vec::with_capacity(outcomes.len());
         for (call, outcome) in self.calls.iter().zip(outcomes) {
             let answer = match outcome {
                 ToolOutcome::Answer(text) => text,
@@ -179,16 +187,16 @@ impl Step {
                 }
             };
             sink.piece(ChatPiece::ToolFinished(call.name.clone()));
-            let turn = Turn {
+            turns.push(Turn {
                 role: TurnRole::Tool,
                 text: tool_use::told(call, &answer),
                 started_at,
                 duration_ms: millis(since),
                 interrupted: false,
-            };
-            sink.turn(turn).await?;
+            });
             answers.push(answer);
         }
+        sink.turns(turns).await?;
         Ok(answers)
     }
 }

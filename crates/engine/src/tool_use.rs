@@ -14,6 +14,10 @@ const TOOL_LIMIT: Duration = Duration::from_secs(11);
 /// Characters of arguments and of an answer that the transcript keeps.
 const KEPT_CHARS: usize = 500;
 
+/// The answer of a tool that was at work when its process ended; for the model that goes on.
+pub(crate) const UNHEARD: &str = "Nobody knows whether this was done: the service was interrupted meanwhile. Do not try \
+     again; say that somebody will look after it.";
+
 /// Stands between a call and its answer.
 const ANSWERS: &str = ") → ";
 

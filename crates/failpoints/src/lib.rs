@@ -77,6 +77,9 @@ pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
 /// The answer to a chat message is written and charged; COMMIT has not been sent.
 pub const CHAT_BEFORE_COMMIT: &str = "chat.before_commit";
 
+/// What tools in a chat have answered is written; COMMIT has not been sent.
+pub const CHAT_TURNS_BEFORE_COMMIT: &str = "chat.turns.before_commit";
+
 /// A message on WhatsApp may leave from now on; its request has not been made.
 pub const WHATSAPP_BEFORE_SEND: &str = "whatsapp.before_send";
 /// WhatsApp has answered; nothing of that is written.

@@ -174,6 +174,29 @@ impl Conversations {
         Ok(Some(Page::of(rows, limit)))
     }
 
+    /// The last turns of a conversation before moment `before`, the oldest first; there is more if older ones are left.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn turns_before(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        before: i32,
+        limit: u32,
+    ) -> Result<Option<Page<Moment>>, StoreError> {
+        if self.get(caller, id, false).await?.is_none() {
+            return Ok(None);
+        }
+        let store = &self.0.store;
+        let mut rows = store.turns_before(id, before, i64::from(limit) + 1).await?;
+        // The one too many is the oldest.
+        rows.reverse();
+        let mut page = Page::of(rows, limit);
+        page.items.reverse();
+        Ok(Some(page))
+    }
+
     /// What happens in a conversation, from behind moment `after` to its end. The stream ends with the terminal state.
     pub fn follow(
         &self,

@@ -129,9 +129,9 @@ impl Voices {
         }
         // What is written behind the look at the generation is read once more the next time.
         let generation = store.voices_generation().await?;
-        let rows = store.voices().await?;
+        let listed = store.voices().await?;
         let owners = store.accounts_with_voices().await?;
-        let mut fresh = Snapshot::of(generation, rows, &self.shipped);
+        let mut fresh = Snapshot::of(generation, listed, &self.shipped);
         fresh.owners = owners.into_iter().collect();
         let fresh = Arc::new(fresh);
         *self

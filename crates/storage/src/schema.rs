@@ -786,6 +786,7 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         tries -> Integer,
         updated_at -> sql::Instant,
+        lease_expires_at -> Nullable<sql::Instant>,
     }
 }
 
@@ -1024,6 +1025,7 @@ table! {
         claim_id -> Nullable<sql::Uuid>,
         node_id -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
+        tools_at_work -> Nullable<Text>,
     }
 }
 

@@ -110,6 +110,38 @@ both! {
         assert!(!books.contains("does not follow") && !books.contains("`reservations`"), "{books}");
     }
 
+    async fn what_a_dead_process_may_have_done_is_told_to_the_model_and_not_done_again(database: Database) {
+        let mut server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let book = json!({
+            "name": "book", "description": "Books a room.", "kind": "http",
+            "http": {"method": "POST", "url": "https://rooms.example.com/book"},
+        });
+        let book = account.post("/v1/agents/tools", book).send().await.assert(201);
+        let script = "call: book {\"room\":7}\nthen: Somebody will look after it.";
+        let agent = account
+            .agent_with(json!({
+                "system_prompt": script, "llm": {"provider": "scripted", "model": "scripted"}, "tool_ids": [book["id"]],
+            }))
+            .await;
+        let widget = json!({"enabled": true, "allowed_origins": [PAGE]});
+        account.request("PUT", &format!("/v1/agents/{agent}/widget")).json(widget).send().await.assert(200);
+        let session = Session::begin(server.client(), &agent).await;
+        assert!(server.stop().await.success());
+        server.start_again(&[("OFFHOOK_FAILPOINT", failpoints::CHAT_TURNS_BEFORE_COMMIT)]).await;
+        assert!(session.message("m1").try_send().await.is_err(), "the process is gone");
+        assert_eq!(server.ended().await.signal(), Some(SIGABRT));
+        server.start_again(&[]).await;
+        let answer = session.answered("m1").await.assert(200);
+        assert_eq!(answer["text"], "Somebody will look after it.", "{answer}");
+        session.request("POST", "/end").send().await.assert(200);
+        let conversation = over(&account, &session).await;
+        let turns = conversation["transcript"].as_array().into_iter().flatten();
+        let used: Vec<&str> = turns.filter(|turn| turn["role"] == "tool").map(|turn| text(&turn["text"])).collect();
+        let [used] = used[..] else { panic!("{conversation}") };
+        assert!(used.starts_with("book({\"room\":7}) → Nobody knows whether this was done"), "{used}");
+    }
+
     async fn no_word_and_no_token_of_a_chat_is_logged(database: Database) {
         let options = options(database).await.set("log.format", "json");
         let mut server = Server::start(options).await;

@@ -21,6 +21,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Told {
     pieces: Mutex<Vec<ChatPiece>>,
     turns: Mutex<Vec<(TurnRole, String)>>,
+    at_work: Mutex<Vec<Vec<String>>>,
     is_lost: bool,
 }
 
@@ -30,8 +31,13 @@ impl ChatSink for Told {
         lock(&self.pieces).push(piece);
     }
 
-    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
-        lock(&self.turns).push((turn.role, turn.text));
+    async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
+        lock(&self.at_work).push(told);
+        if self.is_lost { Err(ClaimLost) } else { Ok(()) }
+    }
+
+    async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
+        lock(&self.turns).extend(turns.into_iter().map(|turn| (turn.role, turn.text)));
         if self.is_lost { Err(ClaimLost) } else { Ok(()) }
     }
 }
@@ -122,6 +128,26 @@ async fn tools_are_used_between_two_parts_of_an_answer() {
     ];
     assert_eq!(*lock(&told.turns), turns);
     assert_eq!(last(&answer), ("It is 7.", false));
+    // What the transcript would say, had nobody heard the answer.
+    let unheard = lock(&told.at_work).concat();
+    assert_eq!(unheard.len(), 1);
+    assert!(
+        unheard[0].starts_with("look({}) → Nobody knows whether"),
+        "{unheard:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_tool_is_set_to_work_by_who_has_lost_the_claim() {
+    let model = FakeModel::new(&[Does::Call("look", "{}"), Does::Finish]);
+    let told = Told {
+        is_lost: true,
+        ..Told::default()
+    };
+    let (clock, tools) = (TokioClock::new(), tool("x"));
+    let lost = offhook_engine::answer(dialogue(&model, &tools), &tools, &clock, &told, pending());
+    assert_eq!(lost.await, Err(ClaimLost));
+    assert_eq!(*lock(&told.pieces), [], "nothing was begun");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_domain::{IntegrationStatus, MemberRole};
+use offhook_domain::tool::TOOLS_AT_MOST;
+use offhook_domain::{IntegrationStatus, Json, MemberRole};
 use offhook_testkit::fakes::oauth::{CLIENT_SECRET, TOKEN_PATH};
 use offhook_testkit::upstream::Fault;
 
@@ -58,7 +59,7 @@ async fn a_code_is_exchanged_with_the_verifier_and_the_address_of_its_own_consen
     };
     assert_eq!(
         of("redirect_uri"),
-        "http://test/portal/integrations/callback"
+        "http://localhost:8080/portal/integrations/callback"
     );
     assert!(of("code_verifier").len() >= 43, "{form:?}");
     assert_eq!(exchanges[0].query, "", "secrets travel in the body alone");
@@ -154,6 +155,40 @@ async fn what_is_granted_while_it_is_taken_back_is_given_back_too() {
     assert_eq!(
         stands(&world).await,
         (IntegrationStatus::Disconnected, None)
+    );
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_without_room_for_the_tools_is_told_before_and_after_the_consent() {
+    let (world, fake, ana) = with_calendar().await;
+    let fill = async |from: i64, to: i64| {
+        for number in from..to {
+            let name = format!("t{number}");
+            let tool =
+                serde_json::json!({"name": name, "description": "Ends.", "kind": "end_call"});
+            let tool = must(Json::parse(tool.to_string().as_bytes()));
+            must(world.services.tools().create(world.account, &tool).await);
+        }
+    };
+    fill(0, TOOLS_AT_MOST - 2).await;
+    let query = fake.authority.consent(&begin(&ana, CONNECT).await);
+    fill(TOOLS_AT_MOST - 2, TOOLS_AT_MOST - 1).await;
+    let full =
+        "Nothing was connected: with the tools of Google Calendar there would be more than 64.";
+    let said = told(&ana, &query).await;
+    assert!(said.starts_with(full), "{said}");
+    let granted_back = (Vec::new(), Vec::new());
+    assert_eq!(
+        fake.authority.good(),
+        granted_back,
+        "nobody has what was granted"
+    );
+    assert_eq!(stands(&world).await.0, IntegrationStatus::Available);
+    assert_eq!(
+        ana.post(CONNECT, &[]).await.leads(),
+        "/integrations",
+        "before the consent"
     );
     world.close().await;
 }

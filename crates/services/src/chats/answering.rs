@@ -389,18 +389,34 @@ impl ChatSink for Writer {
         });
     }
 
-    async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
-        let turn = new_turn(turn);
+    async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
         let store = &self.shared.store;
-        let written = insist(|| store.append_chat_turn(self.id, self.claim, turn.clone()));
-        match written.await {
-            Ok(Fenced::Done) => {
-                self.shared.touch(self.id);
-                Ok(())
-            }
+        let written =
+            insist(|| store.set_chat_tools_to_work(self.id, self.claim, told.clone())).await;
+        self.written(written, "tools at work in a chat cannot be written down")
+    }
+
+    async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
+        let turns: Vec<NewTurn> = turns.into_iter().map(new_turn).collect();
+        let store = &self.shared.store;
+        let written = insist(|| store.append_chat_turns(self.id, self.claim, turns.clone())).await;
+        self.shared.touch(self.id);
+        self.written(written, "turns of a chat cannot be written")
+    }
+}
+
+impl Writer {
+    /// An error that no waiting cures costs what was to be written, and not the answer.
+    fn written(
+        &self,
+        written: Result<Fenced, StoreError>,
+        trouble: &'static str,
+    ) -> Result<(), ClaimLost> {
+        match written {
+            Ok(Fenced::Done) => Ok(()),
             Ok(Fenced::Lost) => Err(ClaimLost),
             Err(error) => {
-                tracing::error!(%error, conversation = %self.id, "a turn of a chat cannot be written");
+                tracing::error!(%error, conversation = %self.id, "{trouble}");
                 Ok(())
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use offhook_domain::tool::{HttpRequest, Tool, ToolKind};
+use offhook_domain::tool::{HttpRequest, TOOLS_AT_MOST, Tool, ToolKind};
 use offhook_domain::{AccountId, Json, Timestamp};
 use offhook_engine::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
 use offhook_storage::{NewConsent, StoreError, ToolRow, mint};
@@ -70,6 +70,9 @@ pub enum ConnectError {
     /// The application named here did not grant anything.
     #[error("{0} granted nothing: {1}")]
     NotGranted(String, GrantError),
+    /// The tools of the application named here would be more than an account may have.
+    #[error("with the tools of {0} the account would have more than {TOOLS_AT_MOST}")]
+    TooManyTools(String),
     /// There is nothing to take back.
     #[error("the toolkit is not connected")]
     NotConnected,
@@ -82,8 +85,8 @@ impl Integrations {
     /// Begins to connect a toolkit: where the member gives their consent, to come back to `redirect_uri`.
     ///
     /// # Errors
-    /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::NotGranted`] if
-    /// `redirect_uri` is none.
+    /// [`ConnectError::NotOffered`] if this service does not connect it, [`ConnectError::TooManyTools`] if the account has
+    /// no room for its tools, [`ConnectError::NotGranted`] if `redirect_uri` is none.
     pub async fn begin(
         &self,
         person: &Person,
@@ -99,17 +102,20 @@ impl Integrations {
             .toolkits
             .find(toolkit)
             .ok_or(ConnectError::NotOffered)?;
+        let now = self.0.clock.now();
+        let account = person.caller.account.id;
+        // Said before somebody consents to what would come to nothing.
+        self.missing_tools(account, &*application, now).await?;
         let state = fresh_state()?;
         let Authorization { url, verifier } = application
             .consents()
             .authorize(redirect_uri, &state)
             .map_err(|error| ConnectError::NotGranted(offered.name.clone(), error))?;
-        let now = self.0.clock.now();
         let consent = NewConsent {
             id: mint(now),
             digest: sha256(state.as_bytes()),
             session_digest: person.session,
-            account_id: person.caller.account.id,
+            account_id: account,
             toolkit: toolkit.to_owned(),
             expires_at: now.plus(CONSENT_LIMIT),
         };
@@ -236,20 +242,35 @@ impl Integrations {
                 let whose = (account, toolkit.to_owned());
                 let secret = tokens.to_text();
                 let store = &self.0.store;
-                store
-                    .connect_integration(whose, &secret, times, tools, now)
-                    .await
+                let connected = store.connect_integration(whose, &secret, times, tools, now);
+                Ok::<_, ConnectError>(connected.await?)
             };
             match written.await {
                 Ok(_) => return Ok(()),
-                Err(StoreError::Conflict(_)) if tries < TRIES => tries += 1,
+                Err(ConnectError::Store(StoreError::Conflict(_))) if tries < TRIES => tries += 1,
                 // What was granted is there once.
-                Err(error) if error.may_pass() && pauses < PAUSES => {
+                Err(ConnectError::Store(error)) if error.may_pass() && pauses < PAUSES => {
                     pauses += 1;
                     sleep(PAUSE).await;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.give_back(account, application, &tokens).await;
+                    return Err(error);
+                }
             }
+        }
+    }
+
+    /// Takes what was granted out of use, as nobody has it; but where an earlier grant is in use, some applications end that
+    /// one with it.
+    async fn give_back(&self, account: AccountId, application: &dyn Application, tokens: &Tokens) {
+        let toolkit = application.toolkit().to_owned();
+        let there = self.0.store.integration(account, toolkit).await;
+        if !matches!(there, Ok((_, None))) {
+            return;
+        }
+        if let Err(error) = application.consents().revoke(tokens.whole()).await {
+            tracing::warn!(%account, %error, "a token that nobody needs was not revoked");
         }
     }
 
@@ -271,7 +292,7 @@ impl Integrations {
         account: AccountId,
         application: &dyn Application,
         at: Timestamp,
-    ) -> Result<Vec<ToolRow>, StoreError> {
+    ) -> Result<Vec<ToolRow>, ConnectError> {
         let rows = self
             .0
             .store
@@ -306,6 +327,12 @@ impl Integrations {
                 created_at: at,
                 updated_at: at,
             });
+        }
+        let all = i64::try_from(rows.len() + missing.len()).unwrap_or(i64::MAX);
+        if !missing.is_empty() && all > TOOLS_AT_MOST {
+            let offered = self.0.toolkits.find(toolkit);
+            let name = offered.map_or(toolkit, |offered| offered.name.as_str());
+            return Err(ConnectError::TooManyTools(name.to_owned()));
         }
         Ok(missing)
     }

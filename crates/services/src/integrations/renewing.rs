@@ -23,7 +23,7 @@ use crate::housekeeping::counted;
 /// How often due tokens are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How long one process has for a turn: a request's limits several times over.
+/// How long one process has for a turn, by the clock of leases (decision 8.7): a request's limits several times over.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// How often who waits for another one's turn looks whether it is over.
@@ -50,6 +50,15 @@ impl Renewals {
     pub async fn run(self, stop: CancellationToken) {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
             return stop.cancelled().await;
+        }
+        if self.0.store.is_embedded() {
+            // The process that had these is gone.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                released = insist(|| self.0.store.release_tokens()) => if let Err(error) = released {
+                    tracing::error!(%error, "tokens that an earlier process was renewing could not be taken over");
+                },
+            }
         }
         let mut tick = interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

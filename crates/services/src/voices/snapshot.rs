@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
-use offhook_storage::VoiceRow;
 
 use super::ListedVoice;
 use super::sets::Sets;
@@ -45,14 +44,14 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The list of these rows and of the shipped voices of those providers that have none.
-    pub(super) fn of(generation: Option<String>, rows: Vec<VoiceRow>, shipped: &Shipped) -> Self {
-        let synced: HashSet<VoiceProvider> = rows.iter().map(|row| row.provider).collect();
+    /// The list of these voices and of the shipped ones of those providers that have none.
+    pub(super) fn of(generation: Option<String>, listed: Vec<Voice>, shipped: &Shipped) -> Self {
+        let synced: HashSet<VoiceProvider> = listed.iter().map(|voice| voice.provider).collect();
         let static_ones = shipped.voices.iter();
         let voices = static_ones
             .filter(|voice| !synced.contains(&voice.provider))
             .cloned()
-            .chain(rows.into_iter().map(voice));
+            .chain(listed);
         Self {
             generation,
             ..Self::in_order(voices, shipped)
@@ -127,57 +126,14 @@ impl Snapshot {
     }
 }
 
-fn voice(row: VoiceRow) -> Voice {
-    let texts = |json: &str| serde_json::from_str::<Vec<String>>(json).unwrap_or_default();
-    Voice {
-        languages: texts(&row.languages),
-        locales: texts(&row.locales),
-        model_compat: texts(&row.model_compat),
-        provider: row.provider,
-        voice_id: row.voice_id,
-        name: row.name,
-        gender: row.gender,
-        age: row.age,
-        accent: row.accent,
-        language: row.language,
-        description: row.description,
-        use_case: row.use_case,
-        preview_url: row.preview_url,
-        source: row.source,
-        owner_id: row.owner_id,
-    }
-}
-
-/// As the database keeps it.
-pub(super) fn row(voice: Voice) -> VoiceRow {
-    let json = |texts: &[String]| serde_json::Value::from(texts).to_string();
-    VoiceRow {
-        languages: json(&voice.languages),
-        locales: json(&voice.locales),
-        model_compat: json(&voice.model_compat),
-        provider: voice.provider,
-        voice_id: voice.voice_id,
-        name: voice.name,
-        gender: voice.gender,
-        age: voice.age,
-        accent: voice.accent,
-        language: voice.language,
-        description: voice.description,
-        use_case: voice.use_case,
-        preview_url: voice.preview_url,
-        source: voice.source,
-        owner_id: voice.owner_id,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use offhook_domain::VoiceSource;
 
     use super::*;
 
-    fn synced(provider: VoiceProvider, id: &str, name: &str) -> VoiceRow {
-        row(Voice {
+    fn synced(provider: VoiceProvider, id: &str, name: &str) -> Voice {
+        Voice {
             provider,
             voice_id: id.to_owned(),
             name: name.to_owned(),
@@ -193,7 +149,7 @@ mod tests {
             model_compat: Vec::new(),
             source: VoiceSource::Public,
             owner_id: None,
-        })
+        }
     }
 
     fn ids(snapshot: &Snapshot, search: &Search) -> Vec<String> {

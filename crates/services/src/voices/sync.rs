@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Voices;
 use super::keepable::keepable;
-use super::snapshot::row;
 
 /// The name under which processes take turns.
 const JOB: &str = "voices";
@@ -93,9 +92,8 @@ impl Voices {
             return Err(VoiceSyncError::Empty);
         }
         let (count, at) = (voices.len(), self.shared.clock.now());
-        let rows = voices.into_iter().map(row).collect();
         let store = &self.shared.store;
-        let changes = store.replace_voices(library.provider(), rows, at).await?;
+        let changes = store.replace_voices(library.provider(), voices, at).await?;
         Ok((count, changes))
     }
 

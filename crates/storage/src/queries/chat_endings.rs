@@ -38,10 +38,12 @@ pub(crate) async fn close(
     if !session.is_open || !is_idle {
         return Ok(None);
     }
+    chats::leave_tools(conn, &session, ending.at).await?;
     let claim: ClaimId = crate::store::mint(ending.at);
     diesel::update(sessions::table.find(V(id)))
         .set((
             sessions::is_open.eq(false),
+            sessions::tools_at_work.eq(None::<String>),
             sessions::claim_id.eq(V(claim)),
             sessions::node_id.eq(V(ending.node)),
             sessions::lease_expires_at.eq(V(lease)),

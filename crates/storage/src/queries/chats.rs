@@ -4,7 +4,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{
-    AccountId, CallState, ClaimId, ConversationId, Credits, NodeId, Price, Timestamp,
+    AccountId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
 };
 
 use super::super::Conn;
@@ -38,18 +38,7 @@ pub(super) async fn append(
         .await
         .optional()?;
     let Some(seq) = seq else { return Ok(None) };
-    diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(turn.started_at)),
-            moments::role.eq(turn.role),
-            moments::content.eq(turn.text),
-            moments::duration_ms.eq(turn.duration_ms),
-            moments::interrupted.eq(turn.interrupted),
-        ))
-        .execute(conn)
-        .await?;
+    super::moments::said(conn, id, seq, turn).await?;
     Ok(Some(seq))
 }
 
@@ -119,6 +108,7 @@ pub(crate) async fn take(
         Ok(day) => day,
         Err(refused) => return Ok(refused),
     };
+    leave_tools(conn, &session, message.at).await?;
     let seq = match known {
         // Its words are there; who was to answer is gone.
         Some((_, seq, _)) => seq,
@@ -135,6 +125,7 @@ pub(crate) async fn take(
             sessions::lease_expires_at.eq(V(lease)),
             sessions::active_at.eq(V(message.at)),
             sessions::held_day.eq(held_day),
+            sessions::tools_at_work.eq(None::<String>),
         ))
         .execute(conn)
         .await?;
@@ -289,22 +280,62 @@ pub(crate) async fn renew(
     Ok(fenced(renewed > 0))
 }
 
-/// Writes a turn of an answer under way.
-pub(crate) async fn turn(
+/// Writes turns of an answer under way: no tool is at work any more.
+pub(crate) async fn turns(
     conn: &mut Conn,
     id: ConversationId,
     claim: ClaimId,
-    turn: NewTurn,
+    turns: Vec<NewTurn>,
 ) -> Result<Fenced, StoreError> {
-    let locked = diesel::update(sessions::table.find(V(id)))
-        .filter(sessions::claim_id.eq(V(claim)))
-        .set(sessions::answers.eq(sessions::answers))
-        .execute(conn)
-        .await?;
-    if locked == 0 {
+    if set_tools(conn, id, claim, None).await? == Fenced::Lost {
         return Ok(Fenced::Lost);
     }
-    Ok(fenced(append(conn, id, turn).await?.is_some()))
+    for turn in turns {
+        if append(conn, id, turn).await?.is_none() {
+            return Ok(Fenced::Lost);
+        }
+    }
+    Ok(Fenced::Done)
+}
+
+/// Says which tools are at work in an answer under way ([`ChatSession::tools_at_work`]), and locks the session.
+pub(crate) async fn set_tools(
+    conn: &mut Conn,
+    id: ConversationId,
+    claim: ClaimId,
+    tools: Option<String>,
+) -> Result<Fenced, StoreError> {
+    let set = diesel::update(sessions::table.find(V(id)))
+        .filter(sessions::claim_id.eq(V(claim)))
+        .set(sessions::tools_at_work.eq(tools))
+        .execute(conn)
+        .await?;
+    Ok(fenced(set > 0))
+}
+
+/// Writes what is to be said of tools whose answers nobody heard, in a session that is locked; the caller forgets them.
+pub(super) async fn leave_tools(
+    conn: &mut Conn,
+    session: &ChatSession,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let Some(tools) = &session.tools_at_work else {
+        return Ok(());
+    };
+    let corrupt = || StoreError::Corrupt("tools at work in a chat".to_owned());
+    let tools = Json::parse(tools.as_bytes()).map_err(|_| corrupt())?;
+    for told in tools.as_array().ok_or_else(corrupt)? {
+        let turn = NewTurn {
+            role: "tool",
+            text: told.as_str().ok_or_else(corrupt)?.to_owned(),
+            started_at: at,
+            duration_ms: 0,
+            interrupted: true,
+            latency: None,
+        };
+        append(conn, session.conversation_id, turn).await?;
+    }
+    Ok(())
 }
 
 /// Ends an answer: what is left of it is written, it is charged, the claim is given back. The last moment of the
@@ -323,6 +354,7 @@ pub(crate) async fn answered(
             sessions::claim_id.eq(None::<ClaimId>),
             sessions::node_id.eq(None::<NodeId>),
             sessions::lease_expires_at.eq(None::<Timestamp>),
+            sessions::tools_at_work.eq(None::<String>),
         ))
         .execute(conn)
         .await?;

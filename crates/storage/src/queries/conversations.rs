@@ -163,3 +163,26 @@ pub(crate) async fn moments(
     }
     Ok(query.load(conn).await?)
 }
+
+/// The last turns before moment `before`, in order. The caller has looked up the conversation for its account.
+pub(crate) async fn turns_before(
+    conn: &mut Conn,
+    id: ConversationId,
+    before: i32,
+    limit: i64,
+) -> Result<Vec<Moment>, StoreError> {
+    let mut turns: Vec<Moment> = moments::table
+        .filter(
+            moments::conversation_id
+                .eq(V(id))
+                .and(moments::seq.lt(before)),
+        )
+        .filter(moments::role.is_not_null())
+        .order(moments::seq.desc())
+        .limit(limit)
+        .select(Moment::as_select())
+        .load(conn)
+        .await?;
+    turns.reverse();
+    Ok(turns)
+}

@@ -167,53 +167,77 @@ pub(crate) async fn remove(
     Ok(removed.map(sealed))
 }
 
-/// Whether any tokens are to be renewed.
-pub(crate) async fn has_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
-    let due: Option<CredentialId> = tokens::table
-        .filter(tokens::refresh_at.le(V(now)))
-        .order(tokens::refresh_at)
-        .select(tokens::id)
-        .first(conn)
-        .await
-        .optional()?;
-    Ok(due.is_some())
+/// Whether any tokens are to be renewed: `now` says what is due, `judged` by which clock leases are over.
+pub(crate) async fn has_due(
+    conn: &mut Conn,
+    now: Timestamp,
+    judged: Timestamp,
+) -> Result<bool, StoreError> {
+    Ok(!due(conn, 1, now, judged).await?.is_empty())
 }
 
-/// Rows that are due, the longest first.
+/// Rows that are due, the longest first, and those that somebody left: as in [`has_due`].
 pub(crate) async fn due(
     conn: &mut Conn,
     most: i64,
     now: Timestamp,
+    judged: Timestamp,
 ) -> Result<Vec<CredentialId>, StoreError> {
-    Ok(tokens::table
-        .filter(tokens::refresh_at.le(V(now)))
-        .order(tokens::refresh_at)
+    // Two reads, each by an index of its own.
+    let mut found: Vec<CredentialId> = tokens::table
+        .filter(tokens::lease_expires_at.lt(V(judged)))
+        .order(tokens::lease_expires_at)
         .limit(most)
         .select(tokens::id)
         .load(conn)
-        .await?)
+        .await?;
+    let rest = most.saturating_sub(i64::try_from(found.len()).unwrap_or(most));
+    let due: Vec<CredentialId> = tokens::table
+        .filter(tokens::refresh_at.le(V(now)))
+        .filter(tokens::claim_id.is_null())
+        .order(tokens::refresh_at)
+        .limit(rest)
+        .select(tokens::id)
+        .load(conn)
+        .await?;
+    found.extend(due);
+    Ok(found)
 }
 
-/// Takes the turn at renewing until `until`, unless somebody else has it; `early`: though they are not due.
+/// Takes the turn at renewing until `lease`, unless somebody else has it; `early`: though they are not due. Claims are
+/// `judged` by the clock of leases.
 pub(crate) async fn take(
     conn: &mut Conn,
     (id, early): (CredentialId, bool),
     claim: ClaimId,
-    (now, until): (Timestamp, Timestamp),
+    (now, judged, lease): (Timestamp, Timestamp, Timestamp),
 ) -> Result<Option<Sealed>, StoreError> {
-    let is_nobodys = tokens::claim_id.is_null().and(early.into_sql::<Bool>());
-    let is_free = is_nobodys.or(tokens::refresh_at.le(V(now)));
+    let is_due = tokens::refresh_at.le(V(now)).or(early.into_sql::<Bool>());
+    let is_nobodys = is_due.and(tokens::claim_id.is_null());
+    let was_left = tokens::lease_expires_at.lt(V(judged));
     let taken: Option<Row> = diesel::update(tokens::table.find(V(id)))
-        .filter(is_free)
+        .filter(is_nobodys.or(was_left))
         .set((
             tokens::claim_id.eq(V(claim)),
-            tokens::refresh_at.eq(V(until)),
+            tokens::lease_expires_at.eq(V(lease)),
         ))
         .returning(Row::as_returning())
         .get_result(conn)
         .await
         .optional()?;
     Ok(taken.map(sealed))
+}
+
+/// Takes every claim back.
+pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
+    Ok(diesel::update(tokens::table)
+        .filter(tokens::lease_expires_at.is_not_null())
+        .set((
+            tokens::claim_id.eq(None::<ClaimId>),
+            tokens::lease_expires_at.eq(None::<Timestamp>),
+        ))
+        .execute(conn)
+        .await?)
 }
 
 /// Writes renewed tokens and gives the turn back; `None` if it was another's, or the tokens are gone.
@@ -231,6 +255,7 @@ pub(crate) async fn renewed(
             tokens::lapses_at.eq(times.lapses_at),
             tokens::refresh_at.eq(times.refresh_at),
             tokens::claim_id.eq(None::<ClaimId>),
+            tokens::lease_expires_at.eq(None::<Timestamp>),
             tokens::tries.eq(0),
             tokens::updated_at.eq(V(at)),
         ))
@@ -251,6 +276,7 @@ pub(crate) async fn later(
         .set((
             tokens::refresh_at.eq(V(again)),
             tokens::claim_id.eq(None::<ClaimId>),
+            tokens::lease_expires_at.eq(None::<Timestamp>),
             tokens::tries.eq(tokens::tries + 1),
         ))
         .returning((tokens::account_id, tokens::toolkit))

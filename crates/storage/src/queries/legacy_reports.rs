@@ -182,18 +182,7 @@ pub(crate) async fn attach(
         return Ok(false);
     }
     for (seq, turn) in (before + 1..).zip(turns) {
-        diesel::insert_into(moments::table)
-            .values((
-                moments::conversation_id.eq(V(id)),
-                moments::seq.eq(seq),
-                moments::at.eq(V(turn.started_at)),
-                moments::role.eq(turn.role),
-                moments::content.eq(turn.text),
-                moments::duration_ms.eq(turn.duration_ms),
-                moments::interrupted.eq(turn.interrupted),
-            ))
-            .execute(conn)
-            .await?;
+        super::moments::said(conn, id, seq, turn).await?;
     }
     Ok(true)
 }

@@ -5,9 +5,9 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ConversationId, Timestamp};
 
 use super::super::Conn;
-use crate::StoreError;
 use crate::schema::conversation_moments as moments;
 use crate::sql::V;
+use crate::{NewTurn, StoreError};
 
 /// Writes down that a state was entered.
 pub(super) async fn entered(
@@ -23,6 +23,29 @@ pub(super) async fn entered(
             moments::seq.eq(seq),
             moments::at.eq(V(at)),
             moments::state.eq(V(state)),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Writes a turn as the conversation's moment `seq`.
+pub(crate) async fn said(
+    conn: &mut Conn,
+    id: ConversationId,
+    seq: i32,
+    turn: NewTurn,
+) -> Result<(), StoreError> {
+    diesel::insert_into(moments::table)
+        .values((
+            moments::conversation_id.eq(V(id)),
+            moments::seq.eq(seq),
+            moments::at.eq(V(turn.started_at)),
+            moments::role.eq(turn.role),
+            moments::content.eq(turn.text),
+            moments::duration_ms.eq(turn.duration_ms),
+            moments::interrupted.eq(turn.interrupted),
+            moments::latency.eq(turn.latency),
         ))
         .execute(conn)
         .await?;

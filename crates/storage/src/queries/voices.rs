@@ -6,12 +6,13 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
-use offhook_domain::{VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceProvider, VoiceSource};
 
 use super::super::{Conn, dialect};
+use crate::records::VoiceRow;
 use crate::schema::{service_settings as settings, voices};
 use crate::sql::{V, Word};
-use crate::{StoreError, VoiceChanges, VoiceRow};
+use crate::{StoreError, VoiceChanges};
 
 /// The setting that is another one after each change of the voices.
 const GENERATION: &str = "voices_generation";
@@ -30,15 +31,15 @@ const AT_ONCE: usize = 256;
 
 /// Every voice, by provider and id. SQLite's driver keeps all that a statement reads in a form of its own first, so it is
 /// read by pages; a change between two of them is another generation, with which the list is read again.
-pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<VoiceRow>, StoreError> {
-    let mut rows: Vec<VoiceRow> = Vec::new();
+pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<Voice>, StoreError> {
+    let mut all: Vec<Voice> = Vec::new();
     loop {
         let mut page = voices::table
             .order((voices::provider, voices::voice_id))
             .limit(i64::try_from(AT_ONCE).unwrap_or(i64::MAX))
             .select(VoiceRow::as_select())
             .into_boxed();
-        if let Some(last) = rows.last() {
+        if let Some(last) = all.last() {
             page = page.filter(
                 sql::<Bool>("(provider, voice_id) > (")
                     .bind::<Word, _>(V(last.provider))
@@ -49,21 +50,27 @@ pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<VoiceRow>, StoreError> {
         }
         let page: Vec<VoiceRow> = page.load(conn).await?;
         let is_last = page.len() < AT_ONCE;
-        rows.extend(page);
+        all.extend(page.into_iter().map(Voice::from));
         if is_last {
-            return Ok(rows);
+            return Ok(all);
         }
     }
 }
 
-/// Makes the provider's voices `rows`; what stays as it is, is not written.
+/// Makes the provider's voices these; what stays as it is, is not written.
 pub(crate) async fn replace(
     conn: &mut Conn,
     provider: VoiceProvider,
-    rows: &[VoiceRow],
+    all: Vec<Voice>,
 ) -> Result<VoiceChanges, StoreError> {
     let mut changes = VoiceChanges::default();
-    for some in rows.chunks(AT_ONCE) {
+    let listed: HashSet<String> = all.iter().map(|voice| voice.voice_id.clone()).collect();
+    let mut rows = all.into_iter().map(VoiceRow::from);
+    loop {
+        let some: Vec<VoiceRow> = rows.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
         let ids = some.iter().map(|row| row.voice_id.as_str());
         let known: Vec<VoiceRow> = voices::table
             .filter(voices::provider.eq(V(provider)))
@@ -82,13 +89,12 @@ pub(crate) async fn replace(
             changes.written += news.len();
         }
     }
-    let listed: HashSet<&str> = rows.iter().map(|row| row.voice_id.as_str()).collect();
     let mut gone: Vec<String> = voices::table
         .filter(voices::provider.eq(V(provider)))
         .select(voices::voice_id)
         .load(conn)
         .await?;
-    gone.retain(|id| !listed.contains(id.as_str()));
+    gone.retain(|id| !listed.contains(id));
     for some in gone.chunks(AT_ONCE) {
         let of = voices::table
             .filter(voices::provider.eq(V(provider)))

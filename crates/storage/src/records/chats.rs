@@ -112,6 +112,9 @@ pub struct ChatSession {
     pub node_id: Option<NodeId>,
     /// Until when the claim is in force.
     pub lease_expires_at: Option<Timestamp>,
+    /// What the transcript will say of the tools that are at work now, should nobody hear what they answered: a JSON array
+    /// of texts.
+    pub tools_at_work: Option<String>,
 }
 
 impl ChatSession {

@@ -1,44 +1,75 @@
 //! Voices as their providers listed them.
 
 use diesel::prelude::*;
-use offhook_domain::{AccountId, CredentialId, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{AccountId, CredentialId, Voice, VoiceGender, VoiceProvider, VoiceSource};
 
 use crate::schema;
 
-/// A voice; lists are JSON text.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+/// A voice as it is stored; lists are JSON text.
+#[derive(Debug, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::voices)]
-pub struct VoiceRow {
-    /// Whose it is.
-    pub provider: VoiceProvider,
-    /// The provider's id of it.
-    pub voice_id: String,
-    /// Its name.
-    pub name: String,
-    /// What it sounds like.
-    pub gender: Option<VoiceGender>,
-    /// How old it sounds.
-    pub age: Option<String>,
-    /// Its accent.
-    pub accent: Option<String>,
-    /// Its main language.
-    pub language: Option<String>,
-    /// Every language.
-    pub languages: String,
-    /// Languages with their regions.
-    pub locales: String,
-    /// What the provider says of it.
-    pub description: Option<String>,
-    /// What it is good for.
-    pub use_case: Option<String>,
-    /// A recording.
-    pub preview_url: Option<String>,
-    /// Models that it works with.
-    pub model_compat: String,
-    /// Where it comes from.
-    pub source: VoiceSource,
-    /// Who shares it.
-    pub owner_id: Option<String>,
+pub(crate) struct VoiceRow {
+    pub(crate) provider: VoiceProvider,
+    pub(crate) voice_id: String,
+    pub(crate) name: String,
+    pub(crate) gender: Option<VoiceGender>,
+    pub(crate) age: Option<String>,
+    pub(crate) accent: Option<String>,
+    pub(crate) language: Option<String>,
+    pub(crate) languages: String,
+    pub(crate) locales: String,
+    pub(crate) description: Option<String>,
+    pub(crate) use_case: Option<String>,
+    pub(crate) preview_url: Option<String>,
+    pub(crate) model_compat: String,
+    pub(crate) source: VoiceSource,
+    pub(crate) owner_id: Option<String>,
+}
+
+impl From<Voice> for VoiceRow {
+    fn from(voice: Voice) -> Self {
+        let json = |texts: &[String]| serde_json::Value::from(texts).to_string();
+        Self {
+            languages: json(&voice.languages),
+            locales: json(&voice.locales),
+            model_compat: json(&voice.model_compat),
+            provider: voice.provider,
+            voice_id: voice.voice_id,
+            name: voice.name,
+            gender: voice.gender,
+            age: voice.age,
+            accent: voice.accent,
+            language: voice.language,
+            description: voice.description,
+            use_case: voice.use_case,
+            preview_url: voice.preview_url,
+            source: voice.source,
+            owner_id: voice.owner_id,
+        }
+    }
+}
+
+impl From<VoiceRow> for Voice {
+    fn from(row: VoiceRow) -> Self {
+        let texts = |json: &str| serde_json::from_str::<Vec<String>>(json).unwrap_or_default();
+        Self {
+            languages: texts(&row.languages),
+            locales: texts(&row.locales),
+            model_compat: texts(&row.model_compat),
+            provider: row.provider,
+            voice_id: row.voice_id,
+            name: row.name,
+            gender: row.gender,
+            age: row.age,
+            accent: row.accent,
+            language: row.language,
+            description: row.description,
+            use_case: row.use_case,
+            preview_url: row.preview_url,
+            source: row.source,
+            owner_id: row.owner_id,
+        }
+    }
 }
 
 /// What a synchronisation changed.

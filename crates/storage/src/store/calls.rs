@@ -464,6 +464,23 @@ impl Store {
         .await)
     }
 
+    /// The last turns of a conversation before moment `before`, in order. The caller has looked it up for its account.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn turns_before(
+        &self,
+        id: ConversationId,
+        before: i32,
+        limit: i64,
+    ) -> Result<Vec<Moment>, StoreError> {
+        read!(self, |conn| queries::conversations::turns_before(
+            conn, id, before, limit
+        )
+        .await)
+    }
+
     /// Deletes up to 1,000 Idempotency-Keys that expired more than an hour ago; returns how many.
     ///
     /// # Errors

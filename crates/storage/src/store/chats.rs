@@ -1,7 +1,7 @@
 //! Widgets and text conversations.
 
 use async_recursion::async_recursion as boxed;
-use offhook_domain::{AccountId, AgentId, ClaimId, ConversationId, NodeId, Timestamp};
+use offhook_domain::{AccountId, AgentId, ClaimId, ConversationId, Json, NodeId, Timestamp};
 use offhook_failpoints as failpoints;
 
 use super::{LEASE, read, write};
@@ -168,21 +168,44 @@ impl Store {
         })
     }
 
-    /// Writes a turn of an answer under way.
+    /// Writes turns of an answer under way, together; tools that were at work are so no more.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn append_chat_turn(
+    pub async fn append_chat_turns(
         &self,
         id: ConversationId,
         claim: ClaimId,
-        turn: NewTurn,
+        turns: Vec<NewTurn>,
     ) -> Result<Fenced, StoreError> {
         write!(self, |conn| {
-            Ok(Verdict::Commit(
-                queries::chats::turn(conn, id, claim, turn).await?,
-            ))
+            let written = queries::chats::turns(conn, id, claim, turns).await?;
+            failpoints::hit(failpoints::CHAT_TURNS_BEFORE_COMMIT);
+            Ok(match written {
+                Fenced::Done => Verdict::Commit(Fenced::Done),
+                Fenced::Lost => Verdict::Rollback(Fenced::Lost),
+            })
+        })
+    }
+
+    /// Remembers that tools are set to work in an answer under way, and what the transcript will say of each, should nobody
+    /// hear what it answered: whoever takes the conversation over writes that.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn set_chat_tools_to_work(
+        &self,
+        id: ConversationId,
+        claim: ClaimId,
+        told: Vec<String>,
+    ) -> Result<Fenced, StoreError> {
+        let told = Json::Array(told.into_iter().map(Json::String).collect()).to_compact();
+        write!(self, |conn| {
+            let told = Some(told);
+            let set = queries::chats::set_tools(conn, id, claim, told).await?;
+            Ok(Verdict::Commit(set))
         })
     }
 

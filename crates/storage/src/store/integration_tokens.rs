@@ -188,8 +188,22 @@ impl Store {
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool, StoreError> {
-        read!(self, |conn| queries::integration_tokens::has_due(conn, now)
-            .await)
+        let offset = self.offset();
+        read!(self, |conn| {
+            let judged = dialect::lease_clock(conn, offset).await?;
+            queries::integration_tokens::has_due(conn, now, judged).await
+        })
+    }
+
+    /// Takes every claim back: at the start of the one process that the embedded database has.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn release_tokens(&self) -> Result<usize, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::integration_tokens::release_all(conn).await?
+        )))
     }
 
     /// Takes the turn at renewing up to `most` tokens that are due; it is this caller's for `lease`, by the claim in each.
@@ -204,10 +218,12 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Result<Vec<Result<HeldTokens, StoreError>>, StoreError> {
+        let offset = self.offset();
         let taken = write!(self, |conn| {
+            let judged = dialect::lease_clock(conn, offset).await?;
+            let times = (now, judged, judged.plus(lease));
             let mut taken = Vec::new();
-            for id in queries::integration_tokens::due(conn, most, now).await? {
-                let times = (now, now.plus(lease));
+            for id in queries::integration_tokens::due(conn, most, now, judged).await? {
                 // Another process may have been faster, and be done already.
                 let which = (id, false);
                 let claim: ClaimId = mint(now);
@@ -233,8 +249,10 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Result<Option<HeldTokens>, StoreError> {
+        let offset = self.offset();
         let taken = write!(self, |conn| {
-            let times = (now, now.plus(lease));
+            let judged = dialect::lease_clock(conn, offset).await?;
+            let times = (now, judged, judged.plus(lease));
             let taken =
                 queries::integration_tokens::take(conn, (id, true), mint(now), times).await?;
             Ok(match taken {

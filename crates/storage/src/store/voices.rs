@@ -1,10 +1,10 @@
 //! Voices as their providers listed them.
 
 use async_recursion::async_recursion as boxed;
-use offhook_domain::{EventId, Timestamp, VoiceProvider};
+use offhook_domain::{EventId, Timestamp, Voice, VoiceProvider};
 
 use super::{mint, read, write};
-use crate::{Store, StoreError, Verdict, VoiceChanges, VoiceRow};
+use crate::{Store, StoreError, Verdict, VoiceChanges};
 
 impl Store {
     /// What names the voices as they are; it is another one after each change. `None`: there has been none.
@@ -21,7 +21,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn voices(&self) -> Result<Vec<VoiceRow>, StoreError> {
+    pub async fn voices(&self) -> Result<Vec<Voice>, StoreError> {
         read!(self, |conn| queries::voices::all(conn).await)
     }
 
@@ -33,11 +33,11 @@ impl Store {
     pub async fn replace_voices(
         &self,
         provider: VoiceProvider,
-        rows: Vec<VoiceRow>,
+        voices: Vec<Voice>,
         at: Timestamp,
     ) -> Result<VoiceChanges, StoreError> {
         write!(self, |conn| {
-            let changes = queries::voices::replace(conn, provider, &rows).await?;
+            let changes = queries::voices::replace(conn, provider, voices).await?;
             if changes == VoiceChanges::default() {
                 return Ok(Verdict::Rollback(changes));
             }

@@ -262,11 +262,12 @@ contract! {
         let shop = furnished(&store, 100).await;
         let id = open(&shop, T0).await;
         let dead = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
-        store.append_chat_turn(id, dead, said("tool", "look({}) → 1", after(1))).await.unwrap();
+        store.append_chat_turns(id, dead, vec![said("tool", "look({}) → 1", after(1))]).await.unwrap();
         pass(&store, 46);
         let other = NewChatMessage { node: mint(after(50)), ..message(id, Some("m1"), "A room?", after(50)) };
         let claim = claimed(&shop, other).await;
-        assert_eq!(store.append_chat_turn(id, dead, said("agent", "x", after(51))).await.unwrap(), Fenced::Lost);
+        let late = store.append_chat_turns(id, dead, vec![said("agent", "x", after(51))]);
+        assert_eq!(late.await.unwrap(), Fenced::Lost);
         assert_eq!(store.renew_chat(id, dead).await.unwrap(), Fenced::Lost);
         assert_eq!(store.finish_chat_answer(id, dead, answer("x", after(51))).await.unwrap(), None);
         store.finish_chat_answer(id, claim, answer("Yes.", after(52))).await.unwrap().unwrap();
@@ -274,6 +275,37 @@ contract! {
         assert_eq!(transcript(&shop, id).await, expected.map(|(role, text)| pair(role, text)));
         assert_eq!(shop.wallet().await, (100, 1));
         assert_books(&shop).await;
+    }
+
+    async fn tools_that_a_dead_process_had_set_to_work_are_told_of_once(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let dead = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
+        let told = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        // Those that answered are told of by their answers alone.
+        store.set_chat_tools_to_work(id, dead, told(&["look({}) → ?"])).await.unwrap();
+        store.append_chat_turns(id, dead, vec![said("tool", "look({}) → 1", after(1))]).await.unwrap();
+        let two = told(&["book({\"n\":\"\\\"é\"}) → ?", "log({}) → ?"]);
+        store.set_chat_tools_to_work(id, dead, two.clone()).await.unwrap();
+        pass(&store, 46);
+        let node = mint(after(50));
+        let again = NewChatMessage { node, ..message(id, Some("m1"), "A room?", after(50)) };
+        let claim = claimed(&shop, again).await;
+        let late = store.set_chat_tools_to_work(id, dead, told(&["x"])).await.unwrap();
+        assert_eq!(late, Fenced::Lost);
+        store.finish_chat_answer(id, claim, answer("Yes.", after(52))).await.unwrap().unwrap();
+        let mut expected = vec![pair("agent", "Hi."), pair("user", "A room?"), pair("tool", "look({}) → 1")];
+        expected.extend(two.iter().map(|told| pair("tool", told)));
+        expected.push(pair("agent", "Yes."));
+        assert_eq!(transcript(&shop, id).await, expected);
+        // Another message, or the end, tells of them as well.
+        let other = NewChatMessage { node, ..message(id, None, "And?", after(60)) };
+        let claim = claimed(&shop, other).await;
+        store.set_chat_tools_to_work(id, claim, told(&["pay({}) → ?"])).await.unwrap();
+        settle(&shop, id, after(61)).await;
+        expected.extend([pair("user", "And?"), pair("tool", "pay({}) → ?")]);
+        assert_eq!(transcript(&shop, id).await, expected);
     }
 
     async fn an_answer_that_failed_is_not_charged(database: TestDatabase) {

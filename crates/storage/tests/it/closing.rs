@@ -32,6 +32,16 @@ contract! {
 
         let rest = store.turns(id, 4, 1).await.unwrap();
         assert_eq!(rest.iter().map(|t| t.seq).collect::<Vec<_>>(), [5]);
+        for (before, most, expected) in [
+            (i32::MAX, 2, vec![5, 6]),
+            (5, 2, vec![3, 4]),
+            (4, 9, vec![3]),
+            (3, 9, vec![]),
+        ] {
+            let turns = store.turns_before(id, before, most).await.unwrap();
+            let seqs: Vec<_> = turns.iter().map(|t| t.seq).collect();
+            assert_eq!(seqs, expected, "{most} before {before}");
+        }
         let (state, moments) = store.moments(shop.account, id, 1, 2).await.unwrap().unwrap();
         assert_eq!(state, CallState::Live);
         assert_eq!(moments.iter().map(|m| m.seq).collect::<Vec<_>>(), [2, 3]);

@@ -1,13 +1,13 @@
 //! Voices as their providers listed them.
 
-use offhook_domain::{VoiceGender, VoiceProvider, VoiceSource};
-use offhook_storage::{Store, VoiceChanges, VoiceRow};
+use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_storage::{Store, VoiceChanges};
 use offhook_testkit::contract;
 
 use crate::shop::{T0, after};
 
-fn voice(provider: VoiceProvider, id: &str) -> VoiceRow {
-    VoiceRow {
+fn voice(provider: VoiceProvider, id: &str) -> Voice {
+    Voice {
         provider,
         voice_id: id.to_owned(),
         name: "Ximena".to_owned(),
@@ -15,12 +15,12 @@ fn voice(provider: VoiceProvider, id: &str) -> VoiceRow {
         age: Some("young".to_owned()),
         accent: Some("mexican".to_owned()),
         language: Some("es".to_owned()),
-        languages: r#"["es"]"#.to_owned(),
-        locales: r#"["es-MX"]"#.to_owned(),
+        languages: vec!["es".to_owned()],
+        locales: vec!["es-MX".to_owned(), "a \"b\"".to_owned()],
         description: Some("Calm".to_owned()),
         use_case: Some("support".to_owned()),
         preview_url: Some("https://previews.example.com/1.mp3".to_owned()),
-        model_compat: "[]".to_owned(),
+        model_compat: Vec::new(),
         source: VoiceSource::Public,
         owner_id: None,
     }
@@ -30,7 +30,7 @@ contract! {
     async fn a_providers_voices_are_replaced_and_the_others_stay(store: Store) {
         use VoiceProvider::{A, B};
         assert_eq!(store.voices_generation().await.unwrap(), None);
-        let plain = VoiceRow {
+        let plain = Voice {
             gender: None,
             age: None,
             accent: None,
@@ -48,7 +48,7 @@ contract! {
         let two = store.voices_generation().await.unwrap();
         assert!(two.is_some() && one != two);
 
-        let renamed = VoiceRow { name: "Zoé".to_owned(), ..voice(A, "z") };
+        let renamed = Voice { name: "Zoé".to_owned(), ..voice(A, "z") };
         let next = vec![renamed.clone(), voice(A, "n")];
         let changes = store.replace_voices(A, next.clone(), after(1)).await.unwrap();
         assert_eq!(changes, VoiceChanges { written: 2, deleted: 1 });
@@ -73,7 +73,7 @@ contract! {
 
     async fn a_shared_voice_that_was_added_is_the_workspaces_and_all_others_stay(store: Store) {
         use VoiceProvider::{A, B};
-        let shared = |provider, id| VoiceRow {
+        let shared = |provider, id| Voice {
             source: VoiceSource::Shared,
             owner_id: Some("owner".to_owned()),
             ..voice(provider, id)
@@ -88,7 +88,7 @@ contract! {
         store.voice_added(A, "s", after(1)).await.unwrap();
         let added = store.voices_generation().await.unwrap();
         assert_ne!(added, listed);
-        let ours = VoiceRow { source: VoiceSource::Workspace, ..shared(A, "s") };
+        let ours = Voice { source: VoiceSource::Workspace, ..shared(A, "s") };
         let all = [voice(A, "p"), ours, shared(A, "t"), shared(B, "s")];
         assert_eq!(store.voices().await.unwrap(), all);
         store.voice_added(A, "s", after(2)).await.unwrap();

@@ -1,6 +1,7 @@
 //! Connecting an application: off to it, and back with its answer.
 
 use maud::html;
+use offhook_domain::tool::TOOLS_AT_MOST;
 use offhook_services::{ConnectError, ConsentAnswer};
 use url::Url;
 
@@ -140,6 +141,10 @@ fn refused(visitor: &Visitor, error: ConnectError) -> Answer {
         ConnectError::NotConnected => {
             t.t("It is not connected.", "No está conectada.").to_owned()
         }
+        ConnectError::TooManyTools(name) => match t {
+            Lang::En => format!("Nothing was connected: with the tools of {name} there would be more than {TOOLS_AT_MOST}. Delete tools that no agent needs, and connect it then."),
+            Lang::Es => format!("No se conectó nada: con las herramientas de {name} habría más de {TOOLS_AT_MOST}. Elimina herramientas que ningún agente necesita y conéctala después."),
+        },
         ConnectError::Denied(name) => match t {
             Lang::En => format!("The access to {name} was not allowed: nothing has changed."),
             Lang::Es => format!("No se permitió el acceso a {name}: nada cambió."),

@@ -5,7 +5,8 @@ use diesel_async::RunQueryDsl;
 
 use super::super::Conn;
 use super::column;
-use crate::{StoreError, VoiceRow, sql};
+use crate::records::VoiceRow;
+use crate::{StoreError, sql};
 
 /// Writes voices, in place of those of the same provider and id; each may be there once.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<(), StoreError> {

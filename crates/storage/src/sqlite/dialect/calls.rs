@@ -5,7 +5,8 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ClaimId, ConversationId};
 
 use super::super::Conn;
-use crate::schema::{conversation_moments as moments, conversations as calls};
+use super::super::queries::moments;
+use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{Fenced, NewTurn, StoreError};
 
@@ -42,18 +43,6 @@ pub(crate) async fn append_turn(
     let Some(seq) = seq else {
         return Ok(Fenced::Lost);
     };
-    diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(turn.started_at)),
-            moments::role.eq(turn.role),
-            moments::content.eq(turn.text),
-            moments::duration_ms.eq(turn.duration_ms),
-            moments::interrupted.eq(turn.interrupted),
-            moments::latency.eq(turn.latency),
-        ))
-        .execute(conn)
-        .await?;
+    moments::said(conn, id, seq, turn).await?;
     Ok(Fenced::Done)
 }

@@ -4,9 +4,10 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use super::super::Conn;
+use crate::StoreError;
+use crate::records::VoiceRow;
 use crate::schema::voices;
 use crate::sql::V;
-use crate::{StoreError, VoiceRow};
 
 /// Writes voices, in place of those of the same provider and id.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&VoiceRow]) -> Result<(), StoreError> {

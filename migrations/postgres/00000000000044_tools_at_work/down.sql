@@ -1,0 +1,1 @@
+ALTER TABLE chat_sessions DROP COLUMN tools_at_work;
