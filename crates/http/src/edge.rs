@@ -24,7 +24,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::connection::Answering;
-use crate::endpoints::widget_files;
+use crate::endpoints::{widget_files, widget_sessions};
 use crate::{ApiError, Code, HttpState, log_path};
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -88,9 +88,14 @@ pub(crate) async fn edge(
         return Ok(req.into_response(exchange.finish(preflight())));
     }
     if let Err(refusal) = admit(&state, &exchange, &req).await {
-        exchange.log_early(&state, &req, refusal.code.status());
         exchange.let_widgets_read(&req);
-        let answer = HttpResponse::from_error(refusal);
+        // A browser tells its page nothing of a preflight that is refused, not even that it was: the request behind it gets
+        // the refusal, and says how long to wait. Answered here it costs what the refusal would, and asks no database.
+        let answer = match exchange.origin.borrow().is_some() && is_preflight(&req) {
+            true => widget_sessions::unlooked_preflight(),
+            false => HttpResponse::from_error(refusal),
+        };
+        exchange.log_early(&state, &req, answer.status());
         return Ok(req.into_response(exchange.finish(answer)));
     }
     let span = tracing::info_span!("request", request_id = %exchange.id, method = %req.method());
@@ -155,7 +160,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("without a message")
 }
 
-/// The per-IP limits, of every /v1 path but for OPTIONS, and of all that web pages ask: their preflights ask the database.
+/// The per-IP limits, of every /v1 path but for OPTIONS, and of all that web pages ask: their preflights ask the database
+/// while the address has a token left, and count for that.
 async fn admit(
     state: &HttpState,
     exchange: &Exchange,

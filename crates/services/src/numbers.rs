@@ -277,8 +277,11 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> NumberError {
             NumberError::Conflict(Refusal::CredentialRefused)
         }
         (CredentialProvider::Twilio, _) => NumberError::Upstream(
-            "Twilio did not list the account's numbers: try again in a moment".to_owned(),
+            "Twilio did not list the account's numbers, try again in a moment".to_owned(),
         ),
+        (_, DialError::Refused(_)) => {
+            NumberError::Upstream("it does not accept the account's credential".to_owned())
+        }
         (_, error) => NumberError::Upstream(error.to_string()),
     }
 }

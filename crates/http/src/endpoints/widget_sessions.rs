@@ -17,7 +17,7 @@ use crate::wire::widget::{AnswerBody, SessionBegun, SessionBody, SessionEnded, s
 const METHODS: &str = "GET, POST";
 const HEADERS: &str = "Authorization, Content-Type";
 /// Seconds that a browser may remember the answer to a preflight.
-const MAX_AGE_S: &str = "600";
+const MAX_AGE_S: u64 = 600;
 
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
@@ -36,11 +36,20 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// A browser asks before it sends: which agent it will speak of is not known yet, so any widget's origin may go on.
 pub(super) async fn preflight(_: Page) -> Reply {
-    Ok(HttpResponse::NoContent()
+    Ok(may_ask(MAX_AGE_S))
+}
+
+/// The answer to a preflight for which the origin was not looked at: a browser must ask again before its next request.
+pub(crate) fn unlooked_preflight() -> HttpResponse {
+    may_ask(0)
+}
+
+fn may_ask(max_age_s: u64) -> HttpResponse {
+    HttpResponse::NoContent()
         .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
         .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, HEADERS))
-        .insert_header((ACCESS_CONTROL_MAX_AGE, MAX_AGE_S))
-        .finish())
+        .insert_header((ACCESS_CONTROL_MAX_AGE, max_age_s))
+        .finish()
 }
 
 /// `POST /widget/v1/sessions`

@@ -323,9 +323,9 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
     }
 }
 
-/// What another service did not do while the client waited.
+/// What another service did not do while the client waited; why is said in words of ours, which hold nothing of its answer.
 fn upstream(who: &str, cause: String) -> ApiError {
-    let message = format!("{who} did not do its part. Nothing was changed; try again later.");
+    let message = format!("{who} did not do its part: {cause}. Nothing was changed.");
     ApiError::new(Code::UpstreamError, message).because(cause)
 }
 

@@ -315,13 +315,14 @@
   const again = element("button", { type: "button", class: "again", hidden: true });
   const input = element("textarea", {
     id: "message",
+    dir: "auto",
     rows: "1",
     "aria-label": t("Your message", "Tu mensaje"),
     placeholder: t("Write a message…", "Escribe un mensaje…"),
   });
   const sendButton = element("button", { type: "submit", class: "icon send", "aria-label": t("Send", "Enviar"), title: t("Send", "Enviar") }, icon("send"));
   const form = element("form", {}, input, sendButton);
-  const title = element("h2", { id: "title", text: given.title || "" });
+  const title = element("h2", { id: "title", dir: "auto", text: given.title || "" });
   const voiceButton = iconButton("microphone", t("Talk by voice", "Hablar por voz"), () => talk(), { hidden: true });
   const endButton = iconButton("end", t("End conversation", "Terminar conversación"), () => end(), { hidden: true });
   const closeButton = iconButton("close", t("Close", "Cerrar"), () => close(true));
@@ -347,10 +348,12 @@
     { type: "button", class: "launcher", "aria-controls": "panel", "aria-expanded": "false", onclick: () => (panel.hidden ? open() : close(true)) },
     icon("chat"),
   );
-  if (given.label) launcher.append(element("span", { text: given.label }));
+  if (given.label) launcher.append(element("span", { dir: "auto", text: given.label }));
   else launcher.setAttribute("aria-label", t("Open chat", "Abrir chat"));
   const frame = element("div", { class: given.position === "left" ? "root left" : "root" }, panel, launcher);
   frame.lang = isSpanish ? "es-MX" : "en";
+  // As the widget's own words are read, whatever the page is; what others wrote says for itself how it is.
+  frame.dir = "ltr";
   root.append(frame);
 
   function say(text, isFault = false) {
@@ -362,11 +365,14 @@
     log.scrollTop = log.scrollHeight;
   }
 
-  /** A line of the conversation; its words are what is behind the name that screen readers hear first. */
+  /**
+   * A line of the conversation; its words are what is behind the name that screen readers hear first. The line is laid out as
+   * its words are read: the name has a direction of its own and is left out of that.
+   */
   function bubble(role, text, isCut = false) {
     const words = element("span", { text });
     const whose = role === "user" ? t("You: ", "Tú: ") : `${title.textContent}: `;
-    const line = element("div", { class: `said ${role}` }, element("span", { class: "whose", text: whose }), words);
+    const line = element("div", { class: `said ${role}`, dir: "auto" }, element("span", { class: "whose", dir: "auto", text: whose }), words);
     line.classList.toggle("cut", isCut);
     log.append(line);
     scroll();

@@ -106,6 +106,68 @@ async fn a_request_refused_by_the_address_takes_no_token_of_the_account() {
     app.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_address_is_limited_is_told_so_and_not_kept_from_asking() {
+    const PAGE: &str = "https://shop.example";
+    const SESSIONS: &str = "/widget/v1/sessions";
+    let app = limited(3, 10, Plan::Pro).await;
+    let preflight = |origin: Option<&'static str>| {
+        let asked = app
+            .bare("OPTIONS", SESSIONS)
+            .header("Access-Control-Request-Method", "POST")
+            .header("Access-Control-Request-Headers", "content-type");
+        match origin {
+            Some(origin) => asked.header("Origin", origin),
+            None => asked,
+        }
+    };
+    // While there are tokens an origin is looked for, which costs one.
+    for _ in 0..3 {
+        let refused = preflight(Some(PAGE)).send().await;
+        refused.assert_error(403, "forbidden");
+    }
+    // Nobody's origin is looked for any more: the request behind the preflight is what is refused, and can be read.
+    for _ in 0..5 {
+        let allowed = preflight(Some(PAGE)).send().await;
+        assert_eq!((allowed.status, allowed.body.len()), (204, 0));
+        for (header, value) in [
+            ("access-control-allow-origin", PAGE),
+            ("access-control-allow-methods", "GET, POST"),
+            (
+                "access-control-allow-headers",
+                "Authorization, Content-Type",
+            ),
+            ("access-control-max-age", "0"),
+            ("cache-control", "no-store"),
+            ("vary", "Origin"),
+        ] {
+            assert_eq!(allowed.header(header), Some(value), "{header}");
+        }
+        let refused = app.bare("POST", SESSIONS).header("Origin", PAGE);
+        let refused = refused.json("{}").send().await;
+        refused.assert_error(429, "rate_limit_exceeded");
+        assert_eq!(refused.header("access-control-allow-origin"), Some(PAGE));
+        let exposed = refused.header("access-control-expose-headers");
+        assert!(exposed.is_some_and(|names| names.contains("Retry-After")));
+        assert_eq!(
+            refused.number("retry-after"),
+            20,
+            "preflights put nothing off"
+        );
+    }
+    // What no browser asks is refused as all else.
+    for nobody in [
+        preflight(None),
+        app.bare("OPTIONS", SESSIONS).header("Origin", PAGE),
+    ] {
+        nobody.send().await.assert_error(429, "rate_limit_exceeded");
+    }
+    app.clock.advance(Duration::from_secs(20));
+    let refused = preflight(Some(PAGE)).send().await;
+    refused.assert_error(403, "forbidden");
+    app.close().await;
+}
+
 mod with_redis {
     use std::time::Instant;
 
@@ -178,6 +240,15 @@ mod with_redis {
         refused.assert_error(503, "rate_limit_unavailable");
         assert_eq!(refused.number("retry-after"), 5);
         assert_eq!(refused.header("x-ratelimit-limit"), None);
+        let preflight = app
+            .bare("OPTIONS", "/widget/v1/sessions")
+            .header("Origin", "https://shop.example")
+            .header("Access-Control-Request-Method", "POST");
+        assert_eq!(
+            preflight.send().await.status,
+            204,
+            "the request behind it is told to wait"
+        );
         redis.start_again().await;
         let began = Instant::now();
         while app.get("/v1/me").send().await.status != 200 {

@@ -83,17 +83,26 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
 
     // What the provider does not do is not published.
     let refused = |error| provider.0.lock().unwrap().refuses = error;
-    for error in [
-        VoiceLibraryError::Unreachable,
-        VoiceLibraryError::Refused(401),
-        VoiceLibraryError::Malformed("x"),
+    for (error, why) in [
+        (
+            VoiceLibraryError::Unreachable,
+            "the provider cannot be reached",
+        ),
+        (
+            VoiceLibraryError::Refused(401),
+            "the provider answered with 401",
+        ),
+        (
+            VoiceLibraryError::Malformed("x"),
+            "the provider's answer is not of its form: x",
+        ),
     ] {
         refused(Some(error));
         let message = publish(&target, json!({}))
             .await
             .assert_error(502, "upstream_error");
         let said =
-            "The provider of the voice did not do its part. Nothing was changed; try again later.";
+            format!("The provider of the voice did not do its part: {why}. Nothing was changed.");
         assert_eq!(message, said);
     }
     for (error, said) in [

@@ -45,6 +45,29 @@ async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
     }
 }
 
+/// Whoever writes from right to left is read so: the panel's heading, the button's label, each line of a conversation with the
+/// name before it, and what is being typed.
+#[tokio::test]
+async fn what_others_wrote_is_laid_out_as_it_is_read() {
+    let app = TestApp::start().await;
+    let answer = app.bare("GET", FILES[0]).send().await;
+    let source = String::from_utf8(answer.body.clone()).unwrap();
+    for element in [
+        r#"element("h2", { id: "title", dir: "auto", "#,
+        r#"element("span", { dir: "auto", text: given.label })"#,
+        r#"element("div", { class: `said ${role}`, dir: "auto" }"#,
+        r#"element("span", { class: "whose", dir: "auto", "#,
+    ] {
+        assert!(source.contains(element), "{element}");
+    }
+    let (_, input) = source.split_once(r#"element("textarea", {"#).unwrap();
+    let (input, _) = input.split_once("});").unwrap();
+    assert!(input.contains(r#"dir: "auto""#), "{input}");
+    // A direction of their own would keep the words out of their line's.
+    assert!(source.contains(r#"const words = element("span", { text });"#));
+    app.close().await;
+}
+
 #[tokio::test]
 async fn the_widget_is_small_and_lets_no_text_be_read_as_markup_or_code() {
     let app = TestApp::start().await;
