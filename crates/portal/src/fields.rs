@@ -59,6 +59,12 @@ impl Fields {
         self.0.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Gives a field this value alone.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.retain(|(field, _)| field != name);
+        self.push(name, value);
+    }
+
     /// As a query or a form's body.
     pub(crate) fn encode(&self) -> String {
         form_urlencoded::Serializer::new(String::new())

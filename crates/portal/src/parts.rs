@@ -5,4 +5,5 @@ pub(crate) mod chart;
 pub(crate) mod form;
 pub(crate) mod list;
 pub(crate) mod period;
+pub(crate) mod seen;
 pub(crate) mod words;

@@ -1,11 +1,26 @@
 //! What the use cases refuse, in Spanish: the faults that any field may have, what the state of things forbids, and what a
-//! code alone says. What is a rule of one field alone has a sentence of the interface's own, which is English.
+//! code alone says. What is a rule of one field alone, and what the service has written down in a sentence, is known by its
+//! words.
 
 mod refusals;
 mod rules;
+mod sentences;
+
+use std::borrow::Cow;
 
 use offhook_domain::json::{Fault, FieldError};
 use offhook_http::{ApiError, Code};
+
+use crate::lang::Lang;
+
+/// What the service has written down in a sentence of its own, such as why a document has no text or what an entry of the
+/// ledger is for, to a reader of this language; what others wrote is said as it is.
+pub(crate) fn written(text: &str, lang: Lang) -> Cow<'_, str> {
+    match lang {
+        Lang::En => text.into(),
+        Lang::Es => sentences::said(text).map_or(text.into(), Cow::Owned),
+    }
+}
 
 /// The sentence, where it is known by the error's kind.
 pub(crate) fn sentence(error: &ApiError) -> Option<String> {
@@ -15,10 +30,11 @@ pub(crate) fn sentence(error: &ApiError) -> Option<String> {
     if let Some(refusal) = error.refusal() {
         return Some(refusals::sentence(refusal).into_owned());
     }
-    of_code(error.code()).map(str::to_owned)
+    let of_code = of_code(error.code()).map(str::to_owned);
+    of_code.or_else(|| sentences::said(error.message()))
 }
 
-/// What is wrong with a field; the interface's own words where it is a rule of this field alone.
+/// What is wrong with a field; in English where the words are not the service's own.
 fn field(field: &FieldError) -> String {
     let Some(said) = fault(&field.fault) else {
         return field.to_string();
@@ -45,7 +61,7 @@ fn fault(fault: &Fault) -> Option<String> {
         Fault::TooFew(least) => format!("tiene menos de {least} elementos"),
         Fault::Unknown => "no existe ese campo".to_owned(),
         Fault::Rule(rule) => rules::said(rule).into_owned(),
-        Fault::Own(_) => return None,
+        Fault::Own(text) => return sentences::said(text),
     })
 }
 
@@ -76,6 +92,7 @@ const fn of_code(code: Code) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use offhook_domain::E164Error;
     use offhook_domain::json::{Fields, Json, Rule};
 
     use super::*;
@@ -89,7 +106,57 @@ mod tests {
     }
 
     #[test]
-    fn the_faults_of_any_field_are_said_in_spanish_and_a_fields_own_rule_as_it_is() {
+    fn a_fault_within_another_sentence_is_said_as_it_is_by_itself() {
+        for fault in [
+            Fault::Required,
+            Fault::Empty,
+            Fault::NotText,
+            Fault::NotBool,
+            Fault::NotObject,
+            Fault::NotArray,
+            Fault::NotInteger { low: 1, high: 9 },
+            Fault::NotNumber {
+                low: "0.5".to_owned(),
+                high: "2".to_owned(),
+            },
+            Fault::TooLong(64),
+            Fault::TooShort(2),
+            Fault::TooMany(20),
+            Fault::TooFew(1),
+            Fault::Unknown,
+            Rule::Twice.into(),
+            Rule::Prefixes("+52, +1".to_owned()).into(),
+            E164Error::NoPlus.into(),
+            E164Error::PlusLost.into(),
+            E164Error::Malformed.into(),
+        ] {
+            assert_eq!(sentences::said(&fault.to_string()), super::fault(&fault));
+        }
+    }
+
+    #[test]
+    fn choices_are_said_in_spanish_and_what_is_chosen_as_it_is() {
+        for (choices, expected) in [
+            ("`a` or `b`", "debe ser `a` o `b`"),
+            (
+                "one of `a`, `b or c` or `one of d`",
+                "debe ser uno de `a`, `b or c` o `one of d`",
+            ),
+        ] {
+            assert_eq!(rules::said(&Rule::Choice(choices.to_owned())), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_written_down_is_said_in_the_readers_language() {
+        let entry = "Call of 61 s";
+        assert_eq!(written(entry, Lang::En), entry);
+        assert_eq!(written(entry, Lang::Es), "Llamada de 61 s");
+        assert_eq!(written("Enero", Lang::Es), "Enero");
+    }
+
+    #[test]
+    fn the_faults_of_any_field_are_said_in_spanish_and_words_of_others_as_they_are() {
         let name = |fields: &mut Fields<'_>| fields.required_string("name", 1..=5).map(drop);
         assert_eq!(said("{}", name), "`name`: es obligatorio");
         assert_eq!(said(r#"{"name":""}"#, name), "`name`: no puede estar vacío");

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
 
+use actix_web::http::header::HOST;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -14,12 +15,14 @@ use maud::Markup;
 use offhook_domain::{AccountId, MemberRole, RequestId, Timestamp};
 use offhook_services::store::mint;
 use offhook_services::{Caller, PageRequest, Person, Services};
+use url::{Host, Url};
 use uuid::Uuid;
 
 use crate::Portal;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{self, Frame, Section};
+use crate::pages::sign_in::SIGN_OUT;
 use crate::sent;
 use crate::trouble::{Answer, Earlier, Trouble, Typed};
 
@@ -140,12 +143,15 @@ impl<R: Needs> Post<R> {
             if !visitor.drew_before(token) {
                 return Err(Trouble::Forged);
             }
-            let typed = Typed {
-                path,
-                fields,
-                has_file: false,
-            };
-            return Err(visitor.earlier(typed));
+            // Whoever wants to be signed out is.
+            if path.strip_prefix(crate::PATH) != Some(SIGN_OUT) {
+                let typed = Typed {
+                    path,
+                    fields,
+                    has_file: false,
+                };
+                return Err(visitor.earlier(typed));
+            }
         }
         visitor.check_role(R::ROLE)?;
         Ok(Self {
@@ -357,14 +363,20 @@ impl Visitor {
         }))
     }
 
-    /// The service's own address, as the reader's code would use it.
+    /// The service's own address, as the reader's code would use it: the one that the operator gave it (decision 10.1).
+    /// Without one only this machine's own people sign in: by the name that they know it by, and by no other that a
+    /// request may bring along.
     pub(crate) fn base_url(&self) -> String {
-        match &self.portal.config.public_url {
-            Some(url) => url.trim_end_matches('/').to_owned(),
-            None => {
-                let info = self.req.connection_info();
-                format!("{}://{}", info.scheme(), info.host())
-            }
+        if let Some(url) = &self.portal.config.public_url {
+            return url.trim_end_matches('/').to_owned();
+        }
+        let serving = self.req.app_config();
+        let scheme = if serving.secure() { "https" } else { "http" };
+        let named = self.req.headers().get(HOST);
+        let named = named.and_then(|host| host.to_str().ok());
+        match named.filter(|host| is_this_machine(scheme, host)) {
+            Some(host) => format!("{scheme}://{host}"),
+            None => format!("{scheme}://{}", serving.local_addr()),
         }
     }
 
@@ -436,4 +448,51 @@ pub(crate) async fn looking(portal: Portal, req: HttpRequest) -> Option<Visitor>
 pub(crate) fn portal_of(req: &HttpRequest) -> Option<Portal> {
     req.app_data::<web::Data<Portal>>()
         .map(|data| Portal::clone(data))
+}
+
+/// Whether a `Host` names the machine itself, and nothing but that.
+fn is_this_machine(scheme: &str, host: &str) -> bool {
+    let Ok(url) = Url::parse(&format!("{scheme}://{host}")) else {
+        return false;
+    };
+    let is_itself = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let is_bare = url.origin().ascii_serialization() == format!("{scheme}://{host}");
+    is_itself && is_bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_this_machine;
+
+    #[test]
+    fn a_host_is_believed_where_it_names_this_machine_and_nothing_else() {
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "127.0.0.1:9000",
+            "127.4.5.6",
+            "[::1]:8080",
+        ] {
+            assert!(is_this_machine("http", host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "user@localhost",
+            "localhost/evil",
+            "localhost:8080/?x=",
+            "10.0.0.1:8080",
+            "0.0.0.0:8080",
+            "",
+            "localhost:99999",
+        ] {
+            assert!(!is_this_machine("http", host), "{host}");
+        }
+    }
 }

@@ -8,5 +8,6 @@ mod reference;
 mod session;
 mod stage;
 mod tour;
+mod two_browsers;
 mod walk;
 mod widget;

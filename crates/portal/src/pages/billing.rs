@@ -250,7 +250,7 @@ fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
                 tr {
                     td { (when(entry.created_at)) }
                     td { (kind_name(entry.kind, t)) }
-                    td { (entry.description) }
+                    td { (crate::spanish::written(&entry.description, t)) }
                     td.number { (count(entry.amount_credits)) }
                     td.number { (count(entry.balance_after_credits)) }
                     td {

@@ -4,6 +4,7 @@ mod about;
 mod analysis;
 mod detail;
 mod sent;
+pub(crate) mod stretch;
 pub(crate) mod turns;
 mod watch;
 pub(crate) mod wording;

@@ -226,7 +226,7 @@ fn state(document: &Document, t: Lang) -> Markup {
     };
     html! {
         (badge(tone, state_name(document.status, t)))
-        @if let Some(error) = &document.error { p.hint { (error) } }
+        @if let Some(error) = &document.error { p.hint { (crate::spanish::written(error, t)) } }
     }
 }
 

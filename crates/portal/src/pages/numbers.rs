@@ -11,6 +11,7 @@ use crate::layout::Section;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::when;
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
@@ -263,36 +264,64 @@ fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
 async fn show(visit: Visit<Viewer>) -> Answer {
     let numbers = visit.services().numbers();
     let number = numbers.get(visit.account(), visit.id("id")?).await?;
+    let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
+    let shown = |fields: &Fields| shown(fields, &agents, visit.lang());
+    let fields = seen::stamped(fields_of(&number), shown);
+    let body = page(&visit, &number, &agents, &fields, None);
+    Ok(visit.page(Section::Numbers, number.phone_number.as_str(), &body))
+}
+
+fn fields_of(number: &PhoneNumber) -> Fields {
     let mut fields = Fields::default();
     fields.push("label", &number.label);
     let agent = number.agent_id.map(|id| id.to_string());
     fields.push("agent_id", agent.as_deref().unwrap_or(""));
-    let body = page(&visit, &number, &fields, None).await?;
-    Ok(visit.page(Section::Numbers, number.phone_number.as_str(), &body))
+    fields
+}
+
+fn shown(fields: &Fields, agents: &AgentChoice, t: Lang) -> Vec<Shown> {
+    let agent = match fields.get("agent_id") {
+        Some(id) => agents.name(id),
+        None => t.t("Nobody", "Nadie").to_owned(),
+    };
+    vec![
+        Shown::of(fields, "label", t.t("Label", "Etiqueta")),
+        Shown::of(
+            fields,
+            "agent_id",
+            t.t("Agent that answers", "Agente que contesta"),
+        )
+        .said(agent),
+    ]
 }
 
 /// `POST /portal/phone-numbers/{id}`
 async fn change(post: Post<Developer>) -> Answer {
-    let id: PhoneNumberId = post.id("id")?;
+    let (id, t): (PhoneNumberId, _) = (post.id("id")?, post.lang());
+    let numbers = post.services().numbers();
+    let number = numbers.get(post.account(), id).await?;
+    let agents = AgentChoice::of(&post, AgentFilter::default()).await?;
+    let refused = |fields: &Fields, said: &str| {
+        let body = page(&post, &number, &agents, fields, Some(said));
+        Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
+    };
+    let shown = |fields: &Fields| shown(fields, &agents, t);
+    if let Some(late) = seen::overtaken(t, &fields_of(&number), &post.fields, shown) {
+        return refused(&late.fields, &late.said);
+    }
     let agent = post.fields.get("agent_id").map_or(Json::Null, string);
     let body = Json::object([
         ("label", string(post.fields.text("label"))),
         ("agent_id", agent),
     ]);
-    let numbers = post.services().numbers();
     match numbers.update(post.account(), id, &body).await {
         Ok(_) => {
-            let said = post.lang().t("Saved.", "Guardado.");
+            let said = t.t("Saved.", "Guardado.");
             let path = format!("/phone-numbers/{id}");
             post.done("number.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
-            let number = numbers.get(post.account(), id).await?;
-            let body = page(&post, &number, &post.fields, Some(&said)).await?;
-            Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
-        }
+        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
     }
 }
 
@@ -307,17 +336,17 @@ async fn delete(post: Post<Developer>) -> Answer {
         .await
 }
 
-async fn page(
+fn page(
     visitor: &Visitor,
     number: &PhoneNumber,
+    agents: &AgentChoice,
     fields: &Fields,
     said: Option<&str>,
-) -> Result<Markup, Trouble> {
+) -> Markup {
     let t = visitor.lang();
-    let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
     let path = format!("/phone-numbers/{}", number.id);
     let nobody = t.t("Nobody", "Nadie");
-    Ok(html! {
+    html! {
         (form::refusal(said))
         (list::facts(&[
             (t.t("Label", "Etiqueta"), html! { @if number.label.is_empty() { "–" } @else { (number.label) } }),
@@ -332,6 +361,7 @@ async fn page(
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Change", "Cambiar")) }
             (form::form(visitor, &path, &html! {
+                (seen::hidden(fields))
                 (label(visitor, fields.text("label")))
                 (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
@@ -342,7 +372,7 @@ async fn page(
                 "¿Devolver este número? Nadie contestará sus llamadas y alguien más podrá tomarlo.",
             )))
         }
-    })
+    }
 }
 
 fn string(text: &str) -> Json {

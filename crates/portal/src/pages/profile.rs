@@ -8,10 +8,12 @@ use offhook_services::{ChangePasswordError, TeamRefusal};
 use super::passwords;
 use super::sign_in::address;
 use super::team::refusal;
+use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Post, Viewer, Visit, Visitor};
@@ -37,8 +39,8 @@ fn title(visitor: &Visitor) -> &'static str {
 /// Why a form of this page was not accepted, beside that form.
 #[derive(Default)]
 struct Refused<'a> {
-    /// The name that was typed, and why it cannot be one.
-    name: Option<(&'a str, &'a str)>,
+    /// The form of a name, and why it was not taken.
+    name: Option<(&'a Fields, &'a str)>,
     password: Option<&'a str>,
     leaving: Option<&'a str>,
 }
@@ -52,6 +54,15 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 /// `POST /portal/profile/name`
 async fn rename(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
+    let stored = name_of(&post);
+    let shown = |fields: &Fields| shown(fields, lang);
+    if let Some(late) = seen::overtaken(lang, &stored, &post.fields, shown) {
+        let said = Refused {
+            name: Some((&late.fields, &late.said)),
+            ..Refused::default()
+        };
+        return refused(&post, &said).await;
+    }
     let name = post.fields.text("name");
     match post.services().people().rename(&post.person, name).await {
         Ok(()) => Ok(post.go(
@@ -62,7 +73,7 @@ async fn rename(post: Post<Viewer>) -> Answer {
         Err(why) => {
             let why = refusal(&why, lang);
             let said = Refused {
-                name: Some((name, why.as_str())),
+                name: Some((&post.fields, &why)),
                 ..Refused::default()
             };
             refused(&post, &said).await
@@ -233,11 +244,21 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup, Trouble> 
     })
 }
 
+fn name_of(visitor: &Visitor) -> Fields {
+    let mut fields = Fields::default();
+    fields.push("name", &visitor.person.member.name);
+    fields
+}
+
+fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
+    vec![Shown::of(fields, "name", t.t("Your name", "Tu nombre"))]
+}
+
 /// Their name, to be changed.
-fn naming(visitor: &Visitor, refused: Option<(&str, &str)>) -> Markup {
+fn naming(visitor: &Visitor, refused: Option<(&Fields, &str)>) -> Markup {
     let t = visitor.lang();
-    let member = &visitor.person.member;
-    let typed = refused.map_or(member.name.as_str(), |(typed, _)| typed);
+    let stored = seen::stamped(name_of(visitor), |fields| shown(fields, t));
+    let fields = refused.map_or(&stored, |(typed, _)| typed);
     let hint = t.t(
         "As your colleagues in this account see you.",
         "Como te ven tus colegas en esta cuenta.",
@@ -247,8 +268,9 @@ fn naming(visitor: &Visitor, refused: Option<(&str, &str)>) -> Markup {
             h2 #name { (t.t("Change your name", "Cambiar tu nombre")) }
             (form::refusal(refused.map(|(_, why)| why)))
             (form::form(visitor, "/profile/name", &html! {
+                (seen::hidden(fields))
                 (Input::text("name", t.t("Your name", "Tu nombre"))
-                    .value(typed).hint(hint).autocomplete("name").required())
+                    .value(fields.text("name")).hint(hint).autocomplete("name").required())
                 button.primary type="submit" { (t.t("Change the name", "Cambiar el nombre")) }
             }))
         }

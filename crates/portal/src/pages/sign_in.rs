@@ -16,6 +16,7 @@ use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
 use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
+use crate::parts::seen::SEEN;
 use crate::routes::Page;
 use crate::trouble::{Answer, Earlier, Trouble, Typed};
 use crate::visit::{
@@ -43,7 +44,7 @@ const MAX_ADDRESS: usize = 4_000;
 const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Where one signs out, behind `/portal`.
-const SIGN_OUT: &str = "/sign-out";
+pub(crate) const SIGN_OUT: &str = "/sign-out";
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -257,10 +258,11 @@ fn resume(
     layout::page(&frame(req), StatusCode::OK, title, &body)
 }
 
-/// What a field of this name holds is not shown.
+/// What a field of this name holds is not shown: it is a secret, or nothing that somebody typed.
 fn is_secret(name: &str) -> bool {
     let is_header = name.starts_with("http.headers[") && name.ends_with("].value");
     is_header
+        || name == SEEN
         || ["password", "secret", "token", "code"]
             .iter()
             .any(|word| name.contains(word))

@@ -3,18 +3,22 @@
 use maud::{Markup, html};
 use offhook_domain::{EmailAddress, MemberId, MemberRole};
 use offhook_services::store::{Invitation, Member};
-use offhook_services::{Seats, TeamRefusal};
+use offhook_services::{PageRequest, Seats, TeamRefusal};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input, Select};
+use crate::parts::seen::{self, Shown};
 use crate::parts::{list, words};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Team;
+
+/// Members that are looked through at a time.
+const AT_A_TIME: u32 = 500;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -38,6 +42,8 @@ struct Said<'a> {
     refusal: Option<&'a str>,
     /// What was typed into the invitation that was refused.
     typed: Option<&'a Fields>,
+    /// The role that was not given, and to whom.
+    role: Option<(&'a Member, &'a Fields)>,
     /// The invitation that was just made, and its link.
     invited: Option<(&'a Invitation, &'a str)>,
 }
@@ -98,7 +104,20 @@ async fn withdraw(post: Post<Admin>) -> Answer {
 
 /// `POST /portal/team/{id}/role`
 async fn set_role(post: Post<Admin>) -> Answer {
-    let member: MemberId = post.id("id")?;
+    let (member, t) = (member_of(&post).await?, post.lang());
+    let shown = |fields: &Fields| shown(&member, fields, t);
+    // Who may not change the role they have now is told that instead.
+    if post.person.member.role.may_change(member.role)
+        && let Some(late) = seen::overtaken(t, &role_of(&member), &post.fields, shown)
+    {
+        let said = Said {
+            refusal: Some(&late.said),
+            role: Some((&member, &late.fields)),
+            ..Said::default()
+        };
+        let body = body(&post, &said).await?;
+        return Ok(post.refused(SECTION, title(&post), &body));
+    }
     let role: MemberRole = match post.fields.text("role").parse() {
         Ok(role) => role,
         Err(_) => return Err(Trouble::not_found()),
@@ -106,10 +125,42 @@ async fn set_role(post: Post<Admin>) -> Answer {
     let set = post
         .services()
         .people()
-        .set_role(&post.person, member, role)
+        .set_role(&post.person, member.id, role)
         .await;
-    let said = post.lang().t("The role is changed.", "El rol cambió.");
+    let said = t.t("The role is changed.", "El rol cambió.");
     answered(&post, set.map(|_| ()), said).await
+}
+
+/// The member that the path names.
+async fn member_of(post: &Post<Admin>) -> Result<Member, Trouble> {
+    let id: MemberId = post.id("id")?;
+    let team = post.services().team();
+    let mut after = None;
+    loop {
+        let page = PageRequest {
+            after,
+            limit: AT_A_TIME,
+        };
+        let (members, _) = team.list(post.account(), None, page).await?;
+        if let Some(found) = members.items.iter().find(|member| member.id == id) {
+            return Ok(found.clone());
+        }
+        let last = members.items.last().filter(|_| members.has_more);
+        let last = last.ok_or_else(Trouble::not_found)?;
+        after = Some((last.joined_at, last.id));
+    }
+}
+
+fn role_of(member: &Member) -> Fields {
+    let mut fields = Fields::default();
+    fields.push("role", member.role.as_str());
+    fields
+}
+
+fn shown(member: &Member, fields: &Fields, t: Lang) -> Vec<Shown> {
+    let role = fields.text("role");
+    let name = role.parse().map_or(role, |role| role_name(role, t));
+    vec![Shown::of(fields, "role", role_label(member, t)).said(name)]
 }
 
 /// `POST /portal/team/{id}/remove`
@@ -192,7 +243,7 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup, Trouble> {
     let seats_max = visitor.caller().terms.seats_max;
     let page = visitor.page_of(MemberId::from_uuid);
     let team = visitor.services().team();
-    let (members, seats) = team.list(account, seats_max, page).await?;
+    let (mut members, seats) = team.list(account, seats_max, page).await?;
     let invitations = match visitor.may(MemberRole::Admin) {
         true => {
             visitor
@@ -207,11 +258,17 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup, Trouble> {
         .items
         .last()
         .map(|member| (member.joined_at, member.id.uuid()));
+    // Who was to be given a role may be on another page.
+    if let Some((member, _)) = said.role
+        && members.items.iter().all(|other| other.id != member.id)
+    {
+        members.items.push(member.clone());
+    }
     Ok(html! {
         @if let Some((invitation, url)) = said.invited { (link(visitor, invitation, url)) }
         @if said.typed.is_none() { (form::refusal(said.refusal)) }
         (seats_told(visitor, seats))
-        (table(visitor, &members.items))
+        (table(visitor, &members.items, said))
         (list::more(visitor, members.has_more, last))
         @if !invitations.is_empty() { (pending(visitor, &invitations)) }
         @if visitor.may(MemberRole::Admin) {
@@ -254,7 +311,7 @@ fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
     }
 }
 
-fn table(visitor: &Visitor, members: &[Member]) -> Markup {
+fn table(visitor: &Visitor, members: &[Member], said: &Said<'_>) -> Markup {
     let t = visitor.lang();
     let mut heads = vec![
         t.t("Name", "Nombre"),
@@ -272,7 +329,7 @@ fn table(visitor: &Visitor, members: &[Member]) -> Markup {
             tr {
                 td { (member.name) @if member.id == visitor.person.member.id { " " (words::badge(words::Tone::Plain, t.t("you", "tú"))) } }
                 td { (member.email) }
-                td { @if is_mine { (role_form(visitor, member)) } @else { (role_name(member.role, t)) } }
+                td { @if is_mine { (role_form(visitor, member, said)) } @else { (role_name(member.role, t)) } }
                 td { (words::when(member.joined_at)) }
                 @if may { td { @if is_mine { (removal(visitor, member)) } } }
             }
@@ -291,18 +348,25 @@ fn roles(visitor: &Visitor) -> impl Iterator<Item = MemberRole> {
         .filter(move |role| mine.may_change(*role))
 }
 
-fn role_form(visitor: &Visitor, member: &Member) -> Markup {
-    let t = visitor.lang();
-    let label = match t {
+fn role_label(member: &Member, t: Lang) -> String {
+    match t {
         Lang::En => format!("Role of {}", member.name),
         Lang::Es => format!("Rol de {}", member.name),
-    };
+    }
+}
+
+fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
+    let t = visitor.lang();
+    let stored = seen::stamped(role_of(member), |fields| shown(member, fields, t));
+    let typed = said.role.filter(|(other, _)| other.id == member.id);
+    let fields = typed.map_or(&stored, |(_, typed)| typed);
     html! {
         form.bar-of-actions method="post" action={ (crate::PATH) "/team/" (member.id) "/role" } {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
-            select name="role" aria-label=(label) {
+            (seen::hidden(fields))
+            select name="role" aria-label=(role_label(member, t)) {
                 @for role in roles(visitor) {
-                    option value=(role.as_str()) selected[role == member.role] { (role_name(role, t)) }
+                    option value=(role.as_str()) selected[role.as_str() == fields.text("role")] { (role_name(role, t)) }
                 }
             }
             button type="submit" { (t.t("Change", "Cambiar")) }

@@ -12,12 +12,13 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::danger;
 use crate::parts::list;
+use crate::parts::seen;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-use form::{body_of, definition_text, draw, fields_of};
+use form::{body_of, definition_text, draw, fields_of, shown};
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -191,7 +192,11 @@ async fn create(post: Post<Developer>) -> Answer {
 async fn tool(visit: Visit<Viewer>) -> Answer {
     let view = tool_of(&visit).await?;
     let body = match (visit.may(MemberRole::Developer), kind_of(&view)) {
-        (true, Some(_)) => edit(&visit, &view, &fields_of(&view.definition), None),
+        (true, Some(kind)) => {
+            let shown = |fields: &_| shown(kind, view.row.revision, fields, visit.lang());
+            let fields = seen::stamped(fields_of(&view.definition), shown);
+            edit(&visit, &view, &fields, None)
+        }
         _ => html! { pre tabindex="0" { (definition_text(&view.definition)) } },
     };
     Ok(visit.page(Section::Tools, &view.row.name, &body))
@@ -229,6 +234,13 @@ async fn change(post: Post<Developer>) -> Answer {
         let body = edit(&post, &view, &post.fields, None);
         return Ok(post.page(Section::Tools, title, &body));
     }
+    let t = post.lang();
+    let shown = |fields: &_| shown(kind, view.row.revision, fields, t);
+    let stored = fields_of(&view.definition);
+    if let Some(late) = seen::overtaken(t, &stored, &post.fields, shown) {
+        let body = edit(&post, &view, &late.fields, Some(&late.said));
+        return Ok(post.refused(Section::Tools, title, &body));
+    }
     let changed = match body_of(kind, &post.fields, Some(&view.definition)) {
         Ok(body) => {
             let tools = post.services().tools();
@@ -240,12 +252,12 @@ async fn change(post: Post<Developer>) -> Answer {
     match changed {
         Ok(_) => {
             let id = view.row.id.to_string();
-            let said = post.lang().t("Saved.", "Guardado.");
+            let said = t.t("Saved.", "Guardado.");
             post.done("tool.update", &id, &format!("/tools/{id}"), said)
                 .await
         }
         Err(trouble) => {
-            let said = trouble.of_form(post.lang())?;
+            let said = trouble.of_form(t)?;
             let body = edit(&post, &view, &post.fields, Some(&said));
             Ok(post.refused(Section::Tools, title, &body))
         }

@@ -40,9 +40,13 @@ impl AgentChoice {
 
     /// A link to an agent, by its name where it is known.
     pub(crate) fn link(&self, id: AgentId) -> Markup {
-        let found = self.agents.iter().find(|agent| agent.id == id);
-        let name = found.map_or_else(|| id.to_string(), |agent| agent.name.clone());
-        html! { a href={ (crate::PATH) "/agents/" (id) } { (name) } }
+        html! { a href={ (crate::PATH) "/agents/" (id) } { (self.name(&id.to_string())) } }
+    }
+
+    /// The name of the agent with this id, or the id itself where it is not known.
+    pub(crate) fn name(&self, id: &str) -> String {
+        let found = self.agents.iter().find(|agent| agent.id.to_string() == id);
+        found.map_or_else(|| id.to_owned(), |agent| agent.name.clone())
     }
 
     /// The field. `none` is what stands for no agent, where there may be none.

@@ -12,10 +12,7 @@ pub(super) fn said(rule: &Rule) -> Cow<'static, str> {
         Rule::Null => "no puede ser null".into(),
         Rule::Uuid => "debe ser un UUID".into(),
         Rule::Twice => "aparece más de una vez".into(),
-        Rule::Choice(choices) => {
-            let choices = choices.replace(" or ", " o ").replace("one of ", "uno de ");
-            format!("debe ser {choices}").into()
-        }
+        Rule::Choice(choices) => format!("debe ser {}", among(choices)).into(),
         Rule::Bytes(most) => format!("tiene más de {most} bytes").into(),
         Rule::ToPublish => "es obligatorio para publicar".into(),
         Rule::Language => "debe ser una etiqueta de idioma BCP 47, como es-MX".into(),
@@ -63,7 +60,18 @@ pub(super) fn said(rule: &Rule) -> Cow<'static, str> {
     }
 }
 
-const fn url(rule: UrlRule) -> &'static str {
+/// What may be chosen, as the rule lists it. What stands between backticks is a word of the interface and stays as it is.
+fn among(choices: &str) -> String {
+    let pieces = choices.split('`').enumerate();
+    let said = pieces.map(|(at, piece)| match (at % 2, piece) {
+        (0, " or ") => " o ",
+        (0, "one of ") => "uno de ",
+        _ => piece,
+    });
+    said.collect::<Vec<_>>().join("`")
+}
+
+pub(super) const fn url(rule: UrlRule) -> &'static str {
     match rule {
         UrlRule::Length => "es demasiado larga: acorta la dirección",
         UrlRule::Characters => {

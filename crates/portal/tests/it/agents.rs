@@ -4,82 +4,11 @@ use offhook_domain::{AgentId, Json, MemberRole};
 use offhook_services::PageRequest;
 use offhook_services::store::AgentFilter;
 
+use crate::form::{Form, plain, saved};
 use crate::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;";
-
-/// The fields of the editor, as a browser would send them back.
-struct Form(Vec<(String, String)>);
-
-impl Form {
-    /// Reads the controls of a page's `form` that is sent to `path`.
-    #[track_caller]
-    fn of(page: &Page, path: &str) -> Self {
-        let begin = format!("action=\"/portal{path}\"");
-        let (_, rest) = page
-            .body
-            .split_once(&begin)
-            .unwrap_or_else(|| panic!("no form: {}", page.body));
-        let form = rest.split("</form>").next().unwrap_or_default();
-        let mut fields = Vec::new();
-        for tag in form.split('<') {
-            let name = attribute(tag, "name").unwrap_or_default();
-            let value = attribute(tag, "value").unwrap_or_default();
-            if tag.starts_with("input ") {
-                let is_choice = tag.contains("type=\"checkbox\"") || tag.contains("type=\"radio\"");
-                if name != "_token" && (!is_choice || tag.contains(" checked")) {
-                    fields.push((name, value));
-                }
-            } else if tag.starts_with("textarea ") {
-                let text = tag
-                    .split_once('>')
-                    .map(|(_, text)| text)
-                    .unwrap_or_default();
-                // Browsers leave the first line end out, and send the others so.
-                let text = text.strip_prefix('\n').unwrap_or(text);
-                fields.push((name, plain(text).replace('\n', "\r\n")));
-            } else if tag.starts_with("select ") {
-                fields.push((name, String::new()));
-            } else if tag.starts_with("option ")
-                && tag.contains(" selected")
-                && let Some(last) = fields.last_mut()
-            {
-                last.1 = value;
-            }
-        }
-        Self(fields)
-    }
-
-    fn with(mut self, name: &str, value: &str) -> Self {
-        match self.0.iter_mut().find(|(field, _)| field == name) {
-            Some(field) => value.clone_into(&mut field.1),
-            None => self.0.push((name.to_owned(), value.to_owned())),
-        }
-        self
-    }
-
-    async fn send(&self, browser: &Browser, path: &str) -> Page {
-        let fields = self.0.iter();
-        let fields: Vec<(&str, &str)> = fields
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        browser.post(path, &fields).await
-    }
-}
-
-fn attribute(tag: &str, name: &str) -> Option<String> {
-    let tag = tag.split('>').next()?;
-    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-    Some(plain(rest.split('"').next()?))
-}
-
-fn plain(text: &str) -> String {
-    text.replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&amp;", "&")
-}
 
 async fn developer(world: &World) -> Browser {
     world.browser(MemberRole::Developer).await
@@ -388,7 +317,7 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
         path.trim_start_matches("/agents/"),
     );
     let code = format!(
-        "&lt;script src=&quot;http://test/widget/v1/offhook.js&quot; data-agent=&quot;{id}&quot; async&gt;"
+        "&lt;script src=&quot;http://localhost:8080/widget/v1/offhook.js&quot; data-agent=&quot;{id}&quot; async&gt;"
     );
     ana.get(&widget)
         .await
@@ -399,7 +328,7 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
         ("allowed_origins", "https://a.example/path"),
         ("max_sessions_per_minute", "7"),
     ];
-    let page = ana.post(&widget, &wrong).await.assert(422);
+    let page = saved(&ana, &widget, &wrong).await.assert(422);
     page.shows(&[
         "`allowed_origins[0]`",
         "https://a.example/path",
@@ -416,7 +345,7 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
         ),
         ("daily_credit_cap", "50"),
     ];
-    assert_eq!(ana.post(&widget, &right).await.leads(), widget);
+    assert_eq!(saved(&ana, &widget, &right).await.leads(), widget);
     let set = must(
         world
             .services
@@ -550,12 +479,9 @@ async fn a_legacy_agent_shows_its_summary_says_where_it_lives_and_is_renamed() {
         "Rename",
     ]);
     assert!(!page.body.contains("/edit\""), "it is not edited here");
-    assert_eq!(
-        ana.post(&format!("{path}/name"), &[("name", "Night desk")])
-            .await
-            .leads(),
-        path
-    );
+    let name = format!("{path}/name");
+    let renamed = Form::of(&page, &name).with("name", "Night desk");
+    assert_eq!(renamed.send(&ana, &name).await.leads(), path);
     ana.get(&path).await.shows(&["Night desk"]);
     for page in ["edit", "json", "widget"] {
         ana.get(&format!("{path}/{page}")).await.assert(404);

@@ -2,6 +2,7 @@
 
 use offhook_domain::MemberRole;
 
+use crate::form::saved;
 use crate::world::World;
 
 const SCHEMA: &str =
@@ -31,7 +32,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         ),
         ("<i>", "&lt;i&gt;"),
     ] {
-        let refused = ana.post(&path, &[("schema", typed)]).await.assert(422);
+        let refused = saved(&ana, &path, &[("schema", typed)]).await.assert(422);
         // What was typed is still there.
         let typed = typed
             .replace('<', "&lt;")
@@ -44,7 +45,8 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     foreign.get(&path).await.assert(404);
     viewer.post(&path, &[("schema", SCHEMA)]).await.assert(403);
 
-    assert_eq!(ana.post(&path, &[("schema", SCHEMA)]).await.leads(), path);
+    let schema = [("schema", SCHEMA)];
+    assert_eq!(saved(&ana, &path, &schema).await.leads(), path);
     ana.get(&path).await.assert(200).shows(&[
         "In force for conversations",
         "Stop extracting",

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use offhook_domain::{AgentId, Json, MemberRole};
+use offhook_domain::{AgentId, Clock as _, Json, MemberRole};
+use offhook_services::store::{ChatAnswered, ChatTaken, NewChatMessage, NewTurn, mint};
 
-use crate::world::{Browser, World, must};
+use crate::world::{Browser, Page, World, must};
 
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";
@@ -319,6 +320,143 @@ async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
     world.close().await;
 }
 
+/// Says so many turns at once in an open chat: each is its number.
+async fn say(world: &World, chat: &str, turns: usize) {
+    let id = must(chat.trim_start_matches("/try/chat/").parse());
+    let store = world.services.store();
+    let at = world.clock.now();
+    let message = NewChatMessage {
+        conversation: id,
+        message_id: None,
+        digest: vec![1],
+        text: "0".to_owned(),
+        node: mint(at),
+        at,
+    };
+    let ChatTaken::Taken { claim, .. } = must(store.take_chat_message(message).await) else {
+        panic!("the chat is being answered");
+    };
+    let turn = |at_turn: usize| NewTurn {
+        role: "agent",
+        text: format!("turn {at_turn}"),
+        started_at: at,
+        duration_ms: 0,
+        interrupted: false,
+        latency: None,
+    };
+    let answered = ChatAnswered {
+        turns: (1..=turns).map(turn).collect(),
+        is_charged: false,
+        is_final: true,
+        at,
+    };
+    let answered = store.finish_chat_answer(id, claim, answered).await;
+    assert!(must(answered).is_some());
+}
+
+/// The numbers of the turns that a page shows.
+fn turns_on(page: &Page) -> Vec<usize> {
+    let shown = page.body.split(">turn ").skip(1);
+    shown
+        .map(|rest| must(rest.split('<').next().unwrap_or_default().parse()))
+        .collect()
+}
+
+/// Where a link with these words leads.
+fn link(page: &Page, rel: &str) -> Option<String> {
+    let (_, rest) = page
+        .body
+        .split_once(&format!("rel=\"{rel}\" href=\"/portal"))?;
+    let (href, _) = rest.split_once('"')?;
+    href.split('#').next().map(str::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_turn_of_a_long_conversation_is_on_one_of_its_pages() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world).await;
+    let chat = developer.post("/try/chat", &[("agent", &agent)]).await;
+    let chat = chat.leads();
+    let path = chat.replace("/try/chat/", "/conversations/");
+    let short = developer.get(&path).await.assert(200);
+    assert_eq!((link(&short, "prev"), link(&short, "next")), (None, None));
+    say(&world, &chat, 2_100).await;
+    let newest: Vec<usize> = (1_101..=2_100).collect();
+
+    // While it lasts a reader sees what was said last, and is led back from there.
+    let page = developer.get(&chat).await.assert(200);
+    assert_eq!(turns_on(&page), newest, "where it is written in");
+    assert!(
+        link(&page, "prev").is_some_and(|to| to.starts_with(&path)),
+        "{}",
+        page.body
+    );
+    let page = developer.get(&path).await.assert(200);
+    let page = page.shows(&["hx-trigger=\"every 1s\"", "To the first turns"]);
+    assert_eq!(turns_on(&page), newest);
+    assert_eq!(link(&page, "next"), None);
+    let mut seen = turns_on(&page);
+    let mut back = link(&page, "prev");
+    while let Some(to) = back {
+        let page = developer.get(&to).await.assert(200);
+        assert!(
+            !page.body.contains("every 1s"),
+            "what is said is not put behind old turns"
+        );
+        seen.splice(0..0, turns_on(&page));
+        back = link(&page, "prev");
+    }
+    assert_eq!(seen, (1..=2_100).collect::<Vec<_>>());
+
+    // A chat page that is far behind is given the newest ones in the place of all, and the way to the others.
+    let message = [
+        ("message_id", "a"),
+        ("after", "1"),
+        ("text", "Still there?"),
+    ];
+    let part = developer
+        .post_part(&format!("{chat}/messages"), &message)
+        .await;
+    let part = part.assert(200).shows(&[
+        "<ol hx-swap-oob=\"innerHTML:#turns\">",
+        "<div id=\"earlier\" hx-swap-oob=\"true\">",
+        "Still there?",
+    ]);
+    assert!(link(&part, "prev").is_some());
+
+    // Once it is over it is read from its beginning.
+    developer.post(&format!("{chat}/end"), &[]).await.leads();
+    world
+        .until(&developer, &path, "The customer ended it")
+        .await;
+    let watched = developer.get(&format!("{path}/turns?after=9")).await;
+    assert!(
+        turns_on(&watched).contains(&2_100),
+        "whoever watched stays at the end"
+    );
+    let mut seen = Vec::new();
+    let mut on = Some(path.clone());
+    while let Some(to) = on {
+        let page = developer.get(&to).await.assert(200);
+        seen.extend(turns_on(&page));
+        on = link(&page, "next");
+    }
+    assert_eq!(seen, (1..=2_100).collect::<Vec<_>>());
+    let last = developer.get(&format!("{path}?before=2147483647")).await;
+    assert!(turns_on(&last).contains(&2_100));
+    assert!(!last.body.contains("every 1s"));
+    for odd in ["?after=x", "?before=0", "?after=2147483647", "?before=-9"] {
+        developer.get(&format!("{path}{odd}")).await.assert(200);
+    }
+    let stranger = world.stranger().await;
+    stranger
+        .get(&format!("{path}?before=1000"))
+        .await
+        .assert(404);
+    world.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn trials_are_not_for_viewers_and_nothing_is_for_strangers() {
     let world = World::start().await;
@@ -435,6 +573,12 @@ async fn a_recording_stands_beside_its_turns() {
         .get(&path)
         .await
         .shows(&[&player, "data-seek=\"", "Play from 0:0"]);
+    // Also behind the first turns.
+    developer.get(&format!("{path}?after=3")).await.shows(&[
+        &player,
+        "data-seek=\"",
+        "?after=0#transcript",
+    ]);
     let sound = developer.get(&audio).await.assert(200);
     assert_eq!(sound.header("content-type"), Some("audio/wav"));
     assert_eq!(sound.header("content-length"), Some("444"));

@@ -3,6 +3,7 @@
 use offhook_domain::{DeliveryId, EndpointId, MemberRole};
 use offhook_services::store::{AttemptReport, ClaimSlots};
 
+use crate::form::saved;
 use crate::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
@@ -73,7 +74,7 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         ("url", "https://hooks.example.com/other"),
         ("description", ""),
     ];
-    assert_eq!(ana.post(&path, &change).await.leads(), path);
+    assert_eq!(saved(&ana, &path, &change).await.leads(), path);
     ana.get(&path)
         .await
         .shows(&["https://hooks.example.com/other"]);
@@ -175,11 +176,9 @@ async fn a_refused_address_stays_in_its_form() {
     ]);
     assert!(!page.body.contains("<script>"));
     let (path, _) = endpoint(&ana).await;
-    let page = ana
-        .post(&path, &[("url", "nowhere"), ("description", "New")])
-        .await
-        .assert(422);
-    page.shows(&["value=\"nowhere\"", "value=\"New\""]);
+    let wrong = [("url", "nowhere"), ("description", "New")];
+    let page = saved(&ana, &path, &wrong).await.assert(422);
+    page.shows(&["`url`", "value=\"nowhere\"", "value=\"New\""]);
     let old = [("since", "2001-01-01T00:00")];
     let page = ana.post(&format!("{path}/recover"), &old).await.assert(422);
     page.shows(&[
@@ -486,11 +485,11 @@ async fn settings_say_what_the_plan_grants_and_developer_pages_carry_the_readers
         "scale",
         "120 requests a minute",
         "365 days",
-        "http://test/v1",
+        "http://localhost:8080/v1",
     ]);
     vera.get("/quick-start").await.assert(200).shows(&[
         "No agent yet",
-        "http://test/v1/calls",
+        "http://localhost:8080/v1/calls",
         "AGENT_ID",
     ]);
     let key = world.key().await;

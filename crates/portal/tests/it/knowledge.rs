@@ -2,6 +2,7 @@
 
 use offhook_domain::MemberRole;
 
+use crate::form::saved;
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +39,7 @@ async fn a_text_is_read_found_moved_and_deleted() {
         .unwrap_or_default();
     let folder = rest.split('"').next().unwrap_or_default().to_owned();
     let moved = [("name", "Opening hours"), ("folder_id", folder.as_str())];
-    assert_eq!(ana.post(&path, &moved).await.leads(), path);
+    assert_eq!(saved(&ana, &path, &moved).await.leads(), path);
     let shown = format!("/knowledge?folder={folder}");
     ana.get(&shown).await.assert(200).shows(&["Opening hours"]);
     let file = ana.get(&format!("{path}/text")).await.assert(200);

@@ -5,7 +5,7 @@ use offhook_domain::MemberRole;
 use crate::world::World;
 
 /// What browsers say of a form of one of our pages.
-const OURS: &str = "\r\nOrigin: http://test\r\nSec-Fetch-Site: same-origin";
+const OURS: &str = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_of_the_session_before_is_sent_with_a_click() {
@@ -74,5 +74,18 @@ async fn whoever_signs_out_twice_is_signed_out() {
         assert_eq!(ana.post("/sign-out", &[]).await.leads(), "/sign-in");
     }
     ana.get("/agents").await.assert(401);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_the_session_before_signs_out_at_once() {
+    let world = World::start().await;
+    let before = world.browser(MemberRole::Viewer).await;
+    let now = world.browser_elsewhere(MemberRole::Viewer).await;
+    let open = before.left_open_by(&now);
+    open.post("/sign-out", &[]).await.assert(403);
+    let open = open.saying(OURS);
+    assert_eq!(open.post("/sign-out", &[]).await.leads(), "/sign-in");
+    now.get("/settings").await.assert(401);
     world.close().await;
 }

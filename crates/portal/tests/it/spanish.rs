@@ -88,6 +88,7 @@ async fn rules_of_fields_are_said_in_spanish() {
     let world = World::start().await;
     let ana = owner(&world).await;
     let id = agent(&world).await.to_string();
+    let key = format!("{}=1", "k".repeat(65));
     for (path, fields, said) in [
         (
             "/webhooks",
@@ -98,6 +99,25 @@ async fn rules_of_fields_are_said_in_spanish() {
             "/try/call",
             vec![("once", "0b"), ("agent", &id), ("to", "5512345678")],
             "`to`: debe comenzar con `+` y el código del país",
+        ),
+        (
+            "/try/call",
+            vec![
+                ("once", "0c"),
+                ("agent", &id),
+                ("to", "+5215512345678"),
+                ("metadata", &key),
+            ],
+            "el nombre tiene más de 64 caracteres",
+        ),
+        (
+            "/tools/new",
+            vec![
+                ("name", "Buscar"),
+                ("description", "Busca citas."),
+                ("kind", "end_call"),
+            ],
+            "`name`: debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o `_`",
         ),
         (
             "/knowledge/address",

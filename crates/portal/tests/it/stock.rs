@@ -3,6 +3,7 @@
 use offhook_domain::{CredentialProvider, MemberRole};
 use serde_json::{Value, json};
 
+use crate::form::saved;
 use crate::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
@@ -84,10 +85,8 @@ async fn a_number_is_taken_labelled_and_given_back() {
         "/phone-numbers/0{}",
         rest.split('"').next().unwrap_or_default()
     );
-    assert_eq!(
-        ana.post(&path, &[("label", "Front desk")]).await.leads(),
-        path
-    );
+    let label = [("label", "Front desk")];
+    assert_eq!(saved(&ana, &path, &label).await.leads(), path);
     ana.get(&path).await.assert(200).shows(&["Front desk"]);
     let import = ana.post("/phone-numbers/import", &[]).await.assert(422);
     import.shows(&["no carrier credential", "Settings, Provider credentials"]);

@@ -375,7 +375,7 @@ impl Browser {
 async fn exchange(address: SocketAddr, method: &str, path: &str, lines: &str, body: &[u8]) -> Page {
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: test\r\n{lines}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: localhost:8080\r\n{lines}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     let mut stream = must(TcpStream::connect(address).await);
     must(stream.write_all(head.as_bytes()).await);

@@ -8,9 +8,11 @@ use offhook_services::{AgentView, AnalysisSchemaView};
 use super::document::{parse, pretty, unix_lines};
 use super::{agent_of, tabs};
 use crate::PATH;
+use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{danger, refusal};
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::when;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
@@ -46,24 +48,35 @@ async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaVi
     Ok(analyses.schema(visitor.account(), view.agent.id).await?)
 }
 
-fn text_of(schema: &AnalysisSchemaView) -> String {
-    schema.schema.as_ref().map(pretty).unwrap_or_default()
+fn fields_of(schema: &AnalysisSchemaView) -> Fields {
+    let mut fields = Fields::default();
+    let text = schema.schema.as_ref().map(pretty).unwrap_or_default();
+    fields.push("schema", &text);
+    fields
+}
+
+/// However it is laid out, a schema is the same.
+fn shown(fields: &Fields) -> Vec<Shown> {
+    let text = fields.text("schema");
+    let text = parse(text).map_or_else(|_| unix_lines(text), |schema| pretty(&schema));
+    vec![Shown::new("JSON Schema", &text)]
 }
 
 /// `GET /portal/agents/{id}/analysis`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let view = engine_agent(&visit).await?;
     let schema = current(&visit, &view).await?;
-    let body = draw(&visit, &view, &schema, &text_of(&schema), None);
+    let fields = seen::stamped(fields_of(&schema), shown);
+    let body = draw(&visit, &view, &schema, &fields, None);
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
 
-/// `text` is what was typed, where it was refused.
+/// `fields` is what was typed, where it was refused.
 fn draw(
     visitor: &Visitor,
     view: &AgentView,
     schema: &AnalysisSchemaView,
-    text: &str,
+    fields: &Fields,
     said: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
@@ -83,14 +96,14 @@ fn draw(
             }
         }
         @if visitor.may(MemberRole::Developer) {
-            (editor(visitor, &format!("/agents/{id}/analysis"), text))
+            (editor(visitor, &format!("/agents/{id}/analysis"), fields))
             @if is_set {
                 (danger(visitor, &format!("/agents/{id}/analysis/clear"), t.t("Stop extracting", "Dejar de extraer"), t.t(
                     "Extract nothing from conversations that end from now on? What was extracted stays.",
                     "¿No extraer nada de las conversaciones que terminen a partir de ahora? Lo extraído se conserva.",
                 )))
             }
-        } @else if is_set { pre.document tabindex="0" { (text) } }
+        } @else if is_set { pre.document tabindex="0" { (fields.raw("schema")) } }
         @if !is_set {
             h2 { (t.t("An example", "Un ejemplo")) }
             pre #example tabindex="0" { (EXAMPLE) }
@@ -100,15 +113,16 @@ fn draw(
 }
 
 /// A form that is not left without a question once it was changed.
-fn editor(visitor: &Visitor, path: &str, text: &str) -> Markup {
+fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
     let t = visitor.lang();
     html! {
         form method="post" action={ (PATH) (path) } data-keep="" {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
+            (seen::hidden(fields))
             div.field {
                 label for="field-schema" { (t.t("JSON Schema", "JSON Schema")) }
                 textarea #field-schema name="schema" rows="20" spellcheck="false" required aria-describedby="field-schema-hint" {
-                    "\n" (text)
+                    "\n" (unix_lines(fields.raw("schema")))
                 }
                 p.hint #field-schema-hint { (t.t(
                     "An object at the top; references within it alone (#/…); at most 32 levels deep and 64 KiB. Say what a member means in its description: the model reads it.",
@@ -123,8 +137,15 @@ fn editor(visitor: &Visitor, path: &str, text: &str) -> Markup {
 /// `POST /portal/agents/{id}/analysis`
 pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
-    let text = unix_lines(post.fields.raw("schema"));
-    let said = match parse(&text) {
+    let schema = current(&post, &view).await?;
+    let refused = |fields: &Fields, said: &str| {
+        let body = draw(&post, &view, &schema, fields, Some(said));
+        Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+    };
+    if let Some(late) = seen::overtaken(post.lang(), &fields_of(&schema), &post.fields, shown) {
+        return refused(&late.fields, &late.said);
+    }
+    let said = match parse(&unix_lines(post.fields.raw("schema"))) {
         Ok(schema) => match save(&post, &view, schema).await {
             Ok(()) => {
                 let said = post.lang().t(
@@ -137,9 +158,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         },
         Err(fault) => Trouble::from(FieldError::new("schema", fault)).of_form(post.lang())?,
     };
-    let schema = current(&post, &view).await?;
-    let body = draw(&post, &view, &schema, &text, Some(&said));
-    Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+    refused(&post.fields, &said)
 }
 
 /// `POST /portal/agents/{id}/analysis/clear`

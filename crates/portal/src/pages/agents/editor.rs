@@ -9,10 +9,12 @@ use super::choices::Choices;
 use super::control::{Fault, Sheet};
 use super::document::{document, fields_of, parse, pretty, unix_lines};
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
+use super::show::{name_fields, name_shown};
 use super::{agent_of, tabs};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::parts::seen;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
@@ -38,6 +40,7 @@ pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
     let base = view.agent.head_version;
     let mut fields = fields_of(&config_at(&visit, &view, base).await?);
     fields.push("name", &view.agent.name);
+    let fields = seen::stamped(fields, |fields| name_shown(fields, visit.lang()));
     let body = draw(&visit, &view, &fields, base, None).await?;
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
@@ -50,8 +53,18 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
         let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
         return Ok(post.page(Section::Agents, &title, &body));
     }
-    let name = post.fields.text("name");
-    match save(&post, &view, document(&post.fields), Some(name)).await? {
+    // The name is of no version: what somebody else has stored of it is looked at by itself, and stays where only the
+    // versions were edited.
+    let t = post.lang();
+    let shown = |fields: &Fields| name_shown(fields, t);
+    let is_renamed = !seen::is_untouched(&post.fields, shown);
+    if is_renamed && let Some(late) = seen::overtaken(t, &name_fields(&view), &post.fields, shown) {
+        let refused = Refused::of(late.said, base_of(&post.fields)?);
+        let body = draw(&post, &view, &late.fields, refused.base, Some(&refused)).await?;
+        return Ok(post.refused(Section::Agents, &title, &body));
+    }
+    let name = is_renamed.then(|| post.fields.text("name"));
+    match save(&post, &view, document(&post.fields), name).await? {
         Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
         Err(refused) => {
             let body = draw(&post, &view, &post.fields, refused.base, Some(&refused)).await?;
@@ -90,6 +103,7 @@ async fn draw(
         (tabs(visitor, &view.agent, "edit"))
         div.editor {
             (kept_form(visitor, &path, &html! {
+                (seen::hidden(fields))
                 (head_of_form(visitor, id, base, refused))
                 (super::form::groups(visitor, &sheet, &choices, &path))
             }))

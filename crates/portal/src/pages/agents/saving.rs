@@ -32,7 +32,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    fn of(said: String, base: i32) -> Self {
+    pub(super) fn of(said: String, base: i32) -> Self {
         Self {
             said,
             base,

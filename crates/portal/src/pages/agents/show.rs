@@ -8,10 +8,12 @@ use offhook_services::AgentView;
 use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, runtime_name, status_badge, tabs};
+use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, danger, form, refusal};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::when;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -23,8 +25,8 @@ pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Agents, &view.agent.name, &body))
 }
 
-/// `name` is what was typed, where a new name was refused.
-fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, name: Option<&str>) -> Markup {
+/// `typed` is the form of a new name that was refused.
+fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, typed: Option<&Fields>) -> Markup {
     html! {
         (tabs(visitor, &view.agent, ""))
         (refusal(said))
@@ -32,7 +34,7 @@ fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, name: Option<&s
             Runtime::Engine => (engine(visitor, view)),
             Runtime::Legacy => (legacy(visitor, view)),
         }
-        @if visitor.may(MemberRole::Developer) { (rename_form(visitor, view, name)) }
+        @if visitor.may(MemberRole::Developer) { (rename_form(visitor, view, typed)) }
     }
 }
 
@@ -177,16 +179,31 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
     }
 }
 
-fn rename_form(visitor: &Visitor, view: &AgentView, name: Option<&str>) -> Markup {
+/// The field of an agent's name.
+pub(super) fn name_fields(view: &AgentView) -> Fields {
+    let mut fields = Fields::default();
+    fields.push("name", &view.agent.name);
+    fields
+}
+
+/// What a form shows of an agent beside its versions.
+pub(super) fn name_shown(fields: &Fields, t: Lang) -> Vec<Shown> {
+    vec![Shown::of(fields, "name", t.t("Name", "Nombre"))]
+}
+
+fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> Markup {
     let t = visitor.lang();
     let agent = &view.agent;
     if agent.status == AgentStatus::Archived {
         return html! {};
     }
+    let stored = seen::stamped(name_fields(view), |fields| name_shown(fields, t));
+    let fields = typed.unwrap_or(&stored);
     html! {
         h2 { (t.t("Rename", "Renombrar")) }
         (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
-            (Input::text("name", t.t("Name", "Nombre")).value(name.unwrap_or(&agent.name)).required()
+            (seen::hidden(fields))
+            (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required()
                 .hint(t.t("1 to 120 characters.", "De 1 a 120 caracteres.")))
             button type="submit" { (t.t("Rename", "Renombrar")) }
         }))
@@ -195,14 +212,23 @@ fn rename_form(visitor: &Visitor, view: &AgentView, name: Option<&str>) -> Marku
 
 /// `POST /portal/agents/{id}/name`
 pub(super) async fn rename(post: Post<Developer>) -> Answer {
-    let name = post.fields.text("name").to_owned();
-    let body = Json::object([("name", Json::from(name.as_str()))]);
-    let said = post.lang().t("Renamed.", "Renombrado.");
-    change(&post, body, "agent.update", said, Some(&name)).await
+    let (view, t) = (agent_of(&post).await?, post.lang());
+    let shown = |fields: &Fields| name_shown(fields, t);
+    // An archived one is not renamed at all, and says so.
+    if view.agent.status != AgentStatus::Archived
+        && let Some(late) = seen::overtaken(t, &name_fields(&view), &post.fields, shown)
+    {
+        let body = draw(&post, &view, Some(&late.said), Some(&late.fields));
+        return Ok(post.refused(Section::Agents, &view.agent.name, &body));
+    }
+    let body = Json::object([("name", Json::from(post.fields.text("name")))]);
+    let said = t.t("Renamed.", "Renombrado.");
+    change(&post, &view, body, "agent.update", said, Some(&post.fields)).await
 }
 
 /// `POST /portal/agents/{id}/status`
 pub(super) async fn set_status(post: Post<Developer>) -> Answer {
+    let view = agent_of(&post).await?;
     let status = post.fields.text("status");
     let body = Json::object([("status", Json::from(status))]);
     let said = match (post.lang(), status) {
@@ -211,17 +237,17 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
         (Lang::En, _) => "The agent is paused: it takes no calls until it is activated.",
         (Lang::Es, _) => "El agente está en pausa: no recibe llamadas hasta que lo actives.",
     };
-    change(&post, body, "agent.status", said, None).await
+    change(&post, &view, body, "agent.status", said, None).await
 }
 
 async fn change(
     post: &Post<Developer>,
+    view: &AgentView,
     body: Json,
     action: &str,
     said: &str,
-    name: Option<&str>,
+    typed: Option<&Fields>,
 ) -> Answer {
-    let view = agent_of(post).await?;
     let id = view.agent.id;
     match post
         .services()
@@ -235,7 +261,7 @@ async fn change(
         }
         Err(error) => {
             let said = Trouble::from(error).of_form(post.lang())?;
-            let body = draw(post, &view, Some(&said), name);
+            let body = draw(post, view, Some(&said), typed);
             Ok(post.refused(Section::Agents, &view.agent.name, &body))
         }
     }

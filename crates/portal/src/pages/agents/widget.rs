@@ -12,6 +12,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::yes;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -42,7 +43,8 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (tabs(&visit, &view.agent, "widget"))
         @if visit.may(MemberRole::Developer) {
-            (settings_form(&visit, &view, &fields_of(&settings), None))
+            @let fields = seen::stamped(fields_of(&settings), |fields| shown(fields, visit.lang()));
+            (settings_form(&visit, &view, &fields, None))
         } @else { (facts(&visit, &settings)) }
         (code(&visit, &view, settings.enabled))
     };
@@ -64,6 +66,41 @@ fn fields_of(settings: &WidgetSettings) -> Fields {
     fields
 }
 
+fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
+    let origins: Vec<&str> = origins(fields).collect();
+    vec![
+        Shown::of(
+            fields,
+            "enabled",
+            t.t(
+                "Pages may talk to this agent",
+                "Las páginas pueden hablar con este agente",
+            ),
+        )
+        .said(yes(fields.is_set("enabled"), t)),
+        Shown::new(
+            t.t("Allowed origins", "Orígenes permitidos"),
+            &origins.join(", "),
+        ),
+        Shown::of(
+            fields,
+            "max_sessions_per_minute",
+            t.t("Sessions a minute", "Sesiones por minuto"),
+        ),
+        Shown::of(
+            fields,
+            "daily_credit_cap",
+            t.t("Credits a day", "Créditos por día"),
+        ),
+    ]
+}
+
+/// The origins that were typed, one on each line.
+fn origins(fields: &Fields) -> impl Iterator<Item = &str> {
+    let lines = fields.raw("allowed_origins").lines().map(str::trim);
+    lines.filter(|line| !line.is_empty())
+}
+
 fn settings_form(
     visitor: &Visitor,
     view: &AgentView,
@@ -74,6 +111,7 @@ fn settings_form(
     html! {
         (refusal(said))
         (form(visitor, &format!("/agents/{}/widget", view.agent.id), &html! {
+            (seen::hidden(fields))
             (check("enabled", "on", t.t("Pages may talk to this agent", "Las páginas pueden hablar con este agente"), fields.is_set("enabled")))
             @if view.agent.published_version == 0 {
                 p.hint { (t.t("Publish the agent before you turn it on.", "Publica el agente antes de activarlo.")) }
@@ -141,21 +179,29 @@ fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
 /// `POST /portal/agents/{id}/widget`
 pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
-    let id = view.agent.id;
+    let (id, t) = (view.agent.id, post.lang());
+    let refused = |fields: &Fields, said: &str| {
+        let body = html! {
+            (tabs(&post, &view.agent, "widget"))
+            (settings_form(&post, &view, fields, Some(said)))
+        };
+        Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+    };
+    let widgets = post.services().widgets();
+    let stored = fields_of(&widgets.get(post.account(), id).await?);
+    let shown = |fields: &Fields| shown(fields, t);
+    if let Some(late) = seen::overtaken(t, &stored, &post.fields, shown) {
+        return refused(&late.fields, &late.said);
+    }
     let body = body_of(&post.fields);
-    match post
-        .services()
-        .widgets()
-        .set(post.account(), id, &body)
-        .await
-    {
+    match widgets.set(post.account(), id, &body).await {
         Ok(settings) => {
             let said = match settings.enabled {
-                true => post.lang().t(
+                true => t.t(
                     "Saved. The widget is on.",
                     "Guardado. El widget está activado.",
                 ),
-                false => post.lang().t(
+                false => t.t(
                     "Saved. The widget is off.",
                     "Guardado. El widget está desactivado.",
                 ),
@@ -168,23 +214,14 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
             )
             .await
         }
-        Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
-            let body = html! {
-                (tabs(&post, &view.agent, "widget"))
-                (settings_form(&post, &view, &post.fields, Some(&said)))
-            };
-            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
-        }
+        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
     }
 }
 
 fn body_of(fields: &Fields) -> Json {
-    let origins = fields.raw("allowed_origins").lines().map(str::trim);
-    let origins = origins.filter(|line| !line.is_empty()).map(Json::from);
     let mut body = vec![
         ("enabled", Json::Bool(fields.is_set("enabled"))),
-        ("allowed_origins", origins.collect()),
+        ("allowed_origins", origins(fields).map(Json::from).collect()),
     ];
     for name in ["max_sessions_per_minute", "daily_credit_cap"] {
         if let Some(text) = fields.get(name) {

@@ -8,6 +8,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
 use crate::parts::words::{Tone, badge, when_if};
+use crate::spanish;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -45,7 +46,7 @@ fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
                 },
                 AnalysisStatus::Failed => {
                     p { (badge(Tone::Bad, lang.t("No data", "Sin datos"))) " "
-                        @if let Some(error) = &analysis.error { code { (error) } } }
+                        @if let Some(error) = &analysis.error { (spanish::written(error, lang)) } }
                     p.hint { (when_if(analysis.completed_at)) }
                 },
             }

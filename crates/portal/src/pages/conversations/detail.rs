@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, MemberRole};
-use offhook_services::store::{Conversation, ConversationView, Moment};
+use offhook_services::store::{Conversation, ConversationView};
 use offhook_services::{HangUpError, SoFar};
 
+use super::stretch::{Place, Stretch};
 use super::turns::Turns;
 use super::wording;
 use super::{about, analysis, sent};
@@ -18,20 +19,31 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 /// A conversation with all that its page shows of it.
 pub(super) struct Story {
     pub(super) view: ConversationView,
-    pub(super) turns: Vec<Moment>,
+    pub(super) said: Stretch,
 }
 
-/// Reads a conversation of the account.
-pub(super) async fn read(visitor: &Visitor, id: ConversationId) -> Result<Story, Trouble> {
+/// Reads a conversation of the account with its turns at `place`. Where none is named, one that lasts is read from what
+/// is being said, and one that is over from its beginning.
+pub(super) async fn read(
+    visitor: &Visitor,
+    id: ConversationId,
+    place: Option<Place>,
+) -> Result<Story, Trouble> {
     let conversations = visitor.services().conversations();
-    let found = conversations.transcript(visitor.caller(), id).await?;
-    let (view, turns) = found.ok_or_else(Trouble::not_found)?;
-    Ok(Story { view, turns })
+    let view = conversations.get(visitor.caller(), id, false).await?;
+    let view = view.ok_or_else(Trouble::not_found)?;
+    let place = place.unwrap_or(match view.conversation.state.is_terminal() {
+        true => Place::FIRST,
+        false => Place::NEWEST,
+    });
+    let said = Stretch::read(visitor, id, place).await?;
+    Ok(Story { view, said })
 }
 
 /// `GET /portal/conversations/{id}`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
-    let story = read(&visit, visit.id("id")?).await?;
+    let place = Place::asked(visit.query());
+    let story = read(&visit, visit.id("id")?, place).await?;
     let conversation = &story.view.conversation;
     let lang = visit.lang();
     let kind = match conversation.voice {
@@ -42,11 +54,12 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         Some(number) => format!("{kind} · {} · {number}", story.view.agent_name),
         None => format!("{kind} · {}", story.view.agent_name),
     };
-    let last = story.turns.last().map_or(0, |turn| turn.seq);
+    // What is said from now on is put behind the newest turns, and nowhere else.
+    let is_watched = !conversation.state.is_terminal() && !story.said.has_later;
     let whole = whole(&visit, &story).await?;
     let body = html! {
         div #conversation { (whole) }
-        @if !conversation.state.is_terminal() { (watch(conversation.id, last)) }
+        @if is_watched { (watch(conversation.id, story.said.last())) }
     };
     Ok(visit.page(Section::Conversations, &title, &body))
 }
@@ -83,11 +96,13 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup, Tr
         (analysis)
         div.split {
             section {
-                h2 { (lang.t("Transcript", "Transcripción")) }
-                @if story.turns.is_empty() { p.hint #silence { (silence(conversation, lang)) } }
+                h2 #transcript { (lang.t("Transcript", "Transcripción")) }
+                (story.said.earlier(lang))
+                @if story.said.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
                 div role="log" aria-live=[(!is_over).then_some("polite")] {
-                    ol.turns #turns { (drawn.items(&story.turns)) }
+                    ol.turns #turns { (drawn.items(&story.said.turns)) }
                 }
+                (story.said.later(lang))
             }
             section {
                 h2 { (lang.t("Recording", "Grabación")) }

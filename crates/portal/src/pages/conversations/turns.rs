@@ -9,9 +9,13 @@ use serde_json::Value;
 
 use crate::lang::Lang;
 use crate::parts::words;
+use crate::spanish;
 
 /// Stands in a transcript between a tool's arguments and its answer.
 const ANSWERS: &str = ") → ";
+
+/// Stands in the place of a tool's name where the service tells what became of a message on WhatsApp.
+const WHATSAPP: &str = "whatsapp";
 
 /// How turns are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -104,8 +108,16 @@ fn tool(told: &str, lang: Lang) -> Markup {
             p.hint { (lang.t("Asked with", "Preguntó con")) }
             pre.wrapped tabindex="0" { (pretty(arguments)) }
             p.hint { (lang.t("Answered", "Respondió")) }
-            pre.wrapped tabindex="0" { (pretty(answer)) }
+            pre.wrapped tabindex="0" { (answered(name, answer, lang)) }
         }
+    }
+}
+
+/// What a tool answered. What is said of messages on WhatsApp is no tool's, but the service's own.
+fn answered(name: &str, answer: &str, lang: Lang) -> String {
+    match name {
+        WHATSAPP => spanish::written(answer, lang).into_owned(),
+        _ => pretty(answer),
     }
 }
 

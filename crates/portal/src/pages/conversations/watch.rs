@@ -8,6 +8,7 @@ use offhook_services::store::LiveCall;
 
 use super::about;
 use super::detail::{self, read, state, watch, whole};
+use super::stretch::Place;
 use super::wording;
 use crate::PATH;
 use crate::lang::Lang;
@@ -68,7 +69,8 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
 }
 
 async fn finished(visitor: &Visitor, id: ConversationId) -> Answer {
-    let story = read(visitor, id).await?;
+    // Whoever watched to the end stays there.
+    let story = read(visitor, id, Some(Place::NEWEST)).await?;
     let whole = whole(visitor, &story).await?;
     let mut answer = visitor.part(&html! {
         div #conversation hx-swap-oob="true" { (whole) }

@@ -14,8 +14,9 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::{count, when};
-use crate::trouble::Answer;
+use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// `GET /portal/knowledge/documents/{id}`
@@ -24,12 +25,33 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let id: DocumentId = visit.id("id")?;
     let knowledge = visit.services().knowledge();
     let document = knowledge.document(visit.account(), id).await?;
+    let folders = folders::all(&visit).await?;
+    let shown = |fields: &Fields| shown_of(fields, &folders, visit.lang());
+    let fields = seen::stamped(fields_of(&document), shown);
+    let body = page(&visit, &document, &folders, &fields, None).await?;
+    Ok(visit.page(Section::Knowledge, &document.name, &body))
+}
+
+fn fields_of(document: &Document) -> Fields {
     let mut fields = Fields::default();
     fields.push("name", &document.name);
     let folder = document.folder_id.map(|id| id.to_string());
     fields.push("folder_id", folder.as_deref().unwrap_or(""));
-    let body = page(&visit, &document, &fields, None).await?;
-    Ok(visit.page(Section::Knowledge, &document.name, &body))
+    fields
+}
+
+/// What the form shows that changes a document.
+fn shown_of(fields: &Fields, folders: &[Folder], t: Lang) -> Vec<Shown> {
+    let id = fields.text("folder_id");
+    let folder = folders.iter().find(|folder| folder.id.to_string() == id);
+    let folder = match id {
+        "" => t.t("In no folder", "En ninguna"),
+        id => folder.map_or(id, |folder| &folder.name),
+    };
+    vec![
+        Shown::of(fields, "name", t.t("Name", "Nombre")),
+        Shown::of(fields, "folder_id", t.t("Folder", "Carpeta")).said(folder),
+    ]
 }
 
 /// `POST /portal/knowledge/documents/{id}`
@@ -37,12 +59,22 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
     entitled(&post)?;
     let t = post.lang();
     let id: DocumentId = post.id("id")?;
+    let knowledge = post.services().knowledge();
+    let document = knowledge.document(post.account(), id).await?;
+    let folders = folders::all(&post).await?;
+    let refused = async |fields: &Fields, said: &str| {
+        let body = page(&post, &document, &folders, fields, Some(said)).await?;
+        Ok(post.refused(Section::Knowledge, &document.name, &body))
+    };
+    let shown = |fields: &Fields| shown_of(fields, &folders, t);
+    if let Some(late) = seen::overtaken(t, &fields_of(&document), &post.fields, shown) {
+        return refused(&late.fields, &late.said).await;
+    }
     let folder = post.fields.get("folder_id").map_or(Json::Null, string);
     let body = Json::object([
         ("name", string(post.fields.text("name"))),
         ("folder_id", folder),
     ]);
-    let knowledge = post.services().knowledge();
     match knowledge.change(post.account(), id, &body).await {
         Ok(_) => {
             let path = format!("/knowledge/documents/{id}");
@@ -50,12 +82,7 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
             post.done("document.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => {
-            let said = crate::trouble::Trouble::from(error).of_form(post.lang())?;
-            let document = knowledge.document(post.account(), id).await?;
-            let body = page(&post, &document, &post.fields, Some(&said)).await?;
-            Ok(post.refused(Section::Knowledge, &document.name, &body))
-        }
+        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?).await,
     }
 }
 
@@ -106,14 +133,14 @@ fn disposition(name: &str) -> String {
 async fn page(
     visitor: &Visitor,
     document: &Document,
+    folders: &[Folder],
     fields: &Fields,
     said: Option<&str>,
-) -> Result<Markup, crate::trouble::Trouble> {
+) -> Result<Markup, Trouble> {
     let t = visitor.lang();
     let knowledge = visitor.services().knowledge();
     let agents = knowledge.used_by(visitor.account(), document.id).await?;
     let (beginning, goes_on) = knowledge.beginning(document).await?;
-    let folders = folders::all(visitor).await?;
     let is_unread = is_unread(document);
     let here = format!("{PATH}/knowledge/documents/{}", document.id);
     Ok(html! {
@@ -124,7 +151,7 @@ async fn page(
             (used_by(&agents, t))
             (shown(document, &beginning, goes_on, t))
         }
-        @if visitor.may(MemberRole::Developer) { (changes(visitor, document, &agents, fields, &folders)) }
+        @if visitor.may(MemberRole::Developer) { (changes(visitor, document, &agents, fields, folders)) }
     })
 }
 
@@ -215,6 +242,7 @@ fn changes(
     html! {
         h2 { (t.t("Change", "Cambiar")) }
         (form::form(visitor, &path, &html! {
+            (seen::hidden(fields))
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
             (folder_choice(folders, fields.text("folder_id"), t))
             button.primary type="submit" { (t.t("Save", "Guardar")) }

@@ -12,6 +12,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
+use crate::parts::seen::{self, Shown};
 use crate::parts::words::{count, when};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -111,29 +112,44 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     entitled(&visit)?;
     let knowledge = visit.services().knowledge();
     let folder = knowledge.folder(visit.account(), visit.id("id")?).await?;
-    let body = page(&visit, &folder, &folder.name, None);
+    let fields = seen::stamped(fields_of(&folder), |fields| shown(fields, visit.lang()));
+    let body = page(&visit, &folder, &fields, None);
     Ok(visit.page(Section::Knowledge, &folder.name, &body))
+}
+
+fn fields_of(folder: &Folder) -> Fields {
+    let mut fields = Fields::default();
+    fields.push("name", &folder.name);
+    fields
+}
+
+fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
+    vec![Shown::of(fields, "name", t.t("Name", "Nombre"))]
 }
 
 /// `POST /portal/knowledge/folders/{id}`
 pub(super) async fn rename(post: Post<Developer>) -> Answer {
     entitled(&post)?;
-    let id: FolderId = post.id("id")?;
-    let body = Json::object([("name", string(post.fields.text("name")))]);
+    let (id, t): (FolderId, _) = (post.id("id")?, post.lang());
     let knowledge = post.services().knowledge();
+    let folder = knowledge.folder(post.account(), id).await?;
+    let refused = |fields: &Fields, said: &str| {
+        let body = page(&post, &folder, fields, Some(said));
+        Ok(post.refused(Section::Knowledge, &folder.name, &body))
+    };
+    let shown = |fields: &Fields| shown(fields, t);
+    if let Some(late) = seen::overtaken(t, &fields_of(&folder), &post.fields, shown) {
+        return refused(&late.fields, &late.said);
+    }
+    let body = Json::object([("name", string(post.fields.text("name")))]);
     match knowledge.change_folder(post.account(), id, &body).await {
         Ok(_) => {
-            let said = post.lang().t("Saved.", "Guardado.");
+            let said = t.t("Saved.", "Guardado.");
             let path = format!("/knowledge/folders/{id}");
             post.done("folder.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
-            let folder = knowledge.folder(post.account(), id).await?;
-            let body = page(&post, &folder, post.fields.text("name"), Some(&said));
-            Ok(post.refused(Section::Knowledge, &folder.name, &body))
-        }
+        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
     }
 }
 
@@ -158,7 +174,7 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     .await
 }
 
-fn page(visitor: &Visitor, folder: &Folder, name: &str, said: Option<&str>) -> Markup {
+fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>) -> Markup {
     let t = visitor.lang();
     let path = format!("/knowledge/folders/{}", folder.id);
     html! {
@@ -173,7 +189,8 @@ fn page(visitor: &Visitor, folder: &Folder, name: &str, said: Option<&str>) -> M
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Rename", "Cambiar el nombre")) }
             (form::form(visitor, &path, &html! {
-                (Input::text("name", t.t("Name", "Nombre")).value(name).required())
+                (seen::hidden(fields))
+                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
             h2 { (t.t("Delete", "Eliminar")) }

@@ -7,8 +7,10 @@ use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
 
 use super::{kind_name, kind_use};
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::pages::agents::document::{cell, number, parse, plain, pretty, rows, unix_lines};
 use crate::parts::form::{Input, Select, check, form, refusal};
+use crate::parts::seen::{Shown, hidden};
 use crate::visit::Visitor;
 
 const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
@@ -57,6 +59,54 @@ pub(super) fn fields_of(definition: &Json) -> Fields {
     fields
 }
 
+/// What the form of a tool shows. The values of headers are on no page: with another revision they may be others.
+pub(super) fn shown(kind: ToolKind, revision: i32, fields: &Fields, t: Lang) -> Vec<Shown> {
+    let mut all = vec![
+        Shown::of(fields, "name", t.t("Name", "Nombre")),
+        Shown::of(
+            fields,
+            "description",
+            t.t("What it is for", "Para qué sirve"),
+        ),
+    ];
+    if kind == ToolKind::Http {
+        all.push(Shown::of(fields, "http.method", t.t("Method", "Método")));
+        all.push(Shown::of(fields, "http.url", "URL"));
+        let wait = t.t("Longest wait, in ms", "Espera máxima, en ms");
+        all.push(Shown::of(fields, "http.timeout_ms", wait));
+        all.push(headers_shown(revision, fields, t));
+    }
+    if kind == ToolKind::Transfer {
+        let rows = rows(fields, TARGETS.0, TARGETS.1);
+        let targets: Vec<String> = rows.iter().map(|row| row.values.join(": ")).collect();
+        let label = t.t("To whom", "A quién");
+        all.push(Shown::new(label, &targets.join(", ")));
+    }
+    if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
+        let text = fields.text("parameters");
+        let text = parse(text).map_or_else(|_| unix_lines(text), |schema| pretty(&schema));
+        let label = t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)");
+        all.push(Shown::new(label, &text));
+    }
+    all
+}
+
+fn headers_shown(revision: i32, fields: &Fields, t: Lang) -> Shown {
+    let mut headers = Vec::new();
+    for row in rows(fields, HEADERS.0, HEADERS.1) {
+        if !fields.is_set(&cell(HEADERS.0, row.place, REMOVE)) {
+            let [name, value] = row.values;
+            let value = if value.is_empty() { HIDDEN } else { value };
+            headers.push(format!("{name}: {value}"));
+        }
+    }
+    let shown = Shown::new(t.t("Headers", "Encabezados"), &headers.join(", "));
+    match headers.is_empty() {
+        true => shown,
+        false => shown.marked(revision),
+    }
+}
+
 /// The names of the headers that are stored.
 fn stored_headers(definition: &Json) -> Vec<String> {
     let http = definition.get("http").and_then(|http| http.get("headers"));
@@ -85,10 +135,12 @@ pub(super) fn body_of(
     }
     match kind {
         ToolKind::Http => {
-            body.push(("parameters", parameters(fields, before)?));
+            body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
             body.push(("http", http(fields, before)?));
         }
-        ToolKind::EndCall => body.push(("parameters", parameters(fields, before)?)),
+        ToolKind::EndCall => {
+            body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
+        }
         ToolKind::Transfer => {
             let rows = rows(fields, TARGETS.0, TARGETS.1);
             let targets = rows
@@ -104,17 +156,19 @@ pub(super) fn body_of(
     Ok(Json::object(body))
 }
 
-/// The schema of the arguments: a patch that leaves nothing of the one before.
-fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
+/// The schema of the arguments: a patch that leaves nothing of the one before; `None` where it is the one before, which
+/// may be the schema that a tool without one is shown with.
+fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Option<Json>, FieldError> {
     let text = fields.text("parameters");
     if text.is_empty() {
-        return Ok(Json::Null);
+        return Ok(Some(Json::Null));
     }
     let wanted = parse(text).map_err(|fault| FieldError::new("parameters", fault))?;
     let old = before.and_then(|before| before.get("parameters"));
     Ok(match old {
-        Some(old) => crate::pages::agents::document::patch(old, &wanted),
-        None => wanted,
+        Some(old) if *old == wanted => None,
+        Some(old) => Some(crate::pages::agents::document::patch(old, &wanted)),
+        None => Some(wanted),
     })
 }
 
@@ -168,6 +222,7 @@ pub(super) fn draw(
         p { strong { (kind_name(kind, t)) } " " (kind_use(kind, t)) }
         (form(visitor, path, &html! {
             input type="hidden" name="kind" value=(kind.as_str());
+            (hidden(fields))
             // Enter presses the first button.
             button.unseen type="submit" tabindex="-1" aria-hidden="true" { (t.t("Save", "Guardar")) }
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required().hint(t.t(
@@ -298,6 +353,14 @@ mod tests {
                     &http.headers[2].name=X-New&http.headers[2].value=secret";
         let said = r#"{"name":"a","description":"b","parameters":null,"http":{"method":"GET","url":"https://a.example","headers":{"X-Key":"***","X-New":"secret","X-Old":null},"timeout_ms":null}}"#;
         assert_eq!(body(ToolKind::Http, form, Some(before)), said);
+    }
+
+    #[test]
+    fn a_schema_that_stays_as_it_is_shown_is_not_sent() {
+        let before = r#"{"parameters":{"type":"object","properties":{}}}"#;
+        let form = "name=a&description=b&parameters={\"type\":\"object\",%0D%0A\"properties\":{}}";
+        let said = r#"{"name":"a","description":"b"}"#;
+        assert_eq!(body(ToolKind::EndCall, form, Some(before)), said);
     }
 
     #[test]

@@ -11,12 +11,13 @@ use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Trouble, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
-/// Turns that an answer may consist of: tools and words.
+/// Turns that an answer may consist of, tools and words, with what was said in another window.
 const TURNS_AT_ONCE: u32 = 100;
 
 /// `GET /portal/try/chat`
@@ -91,16 +92,18 @@ async fn whole(
     let chats = visitor.services().chats();
     let view = chats.of_member(visitor.caller(), id).await?;
     let conversations = visitor.services().conversations();
-    let found = conversations.transcript(visitor.caller(), id).await?;
-    let (conversation, turns) = found.ok_or_else(Trouble::not_found)?;
+    let found = conversations.get(visitor.caller(), id, false).await?;
+    let conversation = found.ok_or_else(Trouble::not_found)?;
+    let said = Stretch::read(visitor, id, Place::NEWEST).await?;
     let lang = visitor.lang();
     let title = match lang {
         Lang::En => format!("Chat with {}", conversation.agent_name),
         Lang::Es => format!("Chat con {}", conversation.agent_name),
     };
     let body = html! {
-        div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &turns)) } }
-        (message(visitor, &view, last_of(&turns, 0), text, refused))
+        div #earlier { (said.earlier(lang)) }
+        div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &said.turns)) } }
+        (message(visitor, &view, said.last(), text, refused))
         p { a href={ (PATH) "/conversations/" (id) } { (lang.t("Everything about this conversation", "Todo sobre esta conversación")) } }
     };
     Ok((title, body))
@@ -113,10 +116,6 @@ fn items(visitor: &Visitor, turns: &[Moment]) -> Markup {
         has_audio: false,
     };
     drawn.items(turns)
-}
-
-fn last_of(turns: &[Moment], before: i32) -> i32 {
-    turns.last().map_or(before, |turn| turn.seq)
 }
 
 /// Where the next message is written; once the chat has ended, that it has.
@@ -188,11 +187,22 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
     let page = conversations
         .turns(post.caller(), id, after, TURNS_AT_ONCE)
         .await?;
-    let turns = page.ok_or_else(Trouble::not_found)?.items;
+    let page = page.ok_or_else(Trouble::not_found)?;
     // The answer may have ended it.
     let view = chats.of_member(post.caller(), id).await?;
+    if page.has_more {
+        // The page is far behind, as after much that was said in another window: the newest turns take the place of all.
+        let said = Stretch::read(&post, id, Place::NEWEST).await?;
+        return Ok(post.part(&html! {
+            (message(&post, &view, said.last(), text, refused.as_ref()))
+            div #earlier hx-swap-oob="true" { (said.earlier(post.lang())) }
+            ol hx-swap-oob="innerHTML:#turns" { (items(&post, &said.turns)) }
+        }));
+    }
+    let turns = page.items;
+    let last = turns.last().map_or(after, |turn| turn.seq);
     Ok(post.part(&html! {
-        (message(&post, &view, last_of(&turns, after), text, refused.as_ref()))
+        (message(&post, &view, last, text, refused.as_ref()))
         @if !turns.is_empty() { ol hx-swap-oob="beforeend:#turns" { (items(&post, &turns)) } }
     }))
 }

@@ -3,7 +3,7 @@
 use offhook_domain::{EndpointId, Json};
 use offhook_services::store::EndpointStatus;
 
-use super::endpoint::{Form, refused};
+use super::endpoint::{Form, again, overtaken, refused};
 use super::{SECTION, secret_once};
 use crate::lang::Lang;
 use crate::trouble::Answer;
@@ -15,16 +15,16 @@ fn page_of(id: EndpointId) -> String {
 
 pub(super) async fn change(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
+    let webhooks = post.services().webhooks();
+    let view = webhooks.get(post.account(), id).await?;
+    if let Some(late) = overtaken(&post, &view.endpoint) {
+        return again(&post, Form::Address, &late.fields, &late.said).await;
+    }
     let body = Json::object([
         ("url", Json::from(post.fields.text("url"))),
         ("description", Json::from(post.fields.get("description"))),
     ]);
-    match post
-        .services()
-        .webhooks()
-        .update(post.account(), id, &body)
-        .await
-    {
+    match webhooks.update(post.account(), id, &body).await {
         Ok(_) => {
             let said = post.lang().t("Saved.", "Guardado.");
             post.done("webhook.update", &id.to_string(), &page_of(id), said)

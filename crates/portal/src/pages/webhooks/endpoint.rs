@@ -3,12 +3,14 @@
 use maud::{Markup, html};
 use offhook_domain::{DeliveryId, EndpointId, EventType, MemberRole};
 use offhook_services::store::{
-    Delivery, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
+    Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
 };
 use offhook_services::{PageRequest, WebhookError};
 
 use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
+use crate::lang::Lang;
+use crate::parts::seen::{self, Overtaken, Shown};
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -193,21 +195,42 @@ fn said<'a>(refused: Option<&'a Refused<'a>>, form: Form) -> Option<&'a str> {
 }
 
 fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
-    let endpoint = &looked.view.endpoint;
-    let mut fields = Fields::default();
-    let description = endpoint.description.as_deref().unwrap_or("");
-    fields.push("url", typed(refused, Form::Address, "url", &endpoint.url));
-    fields.push(
-        "description",
-        typed(refused, Form::Address, "description", description),
-    );
+    let stored = fields_of(&looked.view.endpoint);
+    let stored = seen::stamped(stored, |fields| shown(fields, visitor.lang()));
+    let fields = match refused {
+        Some(refused) if refused.form == Form::Address => refused.fields,
+        _ => &stored,
+    };
     html! {
         (form::refusal(said(refused, Form::Address)))
         (form::form(visitor, &looked.path(""), &html! {
-            (address_fields(visitor, &fields))
+            (seen::hidden(fields))
+            (address_fields(visitor, fields))
             button.primary type="submit" { (visitor.lang().t("Save", "Guardar")) }
         }))
     }
+}
+
+fn fields_of(endpoint: &Endpoint) -> Fields {
+    let mut fields = Fields::default();
+    fields.push("url", &endpoint.url);
+    let description = endpoint.description.as_deref();
+    fields.push("description", description.unwrap_or(""));
+    fields
+}
+
+fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
+    vec![
+        Shown::of(fields, "url", t.t("Address (URL)", "Dirección (URL)")),
+        Shown::of(fields, "description", t.t("Description", "Descripción")),
+    ]
+}
+
+/// What the form of its address would replace of what somebody else has stored.
+pub(super) fn overtaken(post: &Post<Developer>, endpoint: &Endpoint) -> Option<Overtaken> {
+    let t = post.lang();
+    let stored = fields_of(endpoint);
+    seen::overtaken(t, &stored, &post.fields, |fields| shown(fields, t))
 }
 
 fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {
@@ -307,11 +330,17 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 /// The page with a form that was refused, and what was typed in it.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
     let said = Trouble::from(error).of_form(post.lang())?;
+    again(post, form, &post.fields, &said).await
+}
+
+/// The page with these fields in a form, and why they were not taken.
+pub(super) async fn again(
+    post: &Post<Developer>,
+    form: Form,
+    fields: &Fields,
+    said: &str,
+) -> Answer {
     let looked = Looked::at(post, post.id("id")?).await?;
-    let refused = Refused {
-        form,
-        fields: &post.fields,
-        said: &said,
-    };
+    let refused = Refused { form, fields, said };
     Ok(post.refused(SECTION, title(post), &draw(post, &looked, Some(&refused))))
 }
