@@ -2,11 +2,13 @@
 //!
 //! What a person does is a verb ([`Browser::open`], [`Browser::click`], [`Browser::fill`], [`Browser::sees`] …) and
 //! names what is on the screen by its label, as a person does: a control without a name cannot be used by these tests
-//! either. Every verb waits for what it needs, at most [`PATIENCE`], and fails with what the person saw instead.
+//! either. A text of the page is said in both languages, and looked for in the person's ([`Words`]). Every verb waits for
+//! what it needs, at most [`PATIENCE`], and fails with what the person saw instead.
 
 mod checks;
 mod driver;
 mod hands;
+mod words;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use fantoccini::Client;
 use serde_json::{Value, json};
 
 use self::driver::Driver;
+pub use self::words::{Language, Words};
+use crate::database::Database;
 use crate::speech::has_program;
 use crate::wait::{must, text};
 
@@ -49,8 +53,8 @@ macro_rules! needs_browser {
 /// What a person has set in the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Person {
-    /// The languages that the browser asks for, such as `es-MX,es`.
-    languages: &'static str,
+    /// The language that the browser asks for.
+    language: Language,
     /// A file of sound that the microphone hears, and its permission without a question.
     hears: Option<&'static Path>,
 }
@@ -60,7 +64,7 @@ impl Person {
     #[must_use]
     pub const fn english() -> Self {
         Self {
-            languages: "en-US,en",
+            language: Language::English,
             hears: None,
         }
     }
@@ -69,8 +73,18 @@ impl Person {
     #[must_use]
     pub const fn spanish() -> Self {
         Self {
-            languages: "es-MX,es",
+            language: Language::Spanish,
             hears: None,
+        }
+    }
+
+    /// Reads English where the service is on SQLite, and Spanish on PostgreSQL: a test that runs on both databases is done
+    /// in both languages, without more runs.
+    #[must_use]
+    pub const fn on(database: &Database) -> Self {
+        match database {
+            Database::Sqlite => Self::english(),
+            Database::Postgres(_) => Self::spanish(),
         }
     }
 
@@ -88,6 +102,7 @@ impl Person {
 pub struct Browser {
     client: Client,
     base: String,
+    language: Language,
     driver: Arc<Driver>,
 }
 
@@ -113,10 +128,16 @@ impl Browser {
         let browser = Self {
             client: driver.browser(person).await,
             base,
+            language: person.language,
             driver,
         };
         browser.resize(WIDTH, HEIGHT).await;
         browser
+    }
+
+    /// These words as its person reads them.
+    pub fn words<'a>(&self, words: &'a impl Words) -> &'a str {
+        words.in_language(self.language)
     }
 
     /// Goes to a path of the server, or to a whole address.

@@ -25,7 +25,7 @@ mod wait;
 
 pub use baresip::Baresip;
 pub use binary::offhook;
-pub use browser::{Browser, Person, can_browse};
+pub use browser::{Browser, Language, Person, Words, can_browse};
 pub use client::{Address, Answer, Client, Request, exchange};
 pub use database::Database;
 pub use demo::Demo;

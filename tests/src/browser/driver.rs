@@ -129,7 +129,7 @@ fn capabilities(person: Person, profile: &Path) -> Capabilities {
         "goog:chromeOptions": {
             "args": arguments,
             "prefs": {
-                "intl.accept_languages": person.languages,
+                "intl.accept_languages": person.language.wished(),
                 "credentials_enable_service": false,
                 "profile.password_manager_enabled": false,
             },

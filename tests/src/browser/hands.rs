@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fantoccini::elements::{Element, ElementRef};
 use serde_json::{Value, json};
 
-use super::{Browser, PATIENCE};
+use super::{Browser, PATIENCE, Words};
 use crate::wait::must;
 
 /// The name of an element's reference in WebDriver's JSON (WebDriver, section 12.2).
@@ -17,13 +17,14 @@ const EVERY: Duration = Duration::from_millis(40);
 
 impl Browser {
     /// Clicks the link, button, tab or box with this name.
-    pub async fn click(&self, name: &str) {
-        self.press(name, None).await;
+    pub async fn click(&self, name: impl Words) {
+        self.press(self.words(&name), None).await;
     }
 
     /// Clicks it in the row, item, section or form that has these words.
-    pub async fn click_near(&self, words: &str, name: &str) {
-        self.press(name, Some(words)).await;
+    pub async fn click_near(&self, words: impl Words, name: impl Words) {
+        self.press(self.words(&name), Some(self.words(&words)))
+            .await;
     }
 
     /// Clicks the first element that a selector finds, for what is named by what it shows, such as a time.
@@ -41,31 +42,36 @@ impl Browser {
     }
 
     /// Writes into the field with this label, in place of what is there.
-    pub async fn fill(&self, label: &str, words: &str) {
+    pub async fn fill(&self, label: impl Words, words: &str) {
+        let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         self.write(label, field, words).await;
     }
 
     /// Writes into the field in the row, item, section or form that has these words.
-    pub async fn fill_near(&self, near: &str, label: &str, words: &str) {
-        let field = self.find("fill", label, Some(near)).await;
+    pub async fn fill_near(&self, near: impl Words, label: impl Words, words: &str) {
+        let label = self.words(&label);
+        let field = self.find("fill", label, Some(self.words(&near))).await;
         self.write(label, field, words).await;
     }
 
     /// What stands in the field with this label.
-    pub async fn filled(&self, label: &str) -> String {
+    pub async fn filled(&self, label: impl Words) -> String {
+        let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         must(label, field.prop("value").await).unwrap_or_default()
     }
 
     /// Chooses from the list with this label, by the words of the choice.
-    pub async fn choose(&self, label: &str, choice: &str) {
-        let list = self.find("choose", label, None).await;
+    pub async fn choose(&self, label: impl Words, choice: impl Words) {
+        let list = self.find("choose", self.words(&label), None).await;
+        let choice = self.words(&choice);
         must(choice, list.select_by_label(choice).await);
     }
 
     /// Gives a file to the field with this label.
-    pub async fn attach(&self, label: &str, file: &Path) {
+    pub async fn attach(&self, label: impl Words, file: &Path) {
+        let label = self.words(&label);
         let field = self.find("fill", label, None).await;
         must(label, field.send_keys(&file.to_string_lossy()).await);
     }
@@ -88,7 +94,8 @@ impl Browser {
     }
 
     /// Waits until these words can be read on the page; letter case does not matter, as styles change it.
-    pub async fn sees(&self, words: &str) {
+    pub async fn sees(&self, words: impl Words) {
+        let words = self.words(&words);
         let wanted = words.to_lowercase();
         self.until(words, async || {
             let page = self.reads().await.to_lowercase();
@@ -98,7 +105,8 @@ impl Browser {
     }
 
     /// Waits until these words cannot be read on the page any more.
-    pub async fn misses(&self, words: &str) {
+    pub async fn misses(&self, words: impl Words) {
+        let words = self.words(&words);
         let unwanted = words.to_lowercase();
         self.until(&format!("no {words}"), async || {
             let page = self.reads().await.to_lowercase();

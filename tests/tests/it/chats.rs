@@ -118,7 +118,7 @@ both! {
             "http": {"method": "POST", "url": "https://rooms.example.com/book"},
         });
         let book = account.post("/v1/agents/tools", book).send().await.assert(201);
-        let script = "call: book {\"room\":7}\nthen: Somebody will look after it.";
+        let script = "say:\ncall: book {\"room\":7}\nthen: Somebody will look after it.";
         let agent = account
             .agent_with(json!({
                 "system_prompt": script, "llm": {"provider": "scripted", "model": "scripted"}, "tool_ids": [book["id"]],

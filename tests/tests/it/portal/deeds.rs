@@ -1,5 +1,6 @@
-//! What each page is for, done in a browser. Each module says of which pages its tests do the main deed; [`every`] holds
-//! that against the router.
+//! What each page is for, done in a browser: in English on SQLite and in Spanish on PostgreSQL ([`Person::on`]), so that each
+//! deed is done in each language and on each database. Each module says of which pages its tests do the main deed; [`every`]
+//! holds that against the router.
 
 /// Says which test does the main deed of which page. A test that is not there does not compile.
 macro_rules! deeds {
@@ -43,7 +44,7 @@ deeds! {
 /// The page of the stage's agent, in the editor.
 async fn edit(browser: &Browser, agent: &str) {
     browser.open(&format!("/portal/agents/{agent}/edit")).await;
-    browser.sees("What it says").await;
+    browser.sees(("What it says", "Qué dice")).await;
 }
 
 both! {
@@ -74,27 +75,29 @@ both! {
 
     async fn of_two_people_who_edit_one_agent_neither_loses_anything(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let ana = stage.owner(Person::english()).await;
-        let ben = ana.another(Person::english()).await;
+        let ana = stage.owner(person).await;
+        let ben = ana.another(person).await;
         let session = stage.member("developer").await;
         ben.plant(COOKIE, &session.cookie, "/portal").await;
 
         edit(&ana, &agent).await;
         edit(&ben, &agent).await;
-        ana.fill("First message", "Welcome aboard.").await;
-        ana.click("Save").await;
-        ana.sees("Version 2 is the newest").await;
-        ben.fill("Instructions (system prompt)", "You are Eva, and brief.").await;
-        ben.click("Save").await;
-        ben.sees("somebody saved version 2").await;
+        ana.fill(("First message", "Primer mensaje"), "Welcome aboard.").await;
+        ana.click(("Save", "Guardar")).await;
+        ana.sees(("Version 2 is the newest", "La versión 2 es la más nueva")).await;
+        let prompt = ("Instructions (system prompt)", "Instrucciones (prompt del sistema)");
+        ben.fill(prompt, "You are Eva, and brief.").await;
+        ben.click(("Save", "Guardar")).await;
+        ben.sees(("somebody saved version 2", "alguien guardó la versión 2")).await;
         ben.was_refused(422).await;
-        assert_eq!(ben.filled("Instructions (system prompt)").await, "You are Eva, and brief.");
+        assert_eq!(ben.filled(prompt).await, "You are Eva, and brief.");
         ben.screenshot("conflict").await;
         ben.axe().await;
-        ben.click("Make my changes on version 2").await;
-        ben.sees("Version 3 is the newest").await;
+        ben.click(("Make my changes on version 2", "Aplicar mis cambios sobre la versión 2")).await;
+        ben.sees(("Version 3 is the newest", "La versión 3 es la más nueva")).await;
 
         let config = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].clone();
         assert_eq!(
@@ -136,15 +139,16 @@ both! {
 
     async fn knowledge_numbers_keys_and_a_chat_are_had_by_their_forms(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
 
         browser.open("/portal/knowledge").await;
-        browser.click("Write a text").await;
-        browser.fill("Name", "Opening hours").await;
-        browser.fill("Text", "The harbour hotel opens its doors at nine in the morning.").await;
-        browser.click("Add").await;
+        browser.click(("Write a text", "Escribir un texto")).await;
+        browser.fill(("Name", "Nombre"), "Opening hours").await;
+        browser.fill(("Text", "Texto"), "The harbour hotel opens its doors at nine in the morning.").await;
+        browser.click(("Add", "Agregar")).await;
         browser.sees("Opening hours").await;
         browser
             .until("a passage", async || {
@@ -154,60 +158,64 @@ both! {
             .await;
 
         browser.open("/portal/phone-numbers").await;
-        browser.click("Add a number").await;
-        browser.fill("Number", "+15005550177").await;
-        browser.fill("Label", "Reception").await;
-        browser.click("Add").await;
+        browser.click(("Add a number", "Agregar un número")).await;
+        browser.fill(("Number", "Número"), "+15005550177").await;
+        browser.fill(("Label", "Etiqueta"), "Reception").await;
+        browser.click(("Add", "Agregar")).await;
         browser.sees("+15005550177").await;
 
         browser.open("/portal/developers").await;
-        browser.fill("Name", "CRM").await;
+        browser.fill(("Name", "Nombre"), "CRM").await;
         browser.click("calls:read").await;
-        browser.click("Create the key").await;
-        browser.sees("shown this once").await;
-        browser.click("I have kept it").await;
-        browser.click_near("CRM", "Revoke").await;
+        browser.click(("Create the key", "Crear la clave")).await;
+        browser.sees(("It is shown this once", "Solo se muestra esta vez")).await;
+        browser.click(("I have kept it", "Ya lo guardé")).await;
+        browser.click_near("CRM", ("Revoke", "Revocar")).await;
         browser.agrees().await;
-        browser.sees("Revoked and expired keys").await;
+        browser.sees(("Revoked and expired keys", "Claves revocadas y vencidas")).await;
 
         browser.open("/portal/try/chat").await;
-        browser.choose("Agent", "Eva").await;
-        browser.click("Begin").await;
-        browser.fill("Your message", "Is anybody there?").await;
-        browser.click("Send").await;
+        browser.choose(("Agent", "Agente"), "Eva").await;
+        browser.click(("Begin", "Empezar")).await;
+        browser.fill(("Your message", "Tu mensaje"), "Is anybody there?").await;
+        browser.click(("Send", "Enviar")).await;
         browser.sees("Is anybody there?").await;
-        browser.click("End the chat").await;
+        browser.click(("End the chat", "Terminar el chat")).await;
         browser.no_violations().await;
     }
 
     async fn a_batch_is_sent_from_a_file_and_watched_to_its_end(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         legacy::agents(&stage.server, &stage.account).await;
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("people.csv");
         let people = "to,name\n+14155550124,Ana\n+14155550125,Ben\n";
         must("a file", std::fs::write(&file, people));
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/batch-calls").await;
-        browser.click("Call many people").await;
-        browser.fill("Name", "Spring").await;
-        browser.choose("Agent", "Reception").await;
-        browser.attach("List of people (CSV)", &file).await;
-        browser.click("Look at the list").await;
+        browser.click(("Call many people", "Llamar a muchas personas")).await;
+        browser.fill(("Name", "Nombre"), "Spring").await;
+        browser.choose(("Agent", "Agente"), "Reception").await;
+        browser.attach(("List of people (CSV)", "Lista de personas (CSV)"), &file).await;
+        browser.click(("Look at the list", "Revisar la lista")).await;
         browser.sees("+14155550124").await;
         browser.screenshot("batch-preview").await;
         browser.axe().await;
-        browser.click("Call 2 people now").await;
-        browser.sees("The batch was taken.").await;
-        browser.sees("Completed").await;
+        browser.click(("Call 2 people now", "Llamar ahora a 2 personas")).await;
+        browser.sees(("The batch was taken.", "El lote fue aceptado.")).await;
+        // The page tells its end by itself.
+        browser.sees(("2 of 2", "2 de 2")).await;
+        browser.sees(("Completed", "Completado")).await;
         browser.no_violations().await;
     }
 
     async fn the_first_page_comes_in_100_kib(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/").await;
         let sent = "return [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
             .map(each => [each.name, each.transferSize])";

@@ -17,72 +17,80 @@ deeds! {
 both! {
     async fn an_agent_is_made_and_published(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/agents").await;
-        browser.click("Crear el primer agente").await;
-        browser.fill("Nombre", "Nora").await;
-        browser.click("Crear el agente").await;
-        browser.sees("El agente es un borrador.").await;
-        browser.sees("¡Hola! ¿En qué te puedo ayudar?").await;
-        browser.click("Publicar la versión 1").await;
-        browser.sees("La versión 1 está publicada").await;
-        browser.sees("Activo").await;
-        browser.fill("Nombre", "Nora de noche").await;
-        browser.click("Renombrar").await;
-        browser.sees("Renombrado.").await;
+        browser.click(("Make the first agent", "Crear el primer agente")).await;
+        browser.fill(("Name", "Nombre"), "Nora").await;
+        browser.click(("Make the agent", "Crear el agente")).await;
+        browser.sees(("The agent is a draft.", "El agente es un borrador.")).await;
+        browser.sees(("Hello! How can I help you?", "¡Hola! ¿En qué te puedo ayudar?")).await;
+        browser.click(("Publish version 1", "Publicar la versión 1")).await;
+        browser.sees(("Version 1 is published", "La versión 1 está publicada")).await;
+        browser.sees(("Active", "Activo")).await;
+        browser.fill(("Name", "Nombre"), "Nora de noche").await;
+        browser.click(("Rename", "Renombrar")).await;
+        browser.sees(("Renamed.", "Renombrado.")).await;
         browser.no_violations().await;
         let agents = stage.account.read("/v1/agents").await;
         let agent = &agents["data"][0];
         assert_eq!(
             (&agent["name"], &agent["status"], &agent["language"]),
-            (&json!("Nora de noche"), &json!("active"), &json!("es-MX")),
+            (&json!("Nora de noche"), &json!("active"), &json!(browser.words(&("en-US", "es-MX")))),
             "{agents}"
         );
     }
 
     async fn a_version_is_compared_and_rolled_back(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/edit")).await;
-        browser.fill("First message", "Good evening, dear guest.").await;
-        browser.click("Save and publish").await;
-        browser.sees("Version 2 is published").await;
+        browser.fill(("First message", "Primer mensaje"), "Good evening, dear guest.").await;
+        browser.click(("Save and publish", "Guardar y publicar")).await;
+        browser.sees(("Version 2 is published", "La versión 2 está publicada")).await;
 
-        browser.click("Versions").await;
-        browser.sees("serves now").await;
-        browser.click("against the one before").await;
+        browser.click(("Versions", "Versiones")).await;
+        browser.sees(("serves now", "en servicio")).await;
+        browser.click(("against the one before", "contra la anterior")).await;
         browser.arrives(&format!("/portal/agents/{agent}/diff")).await;
         browser.sees("+ Good evening, dear guest.").await;
         browser.sees("− Hello {{lead_name}}, this is Eva from the clinic.").await;
         browser.screenshot("diff").await;
 
-        browser.click("Versions").await;
+        browser.click(("Versions", "Versiones")).await;
         browser.click("1").await;
-        browser.sees("not in service").await;
-        browser.fill("Note (optional)", "Too formal").await;
-        browser.click("Roll back to version 1").await;
-        browser.sees("Version 1 is published").await;
-        browser.sees("Version 1 serves; version 2 is the newest.").await;
+        browser.sees(("not in service", "fuera de servicio")).await;
+        browser.fill(("Note (optional)", "Nota (opcional)"), "Too formal").await;
+        browser.click(("Roll back to version 1", "Volver a la versión 1")).await;
+        browser.sees(("Version 1 is published", "La versión 1 está publicada")).await;
+        browser
+            .sees((
+                "Version 1 serves; version 2 is the newest.",
+                "La versión 1 está en servicio; la 2 es la más nueva.",
+            ))
+            .await;
         let served = stage.account.read(&format!("/v1/agents/{agent}")).await;
         assert_eq!(served["published_version"], 1, "{served}");
-        browser.click("Versions").await;
+        browser.click(("Versions", "Versiones")).await;
         browser.sees("Too formal").await;
         browser.no_violations().await;
     }
 
     async fn an_agent_is_edited_as_json(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/json")).await;
-        let label = "The whole configuration";
+        let label = ("The whole configuration", "La configuración completa");
         let text = browser.filled(label).await;
         browser.fill(label, "{\"first_message\": ").await;
-        browser.click("Save").await;
+        browser.click(("Save", "Guardar")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
         assert_eq!(browser.filled(label).await, "{\"first_message\": ");
@@ -90,8 +98,8 @@ both! {
         let mut changed = config.clone();
         changed["first_message"] = json!("Good morning.");
         browser.fill(label, &changed.to_string()).await;
-        browser.click("Save").await;
-        browser.sees("Version 2 is the newest").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Version 2 is the newest", "La versión 2 es la más nueva")).await;
         browser.no_violations().await;
         let mut saved = stage.account.read(&format!("/v1/agents/{agent}")).await["config"].take();
         assert_eq!(saved["version"].take(), 2);
@@ -101,15 +109,17 @@ both! {
 
     async fn a_widget_is_turned_on_for_a_page(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/widget")).await;
-        browser.click("Las páginas pueden hablar con este agente").await;
-        browser.fill("Orígenes permitidos, uno por línea", "https://shop.example").await;
-        browser.fill("Créditos por día", "50").await;
-        browser.click("Guardar").await;
-        browser.sees("El widget está activado.").await;
+        browser.click(("Pages may talk to this agent", "Las páginas pueden hablar con este agente")).await;
+        let origins = ("Allowed origins, one on each line", "Orígenes permitidos, uno por línea");
+        browser.fill(origins, "https://shop.example").await;
+        browser.fill(("Credits a day", "Créditos por día"), "50").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("The widget is on.", "El widget está activado.")).await;
         let code = browser.text_of("#embed").await;
         assert!(code.contains(&agent) && code.contains("/widget/v1/offhook.js"), "{code}");
         browser.no_violations().await;
@@ -120,21 +130,27 @@ both! {
 
     async fn what_is_extracted_is_set_by_a_schema(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open(&format!("/portal/agents/{agent}/analysis")).await;
-        browser.sees("Por ahora no se extrae nada.").await;
+        browser.sees(("Nothing is extracted at present.", "Por ahora no se extrae nada.")).await;
         browser.fill("JSON Schema", "{\"type\": \"array\"}").await;
-        browser.click("Guardar").await;
+        browser.click(("Save", "Guardar")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
         assert_eq!(browser.filled("JSON Schema").await, "{\"type\": \"array\"}");
         let schema = json!({"type": "object", "properties": {"topic": {"type": "string"}}});
         browser.fill("JSON Schema", &schema.to_string()).await;
-        browser.click("Guardar").await;
-        browser.sees("Guardado. Vale para las conversaciones que terminen a partir de ahora.").await;
-        browser.sees("Dejar de extraer").await;
+        browser.click(("Save", "Guardar")).await;
+        browser
+            .sees((
+                "Saved. It holds for conversations that end from now on.",
+                "Guardado. Vale para las conversaciones que terminen a partir de ahora.",
+            ))
+            .await;
+        browser.sees(("Stop extracting", "Dejar de extraer")).await;
         browser.no_violations().await;
         let set = stage.account.read(&format!("/v1/agents/{agent}/analysis-schema")).await;
         assert_eq!(set["schema"], schema);

@@ -18,16 +18,17 @@ const RINGS: &str = "+15005550002";
 both! {
     async fn a_test_call_is_placed_watched_and_hung_up(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         // It rings for minutes: as long as a slow machine needs.
         let stage = Stage::with(Options::on(database).set("simulator.speed", "0.1")).await;
         stage.account.agent().await;
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/try/call").await;
-        browser.choose("Agente", "Eva").await;
-        browser.fill("Llamar a este número", RINGS).await;
-        browser.fill("Variables (metadatos)", "lead_name=Ana").await;
-        browser.click("Llamar ahora").await;
-        browser.sees("La llamada está en camino.").await;
+        browser.choose(("Agent", "Agente"), "Eva").await;
+        browser.fill(("Call this number", "Llamar a este número"), RINGS).await;
+        browser.fill(("Variables (metadata)", "Variables (metadatos)"), "lead_name=Ana").await;
+        browser.click(("Call now", "Llamar ahora")).await;
+        browser.sees(("The call is being placed.", "La llamada está en camino.")).await;
         let page = browser.path().await;
 
         browser.open("/portal/conversations/live").await;
@@ -38,19 +39,19 @@ both! {
         browser.counts("#live a:not([data-before])", 1).await;
         assert_eq!(browser.focus().await, format!("a {RINGS}"));
         browser.open("/portal/conversations").await;
-        browser.fill("Número de teléfono", RINGS).await;
-        browser.click("Mostrar").await;
+        browser.fill(("Phone number", "Número de teléfono"), RINGS).await;
+        browser.click(("Show", "Mostrar")).await;
         browser.arrives("/portal/conversations?").await;
         browser.click_first("tbody a").await;
         browser.arrives(&page).await;
         browser.sees("lead_name").await;
 
-        browser.click("Colgar").await;
+        browser.click(("Hang up", "Colgar")).await;
         browser.agrees().await;
-        browser.sees("La llamada se está terminando.").await;
+        browser.sees(("The call is being ended.", "La llamada se está terminando.")).await;
         // The page tells its end by itself.
-        browser.sees("Se canceló antes de marcar").await;
-        browser.misses("Colgar").await;
+        browser.sees(("It was cancelled before it was dialed", "Se canceló antes de marcar")).await;
+        browser.misses(("Hang up", "Colgar")).await;
         browser.no_violations().await;
         let handle = page.rsplit('/').next().unwrap_or_default();
         let call = stage.account.ended(&format!("call_{handle}")).await;
@@ -136,22 +137,23 @@ both! {
 
     async fn a_request_is_found_in_the_log_with_its_story(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
         let call = stage.account.call(&agent, "+14155550123").await;
         stage.account.ended(&call).await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser
             .until("the request", async || {
                 browser.open("/portal/logs?path=/v1/calls").await;
                 browser.reads().await.contains("POST /v1/calls").then_some(())
             })
             .await;
-        browser.choose("Method", "POST").await;
-        browser.click("Show").await;
+        browser.choose(("Method", "Método"), "POST").await;
+        browser.click(("Show", "Mostrar")).await;
         browser.arrives("/portal/logs?status").await;
-        browser.click("Story of POST /v1/calls").await;
-        browser.sees("A request's story").await;
+        browser.click(("Story of POST /v1/calls", "Historia de POST /v1/calls")).await;
+        browser.sees(("A request's story", "Historia de una solicitud")).await;
         browser.sees("201").await;
         browser.click(&call).await;
         browser.arrives(&format!("/portal/conversations/{}", call.trim_start_matches("call_"))).await;
@@ -159,7 +161,7 @@ both! {
         // And back from the call to the request that placed it.
         browser.click("POST /v1/calls").await;
         browser.arrives("/portal/logs/").await;
-        browser.sees("A request's story").await;
+        browser.sees(("A request's story", "Historia de una solicitud")).await;
         browser.no_violations().await;
     }
 }

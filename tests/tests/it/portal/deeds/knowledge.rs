@@ -15,78 +15,81 @@ deeds! {
 both! {
     async fn a_file_is_uploaded_into_a_folder_read_and_deleted(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let folder = must("a folder", tempfile::tempdir());
         let file = folder.path().join("precios.pdf");
         let pdf = files::pdf("The room by the sea costs ninety.");
         must("a file", std::fs::write(&file, pdf));
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/knowledge/folders").await;
-        browser.fill("Nombre", "Tarifas").await;
-        browser.click("Crearla").await;
-        browser.sees("La carpeta está creada.").await;
+        browser.fill(("Name", "Nombre"), "Tarifas").await;
+        browser.click(("Make it", "Crearla")).await;
+        browser.sees(("The folder is made.", "La carpeta está creada.")).await;
 
         browser.open("/portal/knowledge").await;
-        browser.click("Subir un archivo").await;
-        browser.fill("Nombre", "Lista de precios").await;
-        browser.choose("Carpeta", "Tarifas").await;
+        browser.click(("Upload a file", "Subir un archivo")).await;
+        browser.fill(("Name", "Nombre"), "Lista de precios").await;
+        browser.choose(("Folder", "Carpeta"), "Tarifas").await;
         // One that is too large is refused before it is sent, and another one is taken then.
         let large = folder.path().join("grande.pdf");
         let made = std::fs::File::create(&large);
         must("a file", made.and_then(|file| file.set_len(20 * 1024 * 1024 + 1)));
-        browser.attach("Archivo", &large).await;
-        browser.click("Subir").await;
+        browser.attach(("File", "Archivo"), &large).await;
+        browser.click(("Upload", "Subir")).await;
         let said = "return document.querySelector('input[type=file]').validationMessage";
         let said = browser.js(said, vec![]).await;
-        assert!(said.as_str().is_some_and(|said| said.contains("más de 20 MiB")), "{said}");
-        browser.attach("Archivo", &file).await;
-        browser.click("Subir").await;
-        browser.sees("Recibido. Ahora se está leyendo.").await;
+        let too_large = browser.words(&("larger than 20 MiB", "más de 20 MiB"));
+        assert!(said.as_str().is_some_and(|said| said.contains(too_large)), "{said}");
+        browser.attach(("File", "Archivo"), &file).await;
+        browser.click(("Upload", "Subir")).await;
+        browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;
         browser.arrives("/portal/knowledge/documents/").await;
         // The page says by itself that it has been read.
         browser.sees("The room by the sea costs ninety.").await;
-        browser.sees("Listo").await;
+        browser.sees(("Ready", "Listo")).await;
         browser.axe().await;
         let document = browser.path().await;
 
         browser.open("/portal/knowledge/folders").await;
         browser.click("Tarifas").await;
-        browser.fill("Nombre", "Precios").await;
-        browser.click("Guardar").await;
-        browser.sees("Guardado.").await;
+        browser.fill(("Name", "Nombre"), "Precios").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Saved.", "Guardado.")).await;
         browser.open("/portal/knowledge").await;
-        browser.choose("Carpeta", "Precios").await;
-        browser.click("Mostrar").await;
+        browser.choose(("Folder", "Carpeta"), "Precios").await;
+        browser.click(("Show", "Mostrar")).await;
         browser.arrives("/portal/knowledge?").await;
         browser.click("Lista de precios").await;
         browser.arrives(&document).await;
-        browser.fill("Nombre", "Precios de invierno").await;
-        browser.click("Guardar").await;
-        browser.sees("Guardado.").await;
+        browser.fill(("Name", "Nombre"), "Precios de invierno").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Saved.", "Guardado.")).await;
         let made = stage.account.read("/v1/knowledge/documents").await;
         assert_eq!(made["data"][0]["name"], "Precios de invierno", "{made}");
-        browser.click("Eliminar el documento").await;
+        browser.click(("Delete the document", "Eliminar el documento")).await;
         browser.agrees().await;
-        browser.sees("Eliminado.").await;
-        browser.sees("Aún no hay documentos").await;
+        browser.sees(("Deleted.", "Eliminado.")).await;
+        browser.sees(("No documents yet", "Aún no hay documentos")).await;
         browser.no_violations().await;
     }
 
     async fn a_web_page_is_taken(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/knowledge/address").await;
-        browser.fill("Name", "Prices").await;
-        browser.fill("Address", "http://harbour.example/prices").await;
-        browser.click("Add").await;
+        browser.fill(("Name", "Nombre"), "Prices").await;
+        browser.fill(("Address", "Dirección"), "http://harbour.example/prices").await;
+        browser.click(("Add", "Agregar")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
-        assert_eq!(browser.filled("Name").await, "Prices");
+        assert_eq!(browser.filled(("Name", "Nombre")).await, "Prices");
         // Nobody is at this address, and the page says so in time; that it was taken is what is seen here.
-        browser.fill("Address", "https://harbour.invalid/prices").await;
-        browser.click("Add").await;
-        browser.sees("Taken in. It is being read now.").await;
+        browser.fill(("Address", "Dirección"), "https://harbour.invalid/prices").await;
+        browser.click(("Add", "Agregar")).await;
+        browser.sees(("Taken in. It is being read now.", "Recibido. Ahora se está leyendo.")).await;
         browser.sees("https://harbour.invalid/prices").await;
         browser.no_violations().await;
         let made = stage.account.read("/v1/knowledge/documents").await;

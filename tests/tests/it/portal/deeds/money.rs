@@ -13,18 +13,19 @@ deeds! {
 both! {
     async fn credits_are_followed_to_their_entry_and_their_invoice(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let credit = [
             "wallet", "credit", "--account", &stage.account.id, "--type", "purchase", "--credits", "250",
             "--description", "A pallet of credits",
         ];
         stage.server.cli(&credit).await;
-        let browser = stage.owner(Person::spanish()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/billing").await;
         browser.sees("5,250").await;
-        browser.click("Todos los movimientos").await;
-        browser.choose("Tipo", "Compra").await;
-        browser.click("Mostrar").await;
+        browser.click(("The whole ledger", "Todos los movimientos")).await;
+        browser.choose(("Kind", "Tipo"), ("Purchase", "Compra")).await;
+        browser.click(("Show", "Mostrar")).await;
         browser.arrives("/portal/billing/ledger?type=purchase").await;
         browser.counts("tbody tr", 1).await;
         browser.sees("A pallet of credits").await;

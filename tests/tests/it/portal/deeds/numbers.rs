@@ -14,47 +14,48 @@ deeds! {
 both! {
     async fn numbers_are_imported_with_a_credential_given_to_an_agent_and_given_back(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/phone-numbers").await;
-        browser.click("Import from the carrier").await;
-        browser.click("Import all numbers").await;
+        browser.click(("Import from the carrier", "Importar del operador")).await;
+        browser.click(("Import all numbers", "Importar todos los números")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
 
         browser.open("/portal/settings").await;
-        browser.sees("What the plan grants").await;
-        browser.click("Provider credentials").await;
-        browser.choose("Provider", "Simulated phone network").await;
-        browser.fill("Key or token", "sim_harbour").await;
-        browser.click("Store").await;
-        browser.sees("The credential is stored.").await;
+        browser.sees(("What the plan grants", "Qué incluye el plan")).await;
+        browser.click(("Provider credentials", "Credenciales de proveedores")).await;
+        browser.choose(("Provider", "Proveedor"), ("Simulated phone network", "Red telefónica simulada")).await;
+        browser.fill(("Key or token", "Clave o token"), "sim_harbour").await;
+        browser.click(("Store", "Guardar")).await;
+        browser.sees(("The credential is stored.", "La credencial está guardada.")).await;
         let secret = "return document.documentElement.outerHTML.includes('sim_harbour')";
         assert_eq!(browser.js(secret, vec![]).await, json!(false), "it is never shown again");
 
         browser.open("/portal/phone-numbers/import").await;
-        browser.click("Import all numbers").await;
-        browser.sees("New numbers: 2. Already here: 0.").await;
+        browser.click(("Import all numbers", "Importar todos los números")).await;
+        browser.sees(("New numbers: 2. Already here: 0.", "Números nuevos: 2. Ya estaban: 0.")).await;
         browser.click_first("tbody a").await;
         browser.arrives("/portal/phone-numbers/").await;
-        browser.fill("Label", "Reception").await;
-        browser.choose("Agent that answers", "Eva").await;
-        browser.click("Save").await;
-        browser.sees("Saved.").await;
+        browser.fill(("Label", "Etiqueta"), "Reception").await;
+        browser.choose(("Agent that answers", "Agente que contesta"), "Eva").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Saved.", "Guardado.")).await;
         let numbers = stage.account.read(&format!("/v1/phone-numbers?agent_id={agent}")).await;
         assert_eq!(numbers["data"][0]["label"], "Reception", "{numbers}");
-        browser.click("Give the number back").await;
+        browser.click(("Give the number back", "Devolver el número")).await;
         browser.agrees().await;
-        browser.sees("The number was given back.").await;
+        browser.sees(("The number was given back.", "El número se devolvió.")).await;
         browser.misses("Reception").await;
 
         browser.open("/portal/settings/credentials").await;
-        browser.click_near("Simulated phone network", "Remove").await;
+        browser.click_near(("Simulated phone network", "Red telefónica simulada"), ("Remove", "Quitar")).await;
         browser.agrees().await;
-        browser.sees("The credential is removed.").await;
+        browser.sees(("The credential is removed.", "La credencial se quitó.")).await;
         browser.open("/portal/settings").await;
-        browser.click("Audit log").await;
+        browser.click(("Audit log", "Bitácora de cambios")).await;
         for deed in ["number.import", "number.change", "number.delete"] {
             browser.sees(deed).await;
         }

@@ -15,34 +15,40 @@ deeds! {
 both! {
     async fn an_event_is_sent_looked_at_and_sent_again(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let receiver = Receiver::start().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/webhooks").await;
-        browser.fill("Address (URL)", &receiver.url("/hook")).await;
-        browser.fill("Description", "Our CRM").await;
-        browser.click("Register").await;
-        browser.sees("This is the signing secret of").await;
-        browser.click("I have kept it").await;
-        browser.sees("Nothing has been sent to this endpoint yet.").await;
-        browser.click("Send a test event").await;
+        browser.fill(("Address (URL)", "Dirección (URL)"), &receiver.url("/hook")).await;
+        browser.fill(("Description", "Descripción"), "Our CRM").await;
+        browser.click(("Register", "Registrar")).await;
+        browser.sees(("This is the signing secret of", "Este es el secreto de firma de")).await;
+        browser.click(("I have kept it", "Ya lo guardé")).await;
+        browser
+            .sees((
+                "Nothing has been sent to this endpoint yet.",
+                "Aún no se envía nada a este punto de conexión.",
+            ))
+            .await;
+        browser.click(("Send a test event", "Enviar un evento de prueba")).await;
         receiver.count(1).await;
-        browser.sees("Delivered").await;
+        browser.sees(("Delivered", "Entregado")).await;
 
         browser.open("/portal/webhooks").await;
-        browser.click("What is sent").await;
+        browser.click(("What is sent", "Qué se envía")).await;
         browser.sees("X-Service-Event-Id").await;
         browser.open("/portal/webhooks/deliveries").await;
-        browser.choose("State", "Delivered").await;
-        browser.click("Show").await;
+        browser.choose(("State", "Estado"), ("Delivered", "Entregado")).await;
+        browser.click(("Show", "Mostrar")).await;
         browser.arrives("/portal/webhooks/deliveries?").await;
         browser.click("call.completed").await;
         browser.arrives("/portal/webhooks/deliveries/").await;
-        browser.click("Send it again").await;
-        browser.sees("One more attempt is on its way.").await;
+        browser.click(("Send it again", "Enviar de nuevo")).await;
+        browser.sees(("One more attempt is on its way.", "Un intento más va en camino.")).await;
         let received = receiver.count(2).await;
         // The page tells of it by itself.
-        browser.sees("Asked for by hand").await;
+        browser.sees(("Asked for by hand", "Pedido a mano")).await;
         browser.counts(".attempt", 2).await;
         browser.axe().await;
         browser.no_violations().await;
@@ -56,16 +62,17 @@ both! {
 
     async fn code_is_copied_that_carries_the_readers_own_address(database: Database) {
         needs_browser!();
+        let person = Person::on(&database);
         let stage = Stage::open(database).await;
         let agent = stage.account.agent().await;
-        let browser = stage.owner(Person::english()).await;
+        let browser = stage.owner(person).await;
         browser.open("/portal/quick-start").await;
         let address = format!("http://{}", stage.server.address());
         let sample = browser.text_of("#sample-curl").await;
         assert!(sample.contains(&address) && sample.contains(&agent), "{sample}");
         browser.click_first("[data-copy=sample-curl]").await;
         browser.counts("[data-done]", 1).await;
-        browser.click("Receive webhooks").await;
+        browser.click(("Receive webhooks", "Recibir webhooks")).await;
         browser.arrives("/portal/quick-start/webhooks").await;
         let samples = browser.count("pre[id^=sample-]").await;
         assert!(samples >= 5, "{samples}");
