@@ -4,12 +4,30 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A text with something in it; anything else is none.
+/// A text with something in it, without U+0000, which is in no text that every database keeps; anything else is none.
 pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
-        Value::String(text) => said(text),
+        Value::String(mut text) => {
+            text.retain(|character| character != '\0');
+            said(text)
+        }
         _ => None,
     })
+}
+
+/// A text by which something is asked for. Without its U+0000 it would be another one's, so with one it is none.
+pub(crate) fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) if !text.contains('\0') => said(text),
+        _ => None,
+    })
+}
+
+/// A value of its type; anything else is none.
+pub(crate) fn value<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
 /// The elements of a list that are as they should be; of what is no list, none.
@@ -26,7 +44,20 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 pub(crate) fn elements<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    Ok(readable(Vec::deserialize(from)?))
+    let elements: Vec<Element<T>> = Vec::deserialize(from)?;
+    Ok(elements
+        .into_iter()
+        .filter_map(|element| element.0)
+        .collect())
+}
+
+/// An element of a list, if it is as it should be.
+struct Element<T>(Option<T>);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Element<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        value(from).map(Self)
+    }
 }
 
 /// Those of a list's elements that are as they should be.

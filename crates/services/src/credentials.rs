@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use offhook_domain::{AccountId, CredentialProvider};
+use offhook_engine::ports::VoiceLibraryError;
 use offhook_storage::{Actor, Credential, StoreError};
+use reqwest::header::HeaderValue;
 
 use crate::whatsapp::WhatsAppCredential;
 use crate::{Person, Shared};
@@ -20,6 +22,20 @@ pub enum CredentialError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Whether a provider gets its credential as it is, in a header of each request: Twilio's is encoded, WhatsApp's has parts
+/// of its own, and the others are sent nowhere.
+const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
+    match provider {
+        CredentialProvider::Legacy | CredentialProvider::VoicesA | CredentialProvider::VoicesB => {
+            true
+        }
+        CredentialProvider::LegacyWebhook
+        | CredentialProvider::Simulator
+        | CredentialProvider::Twilio
+        | CredentialProvider::WhatsApp => false,
+    }
 }
 
 /// Credentials of accounts.
@@ -53,6 +69,12 @@ impl Credentials {
             return Err(CredentialError::Invalid(format!(
                 "the secret must have 1 to {SECRET_BYTES} bytes"
             )));
+        }
+        let fits = HeaderValue::from_str(secret).is_ok_and(|value| value.to_str().is_ok());
+        if is_sent_in_a_header(provider) && !fits {
+            return Err(CredentialError::Invalid(
+                VoiceLibraryError::Credential.to_string(),
+            ));
         }
         if provider == CredentialProvider::WhatsApp {
             WhatsAppCredential::read(secret).map_err(CredentialError::Invalid)?;

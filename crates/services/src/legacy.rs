@@ -8,6 +8,7 @@ mod times;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::config::is_bcp47_shape;
 use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Price};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
 use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
@@ -177,7 +178,9 @@ async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> 
         .await?)
 }
 
-fn listed_agent(agent: LegacyAgent) -> ListedAgent {
+fn listed_agent(mut agent: LegacyAgent) -> ListedAgent {
+    // What is no tag names no language.
+    agent.language = agent.language.filter(|tag| is_bcp47_shape(tag));
     let config = summary(&agent).to_compact();
     let language = agent
         .language

@@ -81,12 +81,14 @@ impl World {
         text(&placed["id"])
     }
 
-    /// The call at the provider, once it was asked for it.
+    /// The call at the provider, once it was asked for it; there is time for it to last 90 s.
     async fn taken(&self, handle: &str) -> Call {
-        until("the provider's call", || async {
+        let call = until("the provider's call", || async {
             self.fake.calls_of(handle).pop()
         })
-        .await
+        .await;
+        self.app.clock.step(90_000_000);
+        call
     }
 
     /// How a call reads that has ended. The clock stands still.
@@ -212,7 +214,7 @@ both! {
             ("from", json!(NUMBER)),
             ("summary", json!("They spoke of an appointment.")),
             ("has_audio", json!(true)),
-            ("ended_at", json!("2026-04-30T18:33:12.123Z")),
+            ("ended_at", json!("2026-04-30T18:33:21.000Z")),
         ] {
             assert_eq!(ended[name], value, "{name}: {ended}");
         }

@@ -22,15 +22,15 @@ const AT_ONCE: usize = 4;
 #[derive(Deserialize)]
 struct Page {
     agents: Vec<Summary>,
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     next_cursor: Option<String>,
-    #[serde(default)]
-    has_more: Option<bool>,
+    /// Nothing else says that there are no more.
+    has_more: bool,
 }
 
 #[derive(Deserialize)]
 struct Summary {
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     agent_id: Option<String>,
 }
 
@@ -112,9 +112,10 @@ async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
         let path = ["v1", "convai", "agents"];
         let page: Page = client.get(key, &path, &query).await?;
         for agent in page.agents {
-            ids.push(agent.agent_id.ok_or(Failed::Malformed)?);
+            let id = agent.agent_id.filter(|id| !id.is_empty());
+            ids.push(id.ok_or(Failed::Malformed)?);
         }
-        if page.has_more != Some(true) {
+        if !page.has_more {
             return Ok(agents_of(ids));
         }
         match page.next_cursor {
@@ -130,7 +131,10 @@ async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
 /// it is read, so a page may repeat what another had.
 fn agents_of(mut ids: Vec<String>) -> Vec<String> {
     let mut known = HashSet::new();
-    ids.retain(|id| id.starts_with("agent_") && known.insert(id.clone()));
+    ids.retain(|id| {
+        let is_one = id.starts_with("agent_") && !id.contains('\0');
+        is_one && known.insert(id.clone())
+    });
     ids
 }
 

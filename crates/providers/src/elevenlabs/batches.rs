@@ -5,13 +5,14 @@ use offhook_domain::CallHandle;
 use offhook_engine::legacy::LegacyError;
 use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches, LegacyRecipient, RecipientStage};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::ElevenLabsAgents;
-use super::calls::{ClientData, HANDLE_VARIABLE};
+use super::calls::ClientData;
 use super::client::Failed;
+use super::conversations::Initiation;
 use crate::lenient;
 
 /// Batches on a page.
@@ -39,22 +40,28 @@ struct Called<'a> {
 
 #[derive(Deserialize)]
 struct Submitted {
-    id: String,
+    #[serde(default, deserialize_with = "lenient::id")]
+    id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Page {
     #[serde(deserialize_with = "lenient::elements")]
     batch_calls: Vec<Summary>,
-    #[serde(default, deserialize_with = "lenient::text")]
-    next_doc: Option<String>,
     #[serde(default)]
-    has_more: bool,
+    next_doc: Option<Value>,
+    /// A boolean, if it is there.
+    #[serde(default, deserialize_with = "told")]
+    has_more: Option<bool>,
+}
+
+fn told<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    bool::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
 struct Summary {
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
@@ -73,28 +80,17 @@ struct Recipient {
     id: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
     status: Option<String>,
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     conversation_id: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
     conversation_initiation_client_data: Initiation,
 }
 
-#[derive(Deserialize, Default)]
-struct Initiation {
-    #[serde(default, deserialize_with = "lenient::text")]
-    user_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient::object")]
-    dynamic_variables: Map<String, Value>,
-}
-
 impl Recipient {
     /// Our reference, wherever the provider has kept it.
     fn reference(&self) -> Option<CallHandle> {
-        let data = &self.conversation_initiation_client_data;
-        let variable = data.dynamic_variables.get(HANDLE_VARIABLE);
-        let variable = variable.and_then(Value::as_str);
-        let user = data.user_id.as_deref();
-        let mut places = [variable, user, self.id.as_deref()].into_iter().flatten();
+        let handles = self.conversation_initiation_client_data.handles();
+        let mut places = handles.chain(self.id.as_deref());
         places.find_map(|text| text.parse().ok())
     }
 
@@ -157,9 +153,8 @@ impl LegacyBatches for ElevenLabsAgents {
             .client
             .post::<Submitted>(credential, &path, &submission);
         match submitted.await {
-            Ok(submitted) if !submitted.id.is_empty() => Ok(submitted.id),
-            // It is found by its name.
-            Ok(_) => Err(LegacyError::Unknown),
+            // Without an id it is found by its name.
+            Ok(submitted) => submitted.id.ok_or(LegacyError::Unknown),
             Err(failed) => {
                 if matches!(failed, Failed::NotFound | Failed::Refused(_)) {
                     // Perhaps the number is not there any more.
@@ -189,9 +184,14 @@ impl LegacyBatches for ElevenLabsAgents {
             if let Some(found) = batches.find(|batch| batch.name.as_deref() == Some(name)) {
                 return found.id.map(Some).ok_or(LegacyError::Unknown);
             }
-            match page.next_doc {
-                _ if !page.has_more => return Ok(None),
-                Some(next) if last.as_ref() != Some(&next) => last = Some(next),
+            match (page.has_more, page.next_doc) {
+                // Both may be left out of a last page.
+                (Some(false), _) | (None, None) => return Ok(None),
+                (Some(true), Some(Value::String(next)))
+                    if !next.is_empty() && last.as_ref() != Some(&next) =>
+                {
+                    last = Some(next);
+                }
                 // More follow, and the page does not say where: nobody knows what is among them.
                 _ => return Err(LegacyError::Unknown),
             }

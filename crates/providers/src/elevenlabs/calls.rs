@@ -49,7 +49,7 @@ impl<'a> ClientData<'a> {
 #[derive(Deserialize)]
 struct Placed {
     success: bool,
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     conversation_id: Option<String>,
 }
 
@@ -158,7 +158,7 @@ mod tests {
             let answer = json!({"success": success, "conversation_id": "conv_1"});
             assert_eq!(told(answer), conversation, "{success}");
         }
-        for id in [json!(null), json!(""), json!(7)] {
+        for id in [json!(null), json!(""), json!(7), json!("conv\0_1")] {
             assert_eq!(
                 told(json!({"success": true, "conversation_id": id})),
                 Ok(None)

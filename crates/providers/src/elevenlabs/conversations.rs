@@ -9,6 +9,7 @@ use super::calls::HANDLE_VARIABLE;
 use super::client::{Client, Failed};
 use super::outcome::{Ending, Line, outcome};
 use super::transcript::{LONGEST, Said, seconds, turns};
+use crate::lenient;
 
 /// Conversations that are looked at for one with our handle: the provider is asked for that one alone.
 const LOOKED_AT: &str = "10";
@@ -19,73 +20,88 @@ const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
 
 #[derive(Deserialize)]
 struct Page {
+    #[serde(deserialize_with = "lenient::elements")]
     conversations: Vec<Summary>,
 }
 
 #[derive(Deserialize)]
 struct Summary {
-    conversation_id: String,
+    #[serde(default, deserialize_with = "lenient::id")]
+    conversation_id: Option<String>,
 }
 
 /// What is read of a conversation; unknown members are passed over.
 #[derive(Deserialize)]
 struct Conversation {
-    conversation_id: String,
-    status: String,
-    #[serde(default)]
+    /// Without it nobody can tell whose conversation it is.
+    #[serde(deserialize_with = "lenient::id")]
+    conversation_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     user_id: Option<String>,
-    #[serde(default)]
-    transcript: Option<Vec<Said>>,
-    #[serde(default)]
-    metadata: Option<Metadata>,
-    #[serde(default)]
-    analysis: Option<Analysis>,
-    #[serde(default)]
-    conversation_initiation_client_data: Option<Initiation>,
-    #[serde(default)]
-    has_audio: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::list")]
+    transcript: Vec<Said>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "lenient::object")]
+    analysis: Analysis,
+    #[serde(default, deserialize_with = "lenient::object")]
+    conversation_initiation_client_data: Initiation,
+    #[serde(default, deserialize_with = "lenient::yes")]
+    has_audio: bool,
 }
 
 #[derive(Deserialize, Default)]
 struct Metadata {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::value")]
     start_time_unix_secs: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::value")]
     accepted_time_unix_secs: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::value")]
     call_duration_secs: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     termination_reason: Option<String>,
-    #[serde(default)]
-    error: Option<Fault>,
-    #[serde(default)]
-    phone_call: Option<PhoneCall>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    error: Fault,
+    #[serde(default, deserialize_with = "lenient::object")]
+    phone_call: PhoneCall,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Fault {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::value")]
     code: Option<i64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct PhoneCall {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     call_result: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Analysis {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     transcript_summary: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Initiation {
-    #[serde(default)]
+/// What a call began with, as the provider gives it back.
+#[derive(Deserialize, Default)]
+pub(super) struct Initiation {
+    #[serde(default, deserialize_with = "lenient::text")]
     user_id: Option<String>,
-    #[serde(default)]
-    dynamic_variables: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    dynamic_variables: Map<String, Value>,
+}
+
+impl Initiation {
+    /// Where our handle may be: among the variables, or as the user's id.
+    pub(super) fn handles(&self) -> impl Iterator<Item = &str> {
+        let variable = self.dynamic_variables.get(HANDLE_VARIABLE);
+        let variable = variable.and_then(Value::as_str);
+        variable.into_iter().chain(self.user_id.as_deref())
+    }
 }
 
 /// How a call goes; `None` while the provider lists none with our handle.
@@ -109,7 +125,7 @@ pub(super) async fn id(
     }
     let found = find(client, key, reference).await;
     let found = found.map_err(Failed::of_reading)?;
-    Ok(found.map(|conversation| conversation.conversation_id))
+    Ok(found.and_then(|conversation| conversation.conversation_id))
 }
 
 async fn find(
@@ -124,8 +140,13 @@ async fn find(
     let query = [("user_id", handle.as_str()), ("page_size", LOOKED_AT)];
     let path = ["v1", "convai", "conversations"];
     let page: Page = client.get(key, &path, &query).await?;
+    let mut is_whole = true;
     for listed in page.conversations {
-        let conversation = one(client, key, &listed.conversation_id).await?;
+        let Some(id) = listed.conversation_id else {
+            is_whole = false;
+            continue;
+        };
+        let conversation = one(client, key, &id).await?;
         // A service that does not know the parameter lists everybody's.
         if let Some(conversation) = conversation
             && is_of(&conversation, reference.call)
@@ -133,14 +154,16 @@ async fn find(
             return Ok(Some(conversation));
         }
     }
-    Ok(None)
+    // What has an id that nobody can read may be ours.
+    is_whole.then_some(None).ok_or(Failed::Malformed)
 }
 
 async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation>, Failed> {
     match client
-        .get(key, &["v1", "convai", "conversations", id], &[])
+        .get::<Conversation>(key, &["v1", "convai", "conversations", id], &[])
         .await
     {
+        Ok(conversation) if conversation.conversation_id.is_none() => Err(Failed::Malformed),
         Ok(conversation) => Ok(Some(conversation)),
         Err(Failed::NotFound) => Ok(None),
         Err(failed) => Err(failed),
@@ -148,13 +171,8 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
 }
 
 fn is_of(conversation: &Conversation, call: CallHandle) -> bool {
-    let initiation = conversation.conversation_initiation_client_data.as_ref();
-    let variable = initiation
-        .and_then(|data| data.dynamic_variables.as_ref()?.get(HANDLE_VARIABLE))
-        .and_then(Value::as_str);
-    let user = conversation.user_id.as_deref();
-    let users = [user, initiation.and_then(|data| data.user_id.as_deref())];
-    let mut handles = users.into_iter().chain([variable]).flatten();
+    let user = conversation.user_id.as_deref().into_iter();
+    let mut handles = user.chain(conversation.conversation_initiation_client_data.handles());
     handles.any(|handle| handle.parse() == Ok(call))
 }
 
@@ -169,22 +187,34 @@ fn told(conversation: Conversation) -> LegacyProgress {
         has_audio,
         ..
     } = conversation;
-    let transcript = transcript.unwrap_or_default();
-    let metadata = metadata.unwrap_or_default();
-    let line = match status.as_str() {
+    let summary = analysis.transcript_summary;
+    let result = metadata.phone_call.call_result;
+    let error = metadata.error.code;
+    let status = status.as_deref().unwrap_or_default();
+    // By what is told beside a status that is not known.
+    let is_failed = error.is_some() || result.as_deref() == Some("failed");
+    let is_end = metadata.termination_reason.is_some()
+        || summary.is_some()
+        || matches!(result.as_deref(), Some("busy" | "no_answer" | "no-answer"));
+    let is_begun =
+        !transcript.is_empty() || matches!(result.as_deref(), Some("answered" | "voicemail"));
+    let line = match status {
         "initiated" => Line::Rings,
+        "in-progress" => Line::Talks,
         "processing" | "done" => Line::Over,
         "failed" => Line::Failed,
-        // `in-progress`, and what the provider may think of later.
-        _ => Line::Talks,
+        // What the provider may think of later.
+        _ if is_failed => Line::Failed,
+        _ if is_end => Line::Over,
+        _ if is_begun => Line::Talks,
+        _ => Line::Rings,
     };
     let lasted = seconds(metadata.call_duration_secs.unwrap_or(0.0)).min(LONGEST);
-    let result = metadata.phone_call.and_then(|phone| phone.call_result);
     let ending = Ending {
         line,
         result: result.as_deref(),
         reason: metadata.termination_reason.as_deref().unwrap_or_default(),
-        error: metadata.error.and_then(|error| error.code),
+        error,
         was_spoken: !lasted.is_zero() || !transcript.is_empty(),
     };
     let began = metadata.accepted_time_unix_secs.filter(|at| *at > 0.0);
@@ -199,21 +229,15 @@ fn told(conversation: Conversation) -> LegacyProgress {
         Some(answered_at) => turns(transcript, answered_at, outcome.map(|_| lasted)),
         None => Vec::new(),
     };
-    let end = match outcome {
-        Some(outcome) => {
-            let summary = analysis.and_then(|analysis| analysis.transcript_summary);
-            Some(LegacyEnd {
-                outcome,
-                ended_at: began.plus(lasted),
-                summary: summary.map_or_else(String::new, |text| text.trim().to_owned()),
-                recorded: has_audio == Some(true) && answered_at.is_some(),
-                is_told: status != "processing",
-            })
-        }
-        None => None,
-    };
+    let end = outcome.map(|outcome| LegacyEnd {
+        outcome,
+        ended_at: began.plus(lasted),
+        summary: summary.unwrap_or_default(),
+        recorded: has_audio && answered_at.is_some(),
+        is_told: matches!(status, "done" | "failed"),
+    });
     LegacyProgress {
-        conversation: Some(conversation_id),
+        conversation: conversation_id,
         reported: true,
         answered_at,
         turns,
@@ -366,6 +390,152 @@ mod tests {
             assert_eq!(ended_at, UNTOLD.plus(5 * second), "{start}");
             assert!(UNTOLD.plus(LONGEST).to_string().starts_with("9999-12-31T"));
         }
+    }
+
+    #[test]
+    fn a_status_that_is_not_known_is_over_only_if_an_end_is_told() {
+        let end = |status: Value, more: Value| {
+            let mut conversation = json!({"conversation_id": "conv_1", "status": status});
+            let members = conversation.as_object_mut().unwrap();
+            members.extend(more.as_object().unwrap().clone());
+            let progress = told(read(conversation));
+            let answered = progress.answered_at.is_some();
+            (answered, progress.end.map(|end| (end.outcome, end.is_told)))
+        };
+        let said = json!([{"role": "agent", "message": "Hello."}]);
+        let completed = CallOutcome::Completed(TerminationReason::CustomerHangup);
+        let failed = CallOutcome::Failed;
+        for status in [json!("ended"), json!(null), json!(7)] {
+            for (more, expected) in [
+                (json!({}), (false, None)),
+                (
+                    json!({"metadata": {"call_duration_secs": 9}}),
+                    (false, None),
+                ),
+                (json!({"transcript": said}), (true, None)),
+                (
+                    json!({"metadata": {"phone_call": {"call_result": "answered"}}}),
+                    (true, None),
+                ),
+                (
+                    json!({"transcript": said, "metadata": {"termination_reason": "Client disconnected"}}),
+                    (true, Some((completed, false))),
+                ),
+                (
+                    json!({"transcript": said, "analysis": {"transcript_summary": "They spoke."}}),
+                    (true, Some((completed, false))),
+                ),
+                (
+                    json!({"transcript": said, "metadata": {"error": {"code": 1_011}}}),
+                    (true, Some((failed(FailureReason::AgentError), false))),
+                ),
+                (
+                    json!({"metadata": {"phone_call": {"call_result": "no_answer"}}}),
+                    (false, Some((failed(FailureReason::NoAnswer), false))),
+                ),
+                (
+                    json!({"metadata": {"phone_call": {"call_result": "failed"}}}),
+                    (false, Some((failed(FailureReason::CarrierError), false))),
+                ),
+            ] {
+                assert_eq!(
+                    end(status.clone(), more.clone()),
+                    expected,
+                    "{status} {more}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_absurd_value_costs_its_field_and_never_the_end_of_a_call() {
+        let good = json!({
+            "conversation_id": "conv_1", "status": "done", "has_audio": true, "user_id": HANDLE,
+            "transcript": [
+                {"role": "agent", "message": "Hello.", "time_in_call_secs": 1, "interrupted": true},
+                {"role": "agent", "message": null, "tool_calls": [{"tool_name": "look"}, {"tool_name": "end"}]},
+            ],
+            "metadata": {
+                "start_time_unix_secs": 10, "accepted_time_unix_secs": 20, "call_duration_secs": 4,
+                "termination_reason": "end_call", "error": {"code": 1_008},
+                "phone_call": {"call_result": "answered"},
+            },
+            "analysis": {"transcript_summary": "They spoke."},
+            "conversation_initiation_client_data": {"user_id": HANDLE, "dynamic_variables": {}},
+        });
+        let places = [
+            "/status",
+            "/has_audio",
+            "/user_id",
+            "/transcript",
+            "/transcript/0",
+            "/transcript/0/role",
+            "/transcript/0/message",
+            "/transcript/0/time_in_call_secs",
+            "/transcript/0/interrupted",
+            "/transcript/1/tool_calls",
+            "/transcript/1/tool_calls/0",
+            "/transcript/1/tool_calls/0/tool_name",
+            "/metadata",
+            "/metadata/start_time_unix_secs",
+            "/metadata/accepted_time_unix_secs",
+            "/metadata/call_duration_secs",
+            "/metadata/termination_reason",
+            "/metadata/error",
+            "/metadata/error/code",
+            "/metadata/phone_call",
+            "/metadata/phone_call/call_result",
+            "/analysis",
+            "/analysis/transcript_summary",
+            "/conversation_initiation_client_data",
+            "/conversation_initiation_client_data/user_id",
+            "/conversation_initiation_client_data/dynamic_variables",
+        ];
+        for place in places {
+            for odd in [
+                json!(null),
+                json!(5),
+                json!("1008"),
+                json!([1]),
+                json!({"a": 1}),
+                json!(true),
+            ] {
+                let mut conversation = good.clone();
+                *conversation.pointer_mut(place).unwrap() = odd.clone();
+                let progress = told(read(conversation));
+                assert!(progress.end.is_some(), "{place} {odd}");
+            }
+        }
+        let with = |place: &str, odd: Value| {
+            let mut conversation = good.clone();
+            *conversation.pointer_mut(place).unwrap() = odd;
+            told(read(conversation))
+        };
+        let texts = |progress: LegacyProgress| {
+            let turns = progress.turns.into_iter();
+            turns.map(|turn| (turn.role, turn.text)).collect::<Vec<_>>()
+        };
+        let tools = (TurnRole::Tool, "look, end".to_owned());
+        let hello = |role| (role, "Hello.".to_owned());
+        assert_eq!(
+            texts(with("/transcript/0", json!("x"))),
+            std::slice::from_ref(&tools)
+        );
+        assert_eq!(
+            texts(with("/transcript/0/role", json!(null))),
+            [hello(TurnRole::Tool), tools]
+        );
+        assert_eq!(
+            texts(with("/transcript/1/tool_calls/0/tool_name", json!(7))),
+            [hello(TurnRole::Agent), (TurnRole::Tool, "end".to_owned())]
+        );
+        let summary = with("/analysis/transcript_summary", json!("a\0b"))
+            .end
+            .unwrap()
+            .summary;
+        assert_eq!(summary, "ab");
+        let words = texts(with("/transcript/0/message", json!("\0 Hi\0. ")));
+        assert_eq!(words[0], (TurnRole::Agent, "Hi.".to_owned()));
     }
 
     #[test]

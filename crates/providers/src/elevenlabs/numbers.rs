@@ -59,7 +59,7 @@ impl Number {
 
 #[derive(Deserialize)]
 struct Listed {
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     phone_number_id: Option<String>,
     /// Kinds of lines that the documentation does not know yet may have none.
     #[serde(default, deserialize_with = "lenient::text")]
@@ -74,7 +74,7 @@ struct Listed {
 
 #[derive(Deserialize, Default)]
 struct Assigned {
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::id")]
     agent_id: Option<String>,
 }
 

@@ -1,15 +1,14 @@
 //! Post-call webhooks: `ElevenLabs-Signature: t=<unix>,v0=<hex>` over `<t>.<raw body>`, keyed by the webhook's secret.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use offhook_domain::{CallHandle, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyReport, NotGenuine};
 use ring::hmac;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::calls::HANDLE_VARIABLE;
+use super::conversations::Initiation;
+use crate::lenient;
 
 /// How far a message's time may be from ours, either way: the provider's own libraries allow as much.
 const TOLERANCE: Duration = Duration::from_secs(30 * 60);
@@ -21,28 +20,20 @@ const SIGNATURES: usize = 8;
 struct Event {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
-    data: Option<Data>,
+    #[serde(default, deserialize_with = "lenient::object")]
+    data: Data,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Data {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::id")]
     conversation_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     user_id: Option<String>,
-    #[serde(default)]
-    conversation_initiation_client_data: Option<Initiation>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::object")]
+    conversation_initiation_client_data: Initiation,
+    #[serde(default, deserialize_with = "lenient::text")]
     failure_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Initiation {
-    #[serde(default)]
-    user_id: Option<String>,
-    #[serde(default)]
-    dynamic_variables: Option<HashMap<String, Value>>,
 }
 
 /// Verifies a message before a word of it is read.
@@ -87,7 +78,7 @@ fn verify(secret: &str, signature: &str, body: &[u8], now: Timestamp) -> Result<
 }
 
 fn report(event: Event) -> Option<LegacyReport> {
-    let data = event.data?;
+    let data = event.data;
     let failure = match event.kind.as_str() {
         "post_call_transcription" => None,
         "call_initiation_failure" => Some(match data.failure_reason.as_deref() {
@@ -97,17 +88,11 @@ fn report(event: Event) -> Option<LegacyReport> {
         }),
         _ => return None,
     };
-    let conversation = data.conversation_id.filter(|id| !id.is_empty())?;
-    let initiation = data.conversation_initiation_client_data;
-    let (user, variables) = match initiation {
-        Some(initiation) => (initiation.user_id, initiation.dynamic_variables),
-        None => (None, None),
-    };
-    let variable = variables.and_then(|all| Some(all.get(HANDLE_VARIABLE)?.as_str()?.to_owned()));
-    let mut handles = [data.user_id, user, variable].into_iter().flatten();
+    let user = data.user_id.as_deref().into_iter();
+    let mut handles = user.chain(data.conversation_initiation_client_data.handles());
     let call: Option<CallHandle> = handles.find_map(|handle| handle.parse().ok());
     Some(LegacyReport {
-        conversation,
+        conversation: data.conversation_id?,
         call,
         failure,
     })
@@ -198,10 +183,32 @@ mod tests {
             };
             assert_eq!(told(&body), Some(expected), "{reason}");
         }
+        for odd in [
+            format!(
+                r#""user_id":7,"conversation_initiation_client_data":{{"user_id":"{HANDLE}","dynamic_variables":[1]}}"#
+            ),
+            format!(
+                r#""user_id":"{HANDLE}","conversation_initiation_client_data":"x","failure_reason":{{}}"#
+            ),
+        ] {
+            let body = format!(
+                r#"{{"type":"call_initiation_failure","data":{{"conversation_id":"conv_1",{odd}}}}}"#
+            );
+            let expected = LegacyReport {
+                conversation: conversation.clone(),
+                call,
+                failure: Some(FailureReason::CarrierError),
+            };
+            assert_eq!(told(&body), Some(expected), "{odd}");
+        }
         for of_no_interest in [
             r#"{"type":"post_call_audio","data":{"conversation_id":"conv_1","full_audio":"AAAA"}}"#,
             r#"{"type":"post_call_transcription","data":{}}"#,
             r#"{"type":"post_call_transcription"}"#,
+            r#"{"type":"post_call_transcription","data":"conv_1"}"#,
+            r#"{"type":"post_call_transcription","data":{"conversation_id":7}}"#,
+            r#"{"type":"post_call_transcription","data":{"conversation_id":"conv\u0000_1"}}"#,
+            r#"{"type":7,"data":{"conversation_id":"conv_1"}}"#,
             "[]",
             "no JSON",
         ] {

@@ -6,25 +6,28 @@ use offhook_domain::Timestamp;
 use offhook_engine::{Turn, TurnRole};
 use serde::Deserialize;
 
+use crate::lenient;
+
 /// No call lasts longer.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Deserialize)]
 pub(super) struct Said {
-    role: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
+    role: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
-    #[serde(default)]
-    tool_calls: Option<Vec<ToolCall>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
+    tool_calls: Vec<ToolCall>,
+    #[serde(default, deserialize_with = "lenient::value")]
     time_in_call_secs: Option<f64>,
-    #[serde(default)]
-    interrupted: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::yes")]
+    interrupted: bool,
 }
 
 #[derive(Deserialize)]
 struct ToolCall {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     tool_name: Option<String>,
 }
 
@@ -41,16 +44,18 @@ pub(super) fn turns(
     let mut second = Duration::ZERO;
     let mut told: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
     for said in transcript {
-        let Some((role, text)) = words(&said) else {
+        let at = seconds(said.time_in_call_secs.unwrap_or(0.0));
+        let interrupted = said.interrupted;
+        let Some((role, text)) = words(said) else {
             continue;
         };
-        second = seconds(said.time_in_call_secs.unwrap_or(0.0)).clamp(second, most);
+        second = at.clamp(second, most);
         let turn = Turn {
             role,
             text,
             started_at: answered_at.plus(second),
             duration_ms: 0,
-            interrupted: said.interrupted.unwrap_or(false),
+            interrupted,
         };
         told.push((second, turn));
     }
@@ -71,22 +76,22 @@ pub(super) fn turns(
 }
 
 /// Who says what in a turn; `None` if it is empty.
-fn words(said: &Said) -> Option<(TurnRole, String)> {
-    let role = match said.role.as_str() {
-        "agent" => TurnRole::Agent,
-        "user" => TurnRole::User,
+fn words(said: Said) -> Option<(TurnRole, String)> {
+    let role = match said.role.as_deref() {
+        Some("agent") => TurnRole::Agent,
+        Some("user") => TurnRole::User,
         _ => TurnRole::Tool,
     };
-    match said.message.as_deref().map(str::trim) {
-        Some(text) if !text.is_empty() => Some((role, text.to_owned())),
-        _ => Some((TurnRole::Tool, tools(said.tool_calls.as_deref()?)?)),
+    match said.message {
+        Some(text) => Some((role, text)),
+        None => Some((TurnRole::Tool, tools(&said.tool_calls)?)),
     }
 }
 
 /// The names of the tools that a turn without words used.
 fn tools(calls: &[ToolCall]) -> Option<String> {
     let names = calls.iter().filter_map(|call| call.tool_name.as_deref());
-    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 

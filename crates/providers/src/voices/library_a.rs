@@ -18,16 +18,17 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct WorkspacePage {
-    voices: Vec<Option<WorkspaceVoice>>,
-    #[serde(default, deserialize_with = "wire::yes")]
+    #[serde(deserialize_with = "wire::elements")]
+    voices: Vec<WorkspaceVoice>,
+    /// Nothing else says that there are no more.
     has_more: bool,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     next_page_token: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct WorkspaceVoice {
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     voice_id: Option<String>,
     #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
@@ -83,16 +84,17 @@ struct Rates {
 
 #[derive(Deserialize)]
 struct SharedPage {
-    voices: Vec<Option<LibraryVoice>>,
-    #[serde(default, deserialize_with = "wire::yes")]
+    #[serde(deserialize_with = "wire::elements")]
+    voices: Vec<LibraryVoice>,
+    /// Nothing else says that there are no more.
     has_more: bool,
 }
 
 #[derive(Deserialize)]
 struct LibraryVoice {
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     public_owner_id: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     voice_id: Option<String>,
     #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
@@ -154,7 +156,7 @@ impl Library {
                 query.push(("next_page_token", token));
             }
             let page: WorkspacePage = self.0.page("v2/voices", &query, &[]).await?;
-            let listed = page.voices.into_iter().flatten();
+            let listed = page.voices.into_iter();
             reading.page(
                 listed.filter_map(|voice| self.of_workspace(voice)),
                 page.has_more,
@@ -173,7 +175,7 @@ impl Library {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
-            let listed = page.voices.into_iter().flatten();
+            let listed = page.voices.into_iter();
             reading.page(
                 listed.filter_map(|voice| self.of_library(voice)),
                 page.has_more,

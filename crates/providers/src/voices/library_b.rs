@@ -17,14 +17,15 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    data: Vec<Option<ListedVoice>>,
-    #[serde(default, deserialize_with = "wire::yes")]
+    #[serde(deserialize_with = "wire::elements")]
+    data: Vec<ListedVoice>,
+    /// Nothing else says that there are no more.
     has_more: bool,
 }
 
 #[derive(Deserialize)]
 struct ListedVoice {
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     id: Option<String>,
     #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
@@ -72,7 +73,7 @@ impl Library {
                 query.push(("starting_after", last));
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
-            let listed = page.data.into_iter().flatten();
+            let listed = page.data.into_iter();
             let listed: Vec<Listed> = listed.filter_map(voice).collect();
             let next = listed.last().map(|(id, _)| id.clone());
             reading.page(listed, page.has_more)?;

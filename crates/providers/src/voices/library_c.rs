@@ -13,14 +13,15 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Models {
-    tts: Vec<Option<Model>>,
+    #[serde(deserialize_with = "wire::elements")]
+    tts: Vec<Model>,
 }
 
 #[derive(Deserialize)]
 struct Model {
     #[serde(default, deserialize_with = "wire::text")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "wire::text")]
+    #[serde(default, deserialize_with = "wire::id")]
     canonical_name: Option<String>,
     #[serde(default, deserialize_with = "wire::list")]
     languages: Vec<String>,
@@ -50,7 +51,7 @@ impl VoiceLibrary for Library {
 
     async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
-        let listed = models.tts.into_iter().flatten();
+        let listed = models.tts.into_iter();
         let mut reading = Reading::default();
         reading.page(listed.filter_map(|model| self.voice(model)), false)?;
         Ok(reading.whole())

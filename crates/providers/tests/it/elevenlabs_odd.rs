@@ -1,7 +1,7 @@
 //! Answers of ElevenLabs that are not as its documentation says: lists that lead nowhere, and absurd values in what is
 //! listed.
 
-use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _};
+use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _, LegacyReference};
 use offhook_engine::legacy_batches::{LegacyBatches as _, LegacyRecipient, RecipientStage};
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, ElevenLabs, KEY, NUMBER};
@@ -62,6 +62,23 @@ async fn a_list_of_agents_that_goes_on_and_does_not_say_where_is_none() {
             json!({"agents": one, "has_more": true, "next_cursor": "2"}),
             2,
         ),
+        (json!({"agents": one}), json!(null), 1),
+        (
+            json!({"agents": one, "next_cursor": "2"}),
+            json!({"agents": [], "has_more": false}),
+            1,
+        ),
+        (
+            json!({"agents": one, "has_more": null, "next_cursor": "2"}),
+            json!({"agents": [], "has_more": false}),
+            1,
+        ),
+        (
+            json!({"agents": one, "has_more": "true", "next_cursor": "2"}),
+            json!({"agents": [], "has_more": false}),
+            1,
+        ),
+        (json!({"agents": one, "has_more": "false"}), json!(null), 1),
         (json!({"agents": null, "has_more": false}), json!(null), 1),
         (
             json!({"agents": [{"name": "Nobody"}], "has_more": false}),
@@ -181,6 +198,14 @@ async fn a_batch_is_not_there_only_if_the_list_ends_without_it() {
             json!({"batch_calls": [], "has_more": true, "next_doc": "x"}),
             unknown(),
         ),
+        // A last page may leave out that it is one, if it says of no next one either.
+        (json!({"batch_calls": []}), Ok(None)),
+        (json!({"batch_calls": [], "next_doc": null}), Ok(None)),
+        (json!({"batch_calls": [], "next_doc": "x"}), unknown()),
+        (json!({"batch_calls": [], "next_doc": 7}), unknown()),
+        (json!({"batch_calls": [], "has_more": null}), unknown()),
+        (json!({"batch_calls": [], "has_more": "false"}), unknown()),
+        (json!({"batch_calls": [], "has_more": 0}), unknown()),
         (json!({"batch_calls": null, "has_more": false}), unknown()),
         // It is there, under an id that nobody can read.
         (
@@ -202,6 +227,68 @@ async fn a_batch_is_not_there_only_if_the_list_ends_without_it() {
         assert_eq!(looked, expected, "{told}");
         assert!(upstream.asked().len() <= 2, "{told}");
     }
+}
+
+#[tokio::test]
+async fn a_listed_conversation_that_nobody_can_read_may_be_ours_and_what_is_none_is_not() {
+    let reference = LegacyReference {
+        call: HANDLE.parse().unwrap(),
+        conversation: None,
+    };
+    for (listed, expected) in [
+        (json!([null, "x", 7]), Ok(false)),
+        (json!([{"conversation_id": 7}]), Err(LegacyError::Unknown)),
+        (
+            json!([{"conversation_id": "conv\0_1"}]),
+            Err(LegacyError::Unknown),
+        ),
+        (
+            json!([null, {"conversation_id": {}}, {"conversation_id": "conv_1"}]),
+            Ok(true),
+        ),
+        (json!({}), Err(LegacyError::Unknown)),
+    ] {
+        let told = listed.to_string();
+        let upstream = Upstream::start(move |asked: &Asked| {
+            let answer = match asked.path.ends_with("/conversations") {
+                true => json!({"conversations": listed}),
+                false => {
+                    json!({"conversation_id": "conv_1", "status": "initiated", "user_id": HANDLE})
+                }
+            };
+            Answer::json(200, &answer)
+        })
+        .await;
+        let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+        let progress = provider.progress(KEY, &reference).await;
+        assert_eq!(progress.map(|found| found.is_some()), expected, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_database_keeps_is_in_no_text_and_an_id_with_it_is_none() {
+    let listed = ["agent_1", "agent\0_1", "agent_\u{0}2"].map(|id| json!({"agent_id": id}));
+    let upstream = Upstream::start(move |asked: &Asked| {
+        let answer = match asked.path.rsplit('/').next() {
+            Some("agents") => json!({"agents": listed, "has_more": false}),
+            Some("phone-numbers") => json!([
+                {"phone_number_id": "phnum_\u{0}1", "phone_number": "+15005560001", "provider": "twilio",
+                 "assigned_agent": {"agent_id": "agent_1"}},
+                {"phone_number_id": "phnum_2", "phone_number": NUMBER, "provider": "twilio", "label": "De\0sk",
+                 "assigned_agent": {"agent_id": "agent_1"}},
+            ]),
+            id => fake::agent(id.unwrap_or_default(), "Na\0me"),
+        };
+        Answer::json(200, &answer)
+    })
+    .await;
+    let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+    let agents = provider.agents(KEY).await.unwrap();
+    assert_eq!(ids(&agents), ["agent_1"]);
+    assert_eq!(agents[0].name, "Name");
+    let labels = agents[0].phone_numbers.iter();
+    let labels: Vec<&str> = labels.map(|own| own.label.as_str()).collect();
+    assert_eq!(labels, ["Desk"]);
 }
 
 #[tokio::test]

@@ -149,6 +149,65 @@ async fn a_list_that_leads_nowhere_ends_and_is_none() {
 }
 
 #[tokio::test]
+async fn a_page_that_does_not_say_by_a_boolean_whether_more_follow_costs_the_list() {
+    for (provider, path, list) in [
+        (A, "/v2/voices", "voices"),
+        (A, "/v1/shared-voices", "voices"),
+        (B, "/voices", "data"),
+    ] {
+        for told in [
+            None,
+            Some(json!(null)),
+            Some(json!("true")),
+            Some(json!("false")),
+            Some(json!(0)),
+        ] {
+            let case = format!("{path} {told:?}");
+            let upstream = Upstream::start(move |asked| {
+                let mut page =
+                    json!({list: [{"voice_id": "v", "id": "v"}], "next_page_token": "2"});
+                match &told {
+                    _ if asked.path != path => page["has_more"] = json!(false),
+                    Some(told) => page["has_more"] = told.clone(),
+                    None => {}
+                }
+                Answer::json(200, &page)
+            })
+            .await;
+            let listed = library_at(provider, upstream.base_url()).voices().await;
+            let is_malformed = matches!(listed, Err(VoiceLibraryError::Malformed(_)));
+            assert!(is_malformed, "{case}: {listed:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_element_that_is_no_voice_costs_itself_and_so_does_one_whose_id_no_database_keeps() {
+    let catalog = VoiceCatalog::start().await;
+    for provider in [A, B, C] {
+        let odd = [
+            json!(5),
+            json!("x"),
+            json!(null),
+            json!([]),
+            voice(provider, "v\u{0}2"),
+        ];
+        let voices = [
+            vec![voice(provider, "v1")],
+            odd.to_vec(),
+            vec![voice(provider, "v3")],
+        ];
+        catalog.set(OURS, voices.concat());
+        let listed = library(provider, &catalog).voices().await.unwrap();
+        assert_eq!(ids(&listed), ["v1", "v3"], "{provider}");
+    }
+    catalog.set(OURS, Vec::new());
+    catalog.share(vec![json!(7), shared("s1"), json!("x")]);
+    let listed = library(A, &catalog).voices().await.unwrap();
+    assert_eq!(ids(&listed), ["s1"]);
+}
+
+#[tokio::test]
 async fn an_absurd_value_costs_its_field_and_never_the_list() {
     let catalog = VoiceCatalog::start().await;
     let of_a = |more: Value| {

@@ -431,7 +431,10 @@ async fn half_a_list_is_none_and_no_answer_is_repeated() {
     }
     // The second part of the list is missing.
     let (base, _) = provider(|target| match target.starts_with("/v2/") {
-        true => (200, json!({"voices": [{"voice_id": "w"}]})),
+        true => (
+            200,
+            json!({"voices": [{"voice_id": "w"}], "has_more": false}),
+        ),
         false => (500, json!(null)),
     })
     .await;

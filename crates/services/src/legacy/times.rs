@@ -24,8 +24,8 @@ impl Times {
         }
     }
 
-    /// Moves a call to where it can have taken place: accepted, then answered, then over, and none of it ahead of `now`
-    /// if what it lasted has room before that. What it lasted stays.
+    /// Moves a call to where it can have taken place: accepted, then answered, then over, and none of it ahead of `now`.
+    /// What it lasted stays, if there was time for it.
     pub(crate) fn fit(&mut self, progress: &mut LegacyProgress, now: Timestamp) {
         // What the provider works out once a call is over takes none of its time.
         self.over_at = progress.end.as_ref().map(|_| self.over_at.unwrap_or(now));
@@ -45,21 +45,31 @@ impl Times {
                 .last()
                 .map_or(Duration::ZERO, |turn| turn.started_at.since(told)),
         };
+        let room = now.since(self.accepted);
+        let is_absurd = lasted > room;
+        let lasted = lasted.min(room);
         let began = told.min(now.minus(lasted)).max(self.earliest(lasted));
         // Turns that are written already stay, and what follows them comes behind them.
         let answered_at = *self.answered_at.get_or_insert(began);
-        for turn in &mut progress.turns {
-            turn.started_at = answered_at.plus(turn.started_at.since(told));
-        }
-        match &mut progress.end {
+        let latest = match &mut progress.end {
             Some(end) => {
                 end.ended_at = began.plus(lasted);
-                for turn in &mut progress.turns {
-                    turn.started_at = turn.started_at.min(end.ended_at);
-                }
                 progress.answered_at = Some(began);
+                end.ended_at
             }
-            None => progress.answered_at = Some(answered_at),
+            None => {
+                progress.answered_at = Some(answered_at);
+                now
+            }
+        };
+        for turn in &mut progress.turns {
+            let said_at = answered_at.plus(turn.started_at.since(told));
+            turn.started_at = said_at.min(latest);
+            if is_absurd {
+                let left = latest.since(turn.started_at).as_millis();
+                let left = u32::try_from(left).unwrap_or(u32::MAX);
+                turn.duration_ms = turn.duration_ms.min(left);
+            }
         }
     }
 
@@ -149,10 +159,37 @@ mod tests {
             let expected = (Some(began), vec![began, began + 7], Some(began + 40));
             assert_eq!(over, expected, "{told}");
         }
-        // Longer than there was time for: what it lasted is what the provider says.
-        let mut times = Times::new(at(ACCEPTED), None);
-        let over = fitted(&mut times, talk(1_020, &[], Some(400)), now);
-        assert_eq!(over, (Some(ACCEPTED), vec![], Some(1_400)));
+    }
+
+    #[test]
+    fn nothing_lasts_longer_than_there_was_time_for_or_ends_in_the_future() {
+        for told in [1_020, 0, 200_000_000_000] {
+            for lasted in [101, 400, 4_000, 86_400] {
+                let mut times = Times::new(at(ACCEPTED), None);
+                let mut progress = talk(told, &[0, 30, 300], Some(lasted));
+                for turn in &mut progress.turns {
+                    turn.duration_ms = 90_000;
+                }
+                times.fit(&mut progress, at(1_100));
+                let ended = progress.end.map(|end| end.ended_at.unix_seconds());
+                assert_eq!(ended, Some(1_100), "{told} {lasted}");
+                assert_eq!(progress.answered_at, Some(at(ACCEPTED)));
+                let turns = progress.turns.iter();
+                let turns: Vec<_> = turns
+                    .map(|turn| (turn.started_at.unix_seconds(), turn.duration_ms))
+                    .collect();
+                let expected = [(ACCEPTED, 90_000), (1_030, 70_000), (1_100, 0)];
+                assert_eq!(turns, expected, "{told} {lasted}");
+                // Told again later, it was over when it was told first.
+                let again = fitted(&mut times, talk(told, &[], Some(lasted)), 1_500);
+                assert_eq!(again, (Some(ACCEPTED), vec![], Some(1_100)));
+            }
+            // One that goes on has said nothing yet that is to be said.
+            let mut times = Times::new(at(ACCEPTED), None);
+            let talks = fitted(&mut times, talk(told, &[2, 7_000], None), 1_100);
+            let turns = vec![ACCEPTED + 2, 1_100];
+            assert_eq!(talks, (Some(ACCEPTED), turns, None), "{told}");
+        }
     }
 
     #[test]

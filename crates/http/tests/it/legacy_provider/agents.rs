@@ -77,6 +77,27 @@ both! {
         world.close().await;
     }
 
+    async fn what_no_database_keeps_and_what_names_no_language_costs_no_list_of_agents(database) {
+        let world = World::start(database, BRISK).await;
+        {
+            let mut state = world.fake.state();
+            let agent = state.workspaces.get_mut(KEY).unwrap().agents.get_mut(AGENT).unwrap();
+            agent["name"] = json!("Na\0me");
+            let spoken = &mut agent["conversation_config"]["agent"];
+            spoken["prompt"]["prompt"] = json!("You\0 answer.");
+            spoken["language"] = json!("e".repeat(1_000));
+        }
+        let synced = must(world.app.services.legacy().sync(world.app.account).await);
+        assert_eq!((synced.listed, synced.archived), (1, 0));
+        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let listed = &list["data"][0];
+        assert_eq!((&listed["name"], &listed["language"]), (&json!("Name"), &json!("en")));
+        let one = format!("/v1/agents/{}", text(&listed["id"]));
+        let config = world.app.get(&one).send().await.assert(200)["config"].clone();
+        assert_eq!((&config["system_prompt"], &config["language"]), (&json!("You answer."), &Value::Null));
+        world.close().await;
+    }
+
     async fn an_agent_calls_from_a_number_that_its_runtime_has_or_is_told_what_to_do(database) {
         let world = World::start(database, BRISK).await;
         {

@@ -98,12 +98,12 @@ both! {
             (json!(BEGAN_AT * 1_000_000), false),
             (json!(BEGAN_AT - hour), true),
         ] {
+            let accepted = world.app.clock.now();
             let handle = world.place().await;
             let call = world.taken(&handle).await;
             world.fake.change(&call.id, |conversation| {
                 conversation["metadata"]["start_time_unix_secs"] = start.clone();
             });
-            let accepted = world.app.clock.now();
             let now = world.app.clock.advance(Duration::from_secs(30));
             world.fake.end(&call.id, 12, "");
             let ended = world.ended(&handle).await;
@@ -116,6 +116,97 @@ both! {
             ] {
                 assert_eq!(ended[name], value, "{start}, {name}: {ended}");
             }
+        }
+        world.close().await;
+    }
+
+    async fn a_call_costs_no_more_than_the_time_that_there_was_for_it_and_ends_in_no_future(database) {
+        let world = World::start(database, BRISK).await;
+        for seconds in [4_000, 100_000] {
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
+            world.fake.end(&call.id, seconds, "");
+            let ended = world.ended(&handle).await;
+            for (name, value) in [
+                ("status", json!("completed")),
+                ("duration_seconds", json!(90)),
+                ("credits", json!(2)),
+                ("ended_at", json!(world.app.clock.now().to_string())),
+            ] {
+                assert_eq!(ended[name], value, "{seconds}, {name}: {ended}");
+            }
+        }
+        world.close().await;
+    }
+
+    async fn an_absurd_value_keeps_no_call_from_its_end(database) {
+        let world = World::start(database, BRISK).await;
+        for (place, odd) in [
+            ("/metadata/error", json!({"code": "1008"})),
+            ("/transcript/0/role", Value::Null),
+            ("/transcript/0/message", json!(5)),
+            ("/transcript/0/message", json!("Hel\0lo.")),
+            ("/metadata/phone_call/call_result", json!(5)),
+            ("/metadata/call_duration_secs", json!("4")),
+            ("/analysis/transcript_summary", json!([1])),
+            ("/analysis/transcript_summary", json!("They\0 spoke.")),
+            ("/has_audio", json!("yes")),
+        ] {
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            world.fake.change(&call.id, |conversation| {
+                conversation["transcript"] = json!([{"role": "agent", "message": "Hello.", "time_in_call_secs": 0}]);
+            });
+            world.fake.end(&call.id, 4, "");
+            world.fake.change(&call.id, |conversation| {
+                *conversation.pointer_mut(place).unwrap() = odd.clone();
+            });
+            let ended = world.ended(&handle).await;
+            assert_eq!(ended["status"], "completed", "{place} {odd}: {ended}");
+            if odd == "They\0 spoke." {
+                assert_eq!(ended["summary"], "They spoke.");
+            }
+        }
+        world.close().await;
+    }
+
+    async fn a_call_of_which_nothing_can_be_read_may_go_on_unless_it_is_reported_that_it_never_began(database) {
+        let pace = LegacyPace { answered_within: Duration::from_millis(300), over_within: LIMIT, ..BRISK };
+        let world = World::start(database, pace).await;
+        for fault in [Fault::Status(401), Fault::Status(500), Fault::Malformed] {
+            let conversations = "/v1/convai/conversations";
+            world.fake.upstream().fail("GET", conversations, fault, 100_000);
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            tokio::time::sleep(2 * pace.answered_within).await;
+            assert_eq!(world.conversation(&handle).await["status"], "initiated", "{fault:?}");
+            world.fake.end(&call.id, 12, "");
+            world.fake.upstream().behave();
+            ends_as_told(&world, &handle, &format!("{fault:?}")).await;
+            world.fake.upstream().fail("GET", conversations, fault, 100_000);
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            until("the call's name", || async {
+                let asked = format!("{conversations}/{}", call.id);
+                (!world.fake.upstream().asked_of("GET", &asked).is_empty()).then_some(())
+            })
+            .await;
+            world.tell_now(&world.fake.initiation_failure(&call.id, "busy")).await;
+            assert_eq!(world.ended(&handle).await["failure_reason"], "busy", "{fault:?}");
+            world.fake.upstream().behave();
+        }
+        assert_eq!(world.placings(), 6);
+        world.close().await;
+    }
+
+    async fn a_report_with_an_id_that_no_database_keeps_is_one_of_no_call_of_ours(database) {
+        let world = World::start(database, BRISK).await;
+        for body in [
+            json!({"type": "post_call_transcription", "data": {"conversation_id": "conv\0_1"}}),
+            json!({"type": "call_initiation_failure", "data": {"conversation_id": "\0", "failure_reason": "busy"}}),
+        ] {
+            world.tell_now(&body.to_string()).await;
         }
         world.close().await;
     }

@@ -188,6 +188,12 @@ impl Followed<'_> {
                 Err(error) => {
                     tracing::warn!(%error, call = %self.call.id, "the legacy provider does not say how a call goes");
                     wait = (wait * 2).min(self.pace.latest).max(patience(&error));
+                    // It may be going on, unless the provider has reported that it was never begun.
+                    if over.is_none()
+                        && let Some(end) = self.never_begun().await
+                    {
+                        return Some(end);
+                    }
                 }
             }
             if let Some((_, end)) = over.take_if(|(since, end)| self.is_told(*since, end)) {
@@ -349,11 +355,20 @@ impl Followed<'_> {
         if self.answered_at.is_some() {
             return None;
         }
-        if let Some(reason) = self.report().await {
-            return Some(self.ended_now(reason));
+        if let Some(end) = self.never_begun().await {
+            return Some(end);
         }
         let is_late = self.began.elapsed() >= self.pace.answered_within;
         is_late.then(|| self.ended_now(FailureReason::CarrierError))
+    }
+
+    /// The end of a call of which the provider has reported that it was never begun.
+    async fn never_begun(&self) -> Option<LegacyEnd> {
+        if self.answered_at.is_some() {
+            return None;
+        }
+        let reason = self.report().await?;
+        Some(self.ended_now(reason))
     }
 
     /// What becomes of a call that the provider does not know now: it may list it in a moment.
@@ -364,8 +379,8 @@ impl Followed<'_> {
             // It was there, and is no more: what was said is known, and how it ended is not.
             return is_late.then(|| self.forgotten());
         }
-        if let Some(reason) = self.report().await {
-            return Some(self.ended_now(reason));
+        if let Some(end) = self.never_begun().await {
+            return Some(end);
         }
         is_late.then(|| self.ended_now(self.following.if_unknown))
     }
