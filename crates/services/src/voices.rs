@@ -6,6 +6,7 @@
 
 mod adding;
 mod keepable;
+mod kept;
 mod own;
 mod sets;
 mod shipped;
@@ -26,7 +27,10 @@ pub use sync::{SyncOutcome, VoiceSyncError};
 use crate::folding::fold;
 use crate::{CatalogError, Page, Shared};
 use shipped::Shipped;
-use snapshot::{Search, Snapshot};
+use snapshot::{Listing, Search, Snapshot};
+
+/// Voices that are read from the database at once.
+const READ_AT_ONCE: usize = 256;
 
 /// Which voices a list shows.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +51,7 @@ pub struct VoiceFilter {
 #[derive(Debug, Clone)]
 pub struct ListedVoice {
     /// The voice.
-    pub voice: Arc<Voice>,
+    pub voice: Voice,
     /// Whether it is hand-picked for Mexican Spanish.
     pub recommended: bool,
     /// Where it stands in the list.
@@ -67,7 +71,7 @@ pub struct Voices {
 impl Voices {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, CatalogError> {
         let shipped = Shipped::load()?;
-        let snapshot = Snapshot::of(None, Vec::new(), &shipped);
+        let snapshot = Listing::new(&shipped).with_shipped();
         Ok(Self {
             shared,
             shipped: Arc::new(shipped),
@@ -129,9 +133,22 @@ impl Voices {
         }
         // What is written behind the look at the generation is read once more the next time.
         let generation = store.voices_generation().await?;
-        let listed = store.voices().await?;
+        let mut listing = Listing::new(&self.shipped);
+        let mut last = None;
+        loop {
+            let page = store.voices_behind(last.take(), READ_AT_ONCE).await?;
+            let is_last = page.len() < READ_AT_ONCE;
+            last = page
+                .last()
+                .map(|voice| (voice.provider, voice.voice_id.clone()));
+            page.into_iter().for_each(|voice| listing.add(voice));
+            if is_last {
+                break;
+            }
+        }
         let owners = store.accounts_with_voices().await?;
-        let mut fresh = Snapshot::of(generation, listed, &self.shipped);
+        let mut fresh = listing.with_shipped();
+        fresh.generation = generation;
         fresh.owners = owners.into_iter().collect();
         let fresh = Arc::new(fresh);
         *self

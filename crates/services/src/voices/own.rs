@@ -1,35 +1,18 @@
 //! Private voices of single accounts: asked for with the account's own credential, shown to that account alone
 //! (decision 6.3). Few accounts have any; theirs are read with each request.
 
-use offhook_domain::{AccountId, Voice, VoiceProvider, VoiceSource};
+use offhook_domain::{AccountId, Voice, VoiceProvider};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
-use serde::Deserialize;
-use serde_json::json;
 
 use super::keepable::keepable;
-use super::snapshot::{Search, Snapshot};
+use super::kept::Kept;
+use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 
 /// Credentials of a provider that are taken at once.
 const BATCH: i64 = 8;
-
-/// A voice as it is kept, beside its provider and id.
-#[derive(Deserialize)]
-struct Kept {
-    name: String,
-    gender: Option<String>,
-    age: Option<String>,
-    accent: Option<String>,
-    language: Option<String>,
-    languages: Vec<String>,
-    locales: Vec<String>,
-    description: Option<String>,
-    use_case: Option<String>,
-    preview_url: Option<String>,
-    model_compat: Vec<String>,
-}
 
 impl Voices {
     /// The account's own voices, if it has any.
@@ -42,8 +25,11 @@ impl Voices {
             return Ok(None);
         }
         let rows = self.shared.store.account_voices(account).await?;
-        let voices: Result<Vec<Voice>, StoreError> = rows.into_iter().map(voice).collect();
-        Ok(Some(Snapshot::in_order(voices?.into_iter(), &self.shipped)))
+        let mut listing = Listing::new(&self.shipped);
+        for row in rows {
+            listing.add(voice(row)?);
+        }
+        Ok(Some(listing.alone()))
     }
 
     /// Asks with every account's own credentials, whether they are due or not.
@@ -123,7 +109,8 @@ impl Voices {
         let secret = opened.ok_or(VoiceSyncError::CredentialGone)?;
         let voices = keepable(library.own_voices(&secret).await?);
         let count = voices.len();
-        let rows = voices.into_iter().map(row).collect();
+        let rows: Result<Vec<AccountVoice>, StoreError> = voices.into_iter().map(row).collect();
+        let rows = rows?;
         let at = self.shared.clock.now();
         let changes = store.replace_account_voices(credential, rows, (at, at.plus(DUE_EVERY)));
         let changes = changes.await?.ok_or(VoiceSyncError::CredentialGone)?;
@@ -139,55 +126,28 @@ pub(super) fn page(
     most: usize,
 ) -> Vec<ListedVoice> {
     let hidden = own.names();
-    let all = list.behind(search, after);
-    let all =
-        all.filter(|listed| !hidden.contains(&(listed.voice.provider, &listed.voice.voice_id)));
-    let mut rows: Vec<ListedVoice> = all.take(most).cloned().collect();
+    let is_shown = |provider, id: &[u8]| !hidden.contains(&(provider, id));
+    let mut rows = list.behind(search, after, most, is_shown);
     rows.extend(own.page(search, after, most));
     rows.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     rows.truncate(most);
     rows
 }
 
-fn row(voice: Voice) -> AccountVoice {
-    let kept = json!({
-        "name": voice.name,
-        "gender": voice.gender,
-        "age": voice.age,
-        "accent": voice.accent,
-        "language": voice.language,
-        "languages": voice.languages,
-        "locales": voice.locales,
-        "description": voice.description,
-        "use_case": voice.use_case,
-        "preview_url": voice.preview_url,
-        "model_compat": voice.model_compat,
-    });
-    AccountVoice {
-        provider: voice.provider,
-        voice_id: voice.voice_id,
-        voice: kept.to_string(),
-    }
+fn row(voice: Voice) -> Result<AccountVoice, StoreError> {
+    let provider = voice.provider;
+    let (voice_id, kept) = Kept::of(voice);
+    let voice = serde_json::to_string(&kept)
+        .map_err(|error| StoreError::Internal(format!("an account's voice: {error}")))?;
+    Ok(AccountVoice {
+        provider,
+        voice_id,
+        voice,
+    })
 }
 
 fn voice(row: AccountVoice) -> Result<Voice, StoreError> {
     let kept: Kept = serde_json::from_str(&row.voice)
         .map_err(|error| StoreError::Corrupt(format!("an account's voice: {error}")))?;
-    Ok(Voice {
-        provider: row.provider,
-        voice_id: row.voice_id,
-        name: kept.name,
-        gender: kept.gender.and_then(|gender| gender.parse().ok()),
-        age: kept.age,
-        accent: kept.accent,
-        language: kept.language,
-        languages: kept.languages,
-        locales: kept.locales,
-        description: kept.description,
-        use_case: kept.use_case,
-        preview_url: kept.preview_url,
-        model_compat: kept.model_compat,
-        source: VoiceSource::Custom,
-        owner_id: None,
-    })
+    Ok(kept.into_voice(row.provider, row.voice_id))
 }

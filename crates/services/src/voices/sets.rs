@@ -40,32 +40,27 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    pub(super) fn of(voices: &[ListedVoice]) -> Self {
-        let mut sets = Self {
-            count: voices.len(),
-            ..Self::default()
-        };
-        for (at, listed) in voices.iter().enumerate() {
-            let voice = &listed.voice;
-            sets.providers.entry(voice.provider).or_default().add(at);
-            if let Some(gender) = voice.gender {
-                sets.genders.entry(gender).or_default().add(at);
-            }
-            for language in voice.spoken() {
-                let language = language.to_ascii_lowercase();
-                sets.languages.entry(language).or_default().add(at);
-            }
-            let recommended = sets.recommended.entry(listed.recommended);
-            recommended.or_default().add(at);
-            let name = listed.place.name_folded.as_bytes();
-            for letter in name {
-                sets.letters.entry(*letter).or_default().add(at);
-            }
-            for pair in name.windows(2) {
-                sets.pairs.entry([pair[0], pair[1]]).or_default().add(at);
-            }
+    /// The next voice of the list.
+    pub(super) fn add(&mut self, listed: &ListedVoice) {
+        let (at, voice) = (self.count, &listed.voice);
+        self.count += 1;
+        self.providers.entry(voice.provider).or_default().add(at);
+        if let Some(gender) = voice.gender {
+            self.genders.entry(gender).or_default().add(at);
         }
-        sets
+        for language in voice.spoken() {
+            let language = language.to_ascii_lowercase();
+            self.languages.entry(language).or_default().add(at);
+        }
+        let recommended = self.recommended.entry(listed.recommended);
+        recommended.or_default().add(at);
+        let name = listed.place.name_folded.as_bytes();
+        for letter in name {
+            self.letters.entry(*letter).or_default().add(at);
+        }
+        for pair in name.windows(2) {
+            self.pairs.entry([pair[0], pair[1]]).or_default().add(at);
+        }
     }
 
     /// Where the voices from `first` on are that have everything that is asked for, in order; their names may yet lack the

@@ -1,12 +1,13 @@
 //! The list of voices in memory, in its order, with what finds those that a filter asks for.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 
 use super::ListedVoice;
+use super::kept::Kept;
 use super::sets::Sets;
 use super::shipped::Shipped;
 use crate::folding::fold;
@@ -37,57 +38,158 @@ pub(super) struct Search {
 /// The whole list.
 pub(super) struct Snapshot {
     pub(super) generation: Option<String>,
-    voices: Vec<ListedVoice>,
+    /// In the list's order.
+    entries: Vec<Entry>,
+    texts: Texts,
     sets: Sets,
     /// The accounts that have voices of their own beside these.
     pub(super) owners: HashSet<AccountId>,
 }
 
-impl Snapshot {
-    /// The list of these voices and of the shipped ones of those providers that have none.
-    pub(super) fn of(generation: Option<String>, listed: Vec<Voice>, shipped: &Shipped) -> Self {
-        let synced: HashSet<VoiceProvider> = listed.iter().map(|voice| voice.provider).collect();
-        let static_ones = shipped.voices.iter();
-        let voices = static_ones
-            .filter(|voice| !synced.contains(&voice.provider))
-            .cloned()
-            .chain(listed);
+/// What all voices say, in one piece: as a dozen small texts for each, they would be spread over the allocator's arenas,
+/// among what is read and written meanwhile, and none of that would be given back.
+#[derive(Default)]
+struct Texts(Vec<u8>);
+
+/// A voice of the list: where its folded name begins, behind that its id, and the rest of it as JSON up to `end`.
+struct Entry {
+    provider: VoiceProvider,
+    recommended: bool,
+    name: usize,
+    id: usize,
+    rest: usize,
+    end: usize,
+}
+
+impl Texts {
+    fn part(&self, from: usize, to: usize) -> &[u8] {
+        self.0.get(from..to).unwrap_or_default()
+    }
+
+    fn name(&self, entry: &Entry) -> &[u8] {
+        self.part(entry.name, entry.id)
+    }
+
+    fn id(&self, entry: &Entry) -> &[u8] {
+        self.part(entry.id, entry.rest)
+    }
+
+    /// As [`VoicePlace`]s compare.
+    fn place<'a>(&'a self, entry: &Entry) -> (u8, VoiceProvider, &'a [u8], &'a [u8]) {
+        let group = u8::from(!entry.recommended);
+        (group, entry.provider, self.name(entry), self.id(entry))
+    }
+
+    fn compare(&self, entry: &Entry, place: &VoicePlace) -> Ordering {
+        let other = (
+            place.group,
+            place.provider,
+            place.name_folded.as_bytes(),
+            place.voice_id.as_bytes(),
+        );
+        self.place(entry).cmp(&other)
+    }
+
+    fn voice(&self, entry: &Entry) -> Option<Voice> {
+        let id = String::from_utf8(self.id(entry).to_vec()).ok()?;
+        let kept: Kept = serde_json::from_slice(self.part(entry.rest, entry.end)).ok()?;
+        Some(kept.into_voice(entry.provider, id))
+    }
+
+    fn listed(&self, entry: &Entry) -> Option<ListedVoice> {
+        let voice = self.voice(entry)?;
+        let place = VoicePlace {
+            group: u8::from(!entry.recommended),
+            provider: entry.provider,
+            name_folded: String::from_utf8(self.name(entry).to_vec()).ok()?,
+            voice_id: voice.voice_id.clone(),
+        };
+        Some(ListedVoice {
+            voice,
+            recommended: entry.recommended,
+            place,
+        })
+    }
+}
+
+/// A list that is being put together.
+pub(super) struct Listing<'a> {
+    shipped: &'a Shipped,
+    synced: HashSet<VoiceProvider>,
+    entries: Vec<Entry>,
+    texts: Texts,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn new(shipped: &'a Shipped) -> Self {
         Self {
-            generation,
-            ..Self::in_order(voices, shipped)
+            shipped,
+            synced: HashSet::new(),
+            entries: Vec::new(),
+            texts: Texts::default(),
         }
     }
 
-    /// A list of these voices.
-    pub(super) fn in_order(voices: impl Iterator<Item = Voice>, shipped: &Shipped) -> Self {
-        let mut voices: Vec<ListedVoice> = voices
-            .map(|voice| {
-                let recommended = shipped.recommends(voice.provider, &voice.voice_id);
-                let place = VoicePlace {
-                    group: u8::from(!recommended),
-                    provider: voice.provider,
-                    name_folded: fold(&voice.name),
-                    voice_id: voice.voice_id.clone(),
-                };
-                ListedVoice {
-                    voice: Arc::new(voice),
-                    recommended,
-                    place,
-                }
-            })
-            .collect();
-        voices.sort_unstable_by(|a, b| a.place.cmp(&b.place));
-        Self {
+    pub(super) fn add(&mut self, voice: Voice) {
+        let (provider, texts) = (voice.provider, &mut self.texts.0);
+        self.synced.insert(provider);
+        let recommended = self.shipped.recommends(provider, &voice.voice_id);
+        let name = texts.len();
+        texts.extend_from_slice(fold(&voice.name).as_bytes());
+        let (voice_id, kept) = Kept::of(voice);
+        let id = texts.len();
+        texts.extend_from_slice(voice_id.as_bytes());
+        let rest = texts.len();
+        // Texts and lists of texts are always written.
+        texts.extend(serde_json::to_vec(&kept).unwrap_or_default());
+        self.entries.push(Entry {
+            provider,
+            recommended,
+            name,
+            id,
+            rest,
+            end: texts.len(),
+        });
+    }
+
+    /// The list of these voices.
+    pub(super) fn alone(mut self) -> Snapshot {
+        let texts = std::mem::take(&mut self.texts);
+        self.entries
+            .sort_unstable_by(|a, b| texts.place(a).cmp(&texts.place(b)));
+        let mut sets = Sets::default();
+        for entry in &self.entries {
+            if let Some(listed) = texts.listed(entry) {
+                sets.add(&listed);
+            }
+        }
+        Snapshot {
             generation: None,
-            sets: Sets::of(&voices),
-            voices,
+            entries: self.entries,
+            texts,
+            sets,
             owners: HashSet::new(),
         }
     }
 
-    pub(super) fn find(&self, provider: VoiceProvider, voice_id: &str) -> Option<&Voice> {
-        let is_it = |voice: &&Voice| voice.provider == provider && voice.voice_id == voice_id;
-        self.voices.iter().map(|listed| &*listed.voice).find(is_it)
+    /// The list of these voices and of the shipped ones of those providers that have none.
+    pub(super) fn with_shipped(mut self) -> Snapshot {
+        let synced = std::mem::take(&mut self.synced);
+        let shipped = self.shipped.voices.iter();
+        for voice in shipped.filter(|voice| !synced.contains(&voice.provider)) {
+            self.add(voice.clone());
+        }
+        self.alone()
+    }
+}
+
+impl Snapshot {
+    pub(super) fn find(&self, provider: VoiceProvider, voice_id: &str) -> Option<Voice> {
+        let is_it = |entry: &&Entry| {
+            entry.provider == provider && self.texts.id(entry) == voice_id.as_bytes()
+        };
+        let found = self.entries.iter().find(is_it)?;
+        self.texts.voice(found)
     }
 
     /// Up to `most` voices behind `after`.
@@ -97,31 +199,39 @@ impl Snapshot {
         after: Option<&VoicePlace>,
         most: usize,
     ) -> Vec<ListedVoice> {
-        self.behind(search, after).take(most).cloned().collect()
+        self.behind(search, after, most, |_, _| true)
     }
 
-    /// The voices behind `after`, in order.
-    pub(super) fn behind<'a>(
-        &'a self,
-        search: &'a Search,
+    /// Up to `most` voices behind `after` that are to be shown, by provider and id.
+    pub(super) fn behind(
+        &self,
+        search: &Search,
         after: Option<&VoicePlace>,
-    ) -> impl Iterator<Item = &'a ListedVoice> {
+        most: usize,
+        is_shown: impl Fn(VoiceProvider, &[u8]) -> bool,
+    ) -> Vec<ListedVoice> {
+        let texts = &self.texts;
         let first = after.map_or(0, |after| {
-            self.voices.partition_point(|listed| listed.place <= *after)
+            self.entries
+                .partition_point(|entry| texts.compare(entry, after).is_le())
         });
         let q = search.q.as_deref().unwrap_or_default();
         let text = Finder::new(q.as_bytes());
         let candidates = self.sets.candidates(search, first);
         candidates
-            .filter_map(|at| self.voices.get(at))
-            .filter(move |listed| text.find(listed.place.name_folded.as_bytes()).is_some())
+            .filter_map(|at| self.entries.get(at))
+            .filter(|entry| text.find(texts.name(entry)).is_some())
+            .filter(|entry| is_shown(entry.provider, texts.id(entry)))
+            .filter_map(|entry| texts.listed(entry))
+            .take(most)
+            .collect()
     }
 
     /// What names each voice.
-    pub(super) fn names(&self) -> HashSet<(VoiceProvider, &str)> {
-        let voices = self.voices.iter().map(|listed| &*listed.voice);
-        voices
-            .map(|voice| (voice.provider, &*voice.voice_id))
+    pub(super) fn names(&self) -> HashSet<(VoiceProvider, &[u8])> {
+        let names = self.entries.iter();
+        names
+            .map(|entry| (entry.provider, self.texts.id(entry)))
             .collect()
     }
 }
@@ -152,6 +262,13 @@ mod tests {
         }
     }
 
+    fn list(voices: impl IntoIterator<Item = Voice>) -> Snapshot {
+        let shipped = Shipped::load().unwrap();
+        let mut listing = Listing::new(&shipped);
+        voices.into_iter().for_each(|voice| listing.add(voice));
+        listing.with_shipped()
+    }
+
     fn ids(snapshot: &Snapshot, search: &Search) -> Vec<String> {
         let page = snapshot.page(search, None, 1_000);
         page.iter().map(|l| l.voice.voice_id.clone()).collect()
@@ -159,9 +276,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_has_been_asked_has_its_own_list_and_the_others_the_shipped_one() {
-        let shipped = Shipped::load().unwrap();
-        let rows = vec![synced(VoiceProvider::B, "b", "Ana")];
-        let snapshot = Snapshot::of(None, rows, &shipped);
+        let snapshot = list([synced(VoiceProvider::B, "b", "Ana")]);
         let of = |provider| Search {
             provider: Some(provider),
             ..Search::default()
@@ -174,12 +289,11 @@ mod tests {
 
     #[test]
     fn names_order_folded_and_ids_break_ties() {
-        let shipped = Shipped::load().unwrap();
         let provider = VoiceProvider::C;
         let rows = ["4 ana", "2 Ábel", "1 Zoé", "3 Ana", "5 abel"]
             .map(|text| text.split_once(' ').unwrap())
             .map(|(id, name)| synced(provider, id, name));
-        let snapshot = Snapshot::of(None, rows.to_vec(), &shipped);
+        let snapshot = list(rows);
         let search = Search {
             provider: Some(provider),
             ..Search::default()
@@ -189,7 +303,6 @@ mod tests {
 
     #[test]
     fn a_text_is_found_within_one_name_and_once_in_it() {
-        let shipped = Shipped::load().unwrap();
         let provider = VoiceProvider::C;
         let rows = [
             ("1", "Ana Ana"),
@@ -197,8 +310,8 @@ mod tests {
             ("3", "Cleo_x"),
             ("4", "ÁNA"),
         ];
-        let rows = rows.map(|(id, name)| synced(provider, id, name)).to_vec();
-        let snapshot = Snapshot::of(None, rows, &shipped);
+        let rows = rows.map(|(id, name)| synced(provider, id, name));
+        let snapshot = list(rows);
         let find = |q: &str| {
             let search = Search {
                 provider: Some(provider),

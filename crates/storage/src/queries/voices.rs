@@ -26,35 +26,31 @@ pub(crate) async fn generation(conn: &mut Conn) -> Result<Option<String>, StoreE
         .optional()?)
 }
 
-/// Rows that are read, compared, written or deleted at once: so many are in memory beside those that are to be.
+/// Rows that are compared, written or deleted at once: so many are in memory beside those that are to be.
 const AT_ONCE: usize = 256;
 
-/// Every voice, by provider and id. SQLite's driver keeps all that a statement reads in a form of its own first, so it is
-/// read by pages; a change between two of them is another generation, with which the list is read again.
-pub(crate) async fn all(conn: &mut Conn) -> Result<Vec<Voice>, StoreError> {
-    let mut all: Vec<Voice> = Vec::new();
-    loop {
-        let mut page = voices::table
-            .order((voices::provider, voices::voice_id))
-            .limit(i64::try_from(AT_ONCE).unwrap_or(i64::MAX))
-            .select(VoiceRow::as_select())
-            .into_boxed();
-        if let Some(last) = all.last() {
-            page = page.filter(
-                sql::<Bool>("(provider, voice_id) > (")
-                    .bind::<Word, _>(V(last.provider))
-                    .sql(", ")
-                    .bind::<Text, _>(last.voice_id.clone())
-                    .sql(")"),
-            );
-        }
-        let page: Vec<VoiceRow> = page.load(conn).await?;
-        let is_last = page.len() < AT_ONCE;
-        all.extend(page.into_iter().map(Voice::from));
-        if is_last {
-            return Ok(all);
-        }
+/// Up to `most` voices behind this one, by provider and id.
+pub(crate) async fn behind(
+    conn: &mut Conn,
+    last: Option<(VoiceProvider, String)>,
+    most: i64,
+) -> Result<Vec<Voice>, StoreError> {
+    let mut page = voices::table
+        .order((voices::provider, voices::voice_id))
+        .limit(most)
+        .select(VoiceRow::as_select())
+        .into_boxed();
+    if let Some((provider, voice_id)) = last {
+        page = page.filter(
+            sql::<Bool>("(provider, voice_id) > (")
+                .bind::<Word, _>(V(provider))
+                .sql(", ")
+                .bind::<Text, _>(voice_id)
+                .sql(")"),
+        );
     }
+    let page: Vec<VoiceRow> = page.load(conn).await?;
+    Ok(page.into_iter().map(Voice::from).collect())
 }
 
 /// Makes the provider's voices these; what stays as it is, is not written.

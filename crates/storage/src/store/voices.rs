@@ -16,13 +16,19 @@ impl Store {
         read!(self, |conn| queries::voices::generation(conn).await)
     }
 
-    /// Every voice, by provider and id.
+    /// Up to `most` voices behind this one, by provider and id. A change between two of these looks is another generation
+    /// ([`Store::voices_generation`]).
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn voices(&self) -> Result<Vec<Voice>, StoreError> {
-        read!(self, |conn| queries::voices::all(conn).await)
+    pub async fn voices_behind(
+        &self,
+        last: Option<(VoiceProvider, String)>,
+        most: usize,
+    ) -> Result<Vec<Voice>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        read!(self, |conn| queries::voices::behind(conn, last, most).await)
     }
 
     /// Makes a provider's voices these.

@@ -26,6 +26,22 @@ fn voice(provider: VoiceProvider, id: &str) -> Voice {
     }
 }
 
+/// Every voice, read in pages of 128.
+async fn all_of(store: &Store) -> Vec<Voice> {
+    let mut all: Vec<Voice> = Vec::new();
+    loop {
+        let last = all
+            .last()
+            .map(|last| (last.provider, last.voice_id.clone()));
+        let page = store.voices_behind(last, 128).await.unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        assert!(page.len() <= 128);
+        all.extend(page);
+    }
+}
+
 contract! {
     async fn a_providers_voices_are_replaced_and_the_others_stay(store: Store) {
         use VoiceProvider::{A, B};
@@ -52,7 +68,7 @@ contract! {
         let next = vec![renamed.clone(), voice(A, "n")];
         let changes = store.replace_voices(A, next.clone(), after(1)).await.unwrap();
         assert_eq!(changes, VoiceChanges { written: 2, deleted: 1 });
-        assert_eq!(store.voices().await.unwrap(), [voice(A, "n"), renamed, plain]);
+        assert_eq!(all_of(&store).await, [voice(A, "n"), renamed, plain]);
 
         let three = store.voices_generation().await.unwrap();
         let changes = store.replace_voices(A, next, after(2)).await.unwrap();
@@ -62,13 +78,13 @@ contract! {
 
     async fn thousands_of_voices_are_read_whole_and_in_order(store: Store) {
         use VoiceProvider::{A, B, C};
-        // More than are read at once, to the row: a page that is full to its end has another one behind it.
+        // Some pages are full to the row.
         let of = |provider, count: usize| (0..count).map(|n| voice(provider, &format!("{n:04}"))).collect::<Vec<_>>();
         let all = [of(A, 512), of(B, 1), of(C, 255)];
         for (provider, rows) in [A, B, C].into_iter().zip(all.clone()) {
             store.replace_voices(provider, rows, T0).await.unwrap();
         }
-        assert!(store.voices().await.unwrap() == all.concat());
+        assert!(all_of(&store).await == all.concat());
     }
 
     async fn a_shared_voice_that_was_added_is_the_workspaces_and_all_others_stay(store: Store) {
@@ -90,7 +106,7 @@ contract! {
         assert_ne!(added, listed);
         let ours = Voice { source: VoiceSource::Workspace, ..shared(A, "s") };
         let all = [voice(A, "p"), ours, shared(A, "t"), shared(B, "s")];
-        assert_eq!(store.voices().await.unwrap(), all);
+        assert_eq!(all_of(&store).await, all);
         store.voice_added(A, "s", after(2)).await.unwrap();
         assert_eq!(store.voices_generation().await.unwrap(), added);
     }
