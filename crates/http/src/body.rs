@@ -112,10 +112,15 @@ pub(crate) async fn bytes_up_to(
     if length > most as u64 {
         return Err(too_large(most));
     }
-    let limit = BODY_TIMEOUT + Duration::from_secs(length / SLOW_CLIENT);
-    tokio::time::timeout(limit, collect(payload, most))
+    tokio::time::timeout(time_for(headers), collect(payload, most))
         .await
         .unwrap_or_else(|_| Err(invalid_json("The body did not arrive in time.")))
+}
+
+/// How long the body of a request with this head may take to come.
+#[must_use]
+pub fn time_for(headers: &HeaderMap) -> Duration {
+    BODY_TIMEOUT + Duration::from_secs(announced(headers) / SLOW_CLIENT)
 }
 
 fn announced(headers: &HeaderMap) -> u64 {

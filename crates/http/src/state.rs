@@ -10,9 +10,9 @@ use actix_web::web::{Data, ServiceConfig};
 use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
 
-use crate::RateLimits;
 use crate::log_budget::LogBudget;
 use crate::streams::StreamSlots;
+use crate::{ApiError, RateLimits};
 
 /// Settings of the REST adapter that are not limits.
 #[derive(Debug, Clone)]
@@ -96,6 +96,19 @@ pub fn address_of(req: &HttpRequest) -> Option<IpAddr> {
     let state = req.app_data::<Data<HttpState>>()?;
     let peer = req.peer_addr().map(|peer| peer.ip());
     Some(state.limits.client(peer, req.headers()))
+}
+
+/// Counts a call that a page places against the limits of its address, as POST /v1/calls is counted at the edge.
+///
+/// # Errors
+/// `rate_limit_exceeded`, `rate_limit_unavailable`.
+pub async fn admit_call(req: &HttpRequest) -> Result<(), ApiError> {
+    let state = req.app_data::<Data<HttpState>>().zip(address_of(req));
+    let Some((state, address)) = state else {
+        return Ok(());
+    };
+    let now = state.services.clock().now();
+    state.limits.admit_address(address, true, now).await
 }
 
 impl Deref for HttpState {

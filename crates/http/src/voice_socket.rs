@@ -43,6 +43,7 @@ pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
         origin: page.origin,
         agent: AgentId::of(req.match_info()),
         stage: Stage::Asked(Instant::now() + START_WITHIN),
+        has_hung_up: false,
     };
     let opened = offers(req.headers())
         .then(|| websocket::open(req, page.body.0, page.state.closing.clone(), visitor))
@@ -86,6 +87,7 @@ struct Visitor {
     origin: String,
     agent: AgentId,
     stage: Stage,
+    has_hung_up: bool,
 }
 
 impl Speaker for Visitor {
@@ -108,8 +110,11 @@ impl Speaker for Visitor {
     fn tell(&mut self, news: News, line: &mut Line) {
         match news {
             News::Late => line.close(CloseCode::Policy, "say `start` first"),
-            News::Begun(Ok(talk)) => {
+            News::Begun(Ok(mut talk)) => {
                 say(line, &messages::started(talk.id()));
+                if self.has_hung_up {
+                    talk.hang_up();
+                }
                 self.stage = Stage::Talks(Box::new(talk));
             }
             News::Begun(Err(error)) => refuse(line, &error.into()),
@@ -119,7 +124,7 @@ impl Speaker for Visitor {
 
     fn text(&mut self, text: &[u8], line: &mut Line) {
         let asked = Json::parse(text).ok();
-        match (asked.as_ref().and_then(messages::read), &self.stage) {
+        match (asked.as_ref().and_then(messages::read), &mut self.stage) {
             (Some(Asked::Start { metadata }), Stage::Asked(_)) => {
                 let talks = self.state.services.talks().clone();
                 let (origin, agent, metadata) =
@@ -129,7 +134,12 @@ impl Speaker for Visitor {
                 }));
             }
             (Some(Asked::Key(key)), Stage::Talks(talk)) => talk.press(key),
-            (Some(Asked::End), _) => line.close(CloseCode::Normal, "ended by the page"),
+            (Some(Asked::End), Stage::Asked(_)) => {
+                line.close(CloseCode::Normal, "ended by the page");
+            }
+            // It is told how it ended, and then closed.
+            (Some(Asked::End), Stage::Begins(_)) => self.has_hung_up = true,
+            (Some(Asked::End), Stage::Talks(talk)) => talk.hang_up(),
             _ => line.close(CloseCode::Policy, "that message is not understood here"),
         }
     }

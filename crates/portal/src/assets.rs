@@ -3,14 +3,14 @@
 
 use std::sync::LazyLock;
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::http::header::CACHE_CONTROL;
 use actix_web::{HttpRequest, HttpResponse};
+use offhook_http::FixedFile;
 use ring::digest::{SHA256, digest};
 
 /// A file of the pages.
 pub(crate) struct Asset {
-    media_type: &'static str,
-    text: &'static str,
+    file: FixedFile,
     /// Where it is served.
     pub(crate) path: String,
 }
@@ -24,8 +24,7 @@ impl Asset {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         Self {
-            media_type,
-            text,
+            file: FixedFile::new(media_type, text),
             path: format!("{}/assets/{stem}-{hash}.{ending}", crate::PATH),
         }
     }
@@ -55,8 +54,41 @@ pub(crate) async fn send(req: HttpRequest) -> HttpResponse {
     let Some(asset) = assets.into_iter().find(|asset| asset.path == req.path()) else {
         return HttpResponse::NotFound().finish();
     };
-    HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, asset.media_type))
-        .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
-        .body(asset.text)
+    let headers = [(CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    asset.file.answer(&req, &headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::{BodySize, MessageBody as _};
+    use actix_web::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_browser_gets_the_files_compressed_and_keeps_them_for_a_year() {
+        for asset in [&*STYLE, &*SCRIPT, &*HTMX] {
+            let ask = async |encodings| {
+                let req = TestRequest::with_uri(&asset.path);
+                let req = req.insert_header((ACCEPT_ENCODING, encodings));
+                let answer = send(req.to_http_request()).await;
+                let BodySize::Sized(bytes) = answer.body().size() else {
+                    panic!("{}", asset.path)
+                };
+                for (header, value) in [
+                    (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+                    (VARY, "Accept-Encoding"),
+                ] {
+                    assert_eq!(answer.headers().get(header).unwrap(), value);
+                }
+                let is_gzipped = answer.headers().get(CONTENT_ENCODING).is_some();
+                (is_gzipped, bytes)
+            };
+            let (is_gzipped, bytes) = ask("gzip, deflate, br").await;
+            let (is_not, whole) = ask("gzip;q=0").await;
+            assert_eq!((is_gzipped, is_not), (true, false), "{}", asset.path);
+            assert!(bytes * 2 < whole, "{}: {bytes} of {whole}", asset.path);
+        }
+    }
 }

@@ -82,7 +82,9 @@ both! {
         let live = account.read("/v1/me").await;
         assert_eq!(live["live_calls"], 1, "{live}");
         page.send(&json!({"type": "end"}));
-        assert_eq!(page.closed().await, (1000, "ended by the page".to_owned()));
+        let over = page.text("ended").await;
+        assert_eq!(over, json!({"type": "ended", "status": "completed", "reason": "customer_hangup"}));
+        assert_eq!(page.closed().await, (1000, "customer_hangup".to_owned()));
 
         let call = ended(&account, &id).await;
         assert_eq!(

@@ -3,13 +3,10 @@
 
 use std::sync::LazyLock;
 
-use actix_web::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName,
-};
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
 
-use super::docs::is_known;
-use crate::reference::File;
+use crate::FixedFile;
 use crate::routes::Endpoint;
 
 /// The files' paths.
@@ -23,7 +20,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// The paths.
 pub(crate) fn routes() -> Vec<Endpoint> {
     let [widget, audio] = PATHS;
-    let at = |path, file: fn() -> &'static File| {
+    let at = |path, file: fn() -> &'static FixedFile| {
         let answer = move |req: HttpRequest| {
             let answer = send(&req, file());
             async { answer }
@@ -34,36 +31,26 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 }
 
 /// The widget.
-fn script() -> &'static File {
-    static FILE: LazyLock<File> =
-        LazyLock::new(|| File::new(SCRIPT, include_str!("../widget/offhook.js")));
+fn script() -> &'static FixedFile {
+    static FILE: LazyLock<FixedFile> =
+        LazyLock::new(|| FixedFile::new(SCRIPT, include_str!("../widget/offhook.js")));
     &FILE
 }
 
 /// Its microphone and loudspeaker: browsers load them as a module of its own.
-fn worklet() -> &'static File {
-    static FILE: LazyLock<File> =
-        LazyLock::new(|| File::new(SCRIPT, include_str!("../widget/offhook-audio.js")));
+fn worklet() -> &'static FixedFile {
+    static FILE: LazyLock<FixedFile> =
+        LazyLock::new(|| FixedFile::new(SCRIPT, include_str!("../widget/offhook-audio.js")));
     &FILE
 }
 
-/// A file, or 304 for a browser that has it: it is kept for as long as there is room, and asked for anew each time, so
-/// that a new version of the service is everywhere at once.
-fn send(req: &HttpRequest, file: &'static File) -> HttpResponse {
-    let known = is_known(req, file);
-    let mut answer = match known {
-        true => HttpResponse::NotModified(),
-        false => HttpResponse::Ok(),
-    };
-    answer
-        .insert_header((ETAG, file.tag.as_str()))
-        .insert_header((CACHE_CONTROL, "public, no-cache"))
-        .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
-        .insert_header((RESOURCE_POLICY, "cross-origin"));
-    if known {
-        return answer.finish();
-    }
-    answer
-        .insert_header((CONTENT_TYPE, file.media_type))
-        .body(file.bytes.clone())
+/// A file is kept for as long as there is room, and asked for anew each time, so that a new version of the service is
+/// everywhere at once.
+fn send(req: &HttpRequest, file: &FixedFile) -> HttpResponse {
+    let headers = [
+        (CACHE_CONTROL, "public, no-cache"),
+        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (RESOURCE_POLICY, "cross-origin"),
+    ];
+    file.answer(req, &headers)
 }

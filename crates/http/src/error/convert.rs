@@ -113,9 +113,10 @@ impl From<BatchError> for ApiError {
         match error {
             BatchError::NotFound => Self::not_found(),
             BatchError::Invalid(fault) => fault.into(),
+            // What is true of a call is true of a batch.
+            BatchError::PlanLimit => PlaceCallError::PlanLimit.into(),
             BatchError::Conflict(refusal) => conflict(refusal),
             BatchError::UnsupportedRuntime(refusal) => refused(Code::UnsupportedRuntime, refusal),
-            // What is true of a call is true of a batch.
             BatchError::IdempotencyConflict => PlaceCallError::IdempotencyConflict.into(),
             BatchError::InFlight => PlaceCallError::InFlight.into(),
             BatchError::UnknownCommit => Self::new(
@@ -168,6 +169,10 @@ impl From<PlaceCallError> for ApiError {
     fn from(error: PlaceCallError) -> Self {
         match error {
             PlaceCallError::Invalid(fault) => fault.into(),
+            PlaceCallError::PlanLimit => Self::new(
+                Code::PlanLimit,
+                "The account's plan holds no calls: choose one that does.",
+            ),
             PlaceCallError::AgentNotFound => Self::new(
                 Code::AgentNotFound,
                 "`agent_id`: no agent of this account has this id",
@@ -324,8 +329,9 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
 }
 
 /// What another service did not do while the client waited; why is said in words of ours, which hold nothing of its answer.
+/// What it has done although it did not say so nobody knows here.
 fn upstream(who: &str, cause: String) -> ApiError {
-    let message = format!("{who} did not do its part: {cause}. Nothing was changed.");
+    let message = format!("{who} did not do its part: {cause}. Nothing was changed here.");
     ApiError::new(Code::UpstreamError, message).because(cause)
 }
 

@@ -1,6 +1,11 @@
 //! `/docs` and `/openapi.json`: whole, for everybody, and from this server alone.
 
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+
 use crate::app::{TestApp, text};
+use crate::client::must;
 use crate::contract::DOCUMENT;
 
 const PAGE: &str = "/docs";
@@ -130,5 +135,58 @@ async fn the_files_are_read_only_and_sent_once() {
         .send()
         .await
         .assert_error(404, "not_found");
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_are_compressed_for_whoever_accepts_it() {
+    let app = TestApp::start().await;
+    for path in [
+        PAGE,
+        "/openapi.json",
+        "/docs/reference.css",
+        "/docs/reference.js",
+    ] {
+        let ask = async |method, headers: &[(&str, &str)]| {
+            let request = app.bare(method, path);
+            let request = headers.iter().fold(request, |request, (name, value)| {
+                request.header(name, value)
+            });
+            request.send().await
+        };
+        let gzip = ("Accept-Encoding", "br, gzip;q=0.5");
+        let whole = ask("GET", &[]).await;
+        let gzipped = ask("GET", &[gzip]).await;
+        assert_eq!(gzipped.header("content-encoding"), Some("gzip"), "{path}");
+        let mut bytes = Vec::new();
+        must(GzDecoder::new(&gzipped.body[..]).read_to_end(&mut bytes));
+        assert_eq!(bytes, whole.body, "{path}");
+        assert!(gzipped.body.len() < whole.body.len(), "{path}");
+        let tags = [&whole, &gzipped].map(|answer| {
+            assert_eq!(answer.header("vary"), Some("Accept-Encoding"), "{path}");
+            answer.header("etag").unwrap_or_default()
+        });
+        assert_ne!(tags[0], tags[1], "{path}");
+
+        let head = ask("HEAD", &[gzip]).await;
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+        let length = usize::try_from(head.number("content-length"));
+        assert_eq!(length, Ok(gzipped.body.len()), "{path}");
+        let again = ask("GET", &[gzip, ("If-None-Match", tags[1])]).await;
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+        assert_eq!(again.header("etag"), Some(tags[1]), "{path}");
+        assert_eq!(again.header("vary"), Some("Accept-Encoding"), "{path}");
+        let other = ask("GET", &[gzip, ("If-None-Match", tags[0])]).await;
+        assert_eq!(other.status, 200, "{path}");
+
+        let refused = ask("GET", &[("Accept-Encoding", "gzip;q=0, *")]).await;
+        assert_eq!(refused.header("content-encoding"), None, "{path}");
+        assert_eq!(refused.body, whole.body, "{path}");
+    }
+    // What differs from caller to caller is compressed for nobody.
+    let models = app.get("/v1/models").header("Accept-Encoding", "gzip");
+    let models = models.send().await;
+    models.assert(200);
+    assert_eq!(models.header("content-encoding"), None);
     app.close().await;
 }

@@ -90,6 +90,14 @@ async fn legacy_agents_are_listed_and_only_their_name_changes() {
     patch(json!({"name": "Other"}))
         .await
         .assert_error(409, "conflict");
+    let id = one.rsplit('/').next().unwrap_or_default();
+    let call = json!({"agent_id": id, "to": "+14155550123"});
+    let call = app.post("/v1/calls", call).send().await;
+    let message = call.assert_error(409, "conflict");
+    assert!(
+        message.starts_with("The account has no credential"),
+        "{message}"
+    );
     assert_eq!(app.get(&one).send().await.assert(200)["name"], "Front");
     app.close().await;
 }
@@ -197,13 +205,10 @@ async fn what_becomes_of_a_legacy_call_is_said_in_the_same_words() {
         let audio = format!("/v1/conversations/{}/audio", text(&call["conversation_id"]));
         app.get(&audio).send().await.assert_error(404, "not_found");
     }
-    // Without its credential the provider cannot be asked for anything.
+    // With a credential that opens nothing there the provider cannot be asked for anything.
     let credentials = app.services.credentials();
-    must(
-        credentials
-            .remove(app.account, CredentialProvider::Legacy)
-            .await,
-    );
+    let wrong = credentials.set(app.account, CredentialProvider::Legacy, "gone");
+    must(wrong.await);
     let placed = app.call(&agent, CUSTOMER).await;
     let call = app.ended(&text(&placed["id"])).await;
     assert_eq!(call["failure_reason"], "agent_error");
@@ -235,6 +240,24 @@ async fn a_legacy_call_can_be_hung_up() {
         ["api_hangup", "silence_timeout"].contains(&reason.as_str()),
         "{call}"
     );
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_no_header_can_carry_is_refused_where_one_has_to() {
+    use CredentialProvider::{Legacy, LegacyWebhook, VoicesA, VoicesB};
+    let app = TestApp::start().await;
+    let credentials = app.services.credentials();
+    for secret in ["xi\nkey", "xi\rkey", "clé", "xi\0key"] {
+        for provider in [Legacy, VoicesA, VoicesB] {
+            let refused = credentials.set(app.account, provider, secret).await;
+            let said = refused.unwrap_err().to_string();
+            let expected = "the credential holds characters that no HTTP header can carry";
+            assert_eq!(said, expected, "{provider}");
+        }
+        must(credentials.set(app.account, LegacyWebhook, secret).await);
+    }
+    must(credentials.set(app.account, Legacy, " xi_key \n").await);
     app.close().await;
 }
 

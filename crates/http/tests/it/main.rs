@@ -52,6 +52,7 @@ mod two_accounts;
 mod voice_sync;
 mod voices;
 mod webhooks;
+mod websocket;
 #[cfg(test)]
 mod whatsapp;
 mod widget_files;

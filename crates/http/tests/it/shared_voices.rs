@@ -101,8 +101,9 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
         let message = publish(&target, json!({}))
             .await
             .assert_error(502, "upstream_error");
-        let said =
-            format!("The provider of the voice did not do its part: {why}. Nothing was changed.");
+        let said = format!(
+            "The provider of the voice did not do its part: {why}. Nothing was changed here."
+        );
         assert_eq!(message, said);
     }
     for (error, said) in [

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::app::{Setup, TestApp, text};
 use crate::client::must;
+use crate::websocket::Socket;
 
 const PAGE: &str = "https://shop.example";
 
@@ -79,4 +80,42 @@ async fn of_pages_that_begin_at_once_no_more_talk_than_the_process_holds() {
     ));
     drop(held);
     app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_hangs_up_is_told_how_its_conversation_ended() {
+    let app = TestApp::start().await;
+    let agent = agent(&app).await;
+    let end = json!({"type": "end"});
+    // While it is spoken, and before it has begun.
+    for is_early in [false, true] {
+        let mut page = connect(&app, agent).await;
+        page.send(&json!({"type": "start"})).await;
+        if is_early {
+            page.send(&end).await;
+        }
+        let started = page.text().await;
+        assert_eq!(started["type"], "started", "{started}");
+        if !is_early {
+            page.send(&end).await;
+        }
+        let mut over = page.text().await;
+        while over["type"] == "turn" {
+            over = page.text().await;
+        }
+        let told = json!({"type": "ended", "status": "completed", "reason": "customer_hangup"});
+        assert_eq!(over, told);
+        assert_eq!(page.closed().await, (1000, "customer_hangup".to_owned()));
+    }
+    // Nothing has begun, so nothing has ended.
+    let mut page = connect(&app, agent).await;
+    page.send(&end).await;
+    assert_eq!(page.closed().await, (1000, "ended by the page".to_owned()));
+    app.close().await;
+}
+
+async fn connect(app: &TestApp, agent: AgentId) -> Socket {
+    let request = app.bare("GET", &format!("/widget/v1/agents/{agent}/voice"));
+    let request = request.header("Origin", PAGE);
+    Socket::open(request.header("Sec-WebSocket-Protocol", "offhook.voice.v1")).await
 }

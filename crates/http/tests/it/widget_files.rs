@@ -1,25 +1,14 @@
 //! The widget's own files, and the door that tells it what it may do.
 
-use std::io::Write as _;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::app::{TestApp, text};
-use crate::client::must;
 
 const PAGE: &str = "https://shop.example";
 const FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
 
-/// What the widget may weigh, with all that it loads.
+/// What the widget may weigh over the wire, with all that it loads (docs/WIDGET.md).
 const MOST_BYTES: usize = 30 * 1024;
-
-fn gzipped(text: &str) -> usize {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
-    must(encoder.write_all(text.as_bytes()));
-    must(encoder.finish()).len()
-}
 
 #[tokio::test]
 async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
@@ -36,7 +25,7 @@ async fn the_widget_is_everybodys_and_is_asked_for_anew_each_time() {
         ] {
             assert_eq!(answer.header(header), Some(value), "{file}");
         }
-        assert_eq!(answer.header("vary"), None);
+        assert_eq!(answer.header("vary"), Some("Accept-Encoding"));
         let tag = answer.header("etag").unwrap().to_owned();
         let again = app.bare("GET", file).header("If-None-Match", &tag);
         let again = again.send().await;
@@ -75,7 +64,11 @@ async fn the_widget_is_small_and_lets_no_text_be_read_as_markup_or_code() {
     for file in FILES {
         let answer = app.bare("GET", file).send().await;
         let source = String::from_utf8(answer.body.clone()).unwrap();
-        bytes += gzipped(&source);
+        let gzipped = app.bare("GET", file).header("Accept-Encoding", "gzip");
+        let gzipped = gzipped.send().await;
+        assert_eq!(gzipped.header("content-encoding"), Some("gzip"), "{file}");
+        assert_eq!(gzipped.header("access-control-allow-origin"), Some("*"));
+        bytes += gzipped.body.len();
         for forbidden in [
             "innerHTML",
             "outerHTML",
@@ -161,4 +154,31 @@ async fn the_door_tells_pages_of_the_widget_alone_what_it_may_do() {
         .await
         .assert(200);
     ask(PAGE, &door).await.assert_error(403, "agent_disabled");
+}
+
+/// docs/WIDGET.md: 404 is for pages whose origin some widget that is on names; others cannot read why they are refused.
+#[tokio::test]
+async fn a_widget_that_is_off_is_not_found_by_pages_of_other_widgets_alone() {
+    let app = TestApp::start().await;
+    let (off, other) = (app.agent().await, app.agent().await);
+    let set = async |agent: &str, enabled: bool| {
+        let set = app.request("PUT", &format!("/v1/agents/{agent}/widget"));
+        let settings = json!({"enabled": enabled, "allowed_origins": [PAGE]});
+        set.json(settings).send().await.assert(200);
+    };
+    let ask = async || {
+        let door = app.bare("GET", &format!("/widget/v1/agents/{off}"));
+        let answer = door.header("Origin", PAGE).send().await;
+        let readable = answer.header("access-control-allow-origin").is_some();
+        (answer, readable)
+    };
+    set(&off, false).await;
+    let (answer, readable) = ask().await;
+    answer.assert_error(403, "forbidden");
+    assert!(!readable);
+    set(&other, true).await;
+    let (answer, readable) = ask().await;
+    answer.assert_error(404, "not_found");
+    assert!(readable);
+    app.close().await;
 }

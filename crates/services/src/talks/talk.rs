@@ -30,7 +30,8 @@ pub enum TalkEvent {
 /// A conversation that has begun. Dropped, the visitor has hung up.
 pub struct Talk {
     id: ConversationId,
-    page: PageEnd,
+    /// Until the visitor hangs up.
+    page: Option<PageEnd>,
     news: mpsc::Receiver<News>,
     /// No more sound comes.
     is_quiet: bool,
@@ -43,7 +44,7 @@ impl Talk {
     pub(super) const fn new(id: ConversationId, page: PageEnd, news: mpsc::Receiver<News>) -> Self {
         Self {
             id,
-            page,
+            page: Some(page),
             news,
             is_quiet: false,
             is_told: false,
@@ -61,7 +62,8 @@ impl Talk {
     /// sound, or more than twice as fast as it sounds.
     #[must_use]
     pub fn hear(&self, pcm: &[u8]) -> bool {
-        match self.page.hear(pcm) {
+        let Some(page) = &self.page else { return true };
+        match page.hear(pcm) {
             Ok(()) => true,
             Err(Refused::TooLarge | Refused::NoSound | Refused::TooFast) => false,
         }
@@ -69,7 +71,15 @@ impl Talk {
 
     /// Takes a key that the visitor pressed.
     pub fn press(&self, key: char) {
-        self.page.press(key);
+        if let Some(page) = &self.page {
+            page.press(key);
+        }
+    }
+
+    /// The visitor hangs up, and stays to be told how it ended. What is heard or pressed from now on is nobody's.
+    pub fn hang_up(&mut self) {
+        self.page = None;
+        self.is_quiet = true;
     }
 
     /// What the page is to be sent next, [`TalkEvent::Ended`] last. Safe to cancel.
@@ -78,7 +88,7 @@ impl Talk {
             tokio::select! {
                 biased;
                 // A cut first, then what it left of a sentence.
-                sent = self.page.next(), if !self.is_quiet => match sent {
+                sent = sent(self.page.as_ref()), if !self.is_quiet => match sent {
                     Some(Sent::Sound(sound)) => return TalkEvent::Sound(sound),
                     Some(Sent::Clear) => return TalkEvent::Clear,
                     None => self.is_quiet = true,
@@ -94,4 +104,8 @@ impl Talk {
         }
         TalkEvent::Ended(self.outcome)
     }
+}
+
+async fn sent(page: Option<&PageEnd>) -> Option<Sent> {
+    page?.next().await
 }
