@@ -13,12 +13,11 @@ pub(crate) struct Fields(Vec<(String, String)>);
 impl Fields {
     /// Reads `application/x-www-form-urlencoded`.
     pub(crate) fn parse(text: &[u8]) -> Self {
-        let pairs = form_urlencoded::parse(text).take(MOST);
-        Self(
-            pairs
-                .map(|(name, value)| (name.into_owned(), value.into_owned()))
-                .collect(),
-        )
+        let mut fields = Self::default();
+        for (name, value) in form_urlencoded::parse(text).take(MOST) {
+            fields.push(&name, &value);
+        }
+        fields
     }
 
     /// The field's value, without white space around it; `None` where it is absent or empty.
@@ -55,8 +54,10 @@ impl Fields {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// Adds a field. U+0000, which nobody can type and no text of ours may have (decision 1.3), is left out.
     pub(crate) fn push(&mut self, name: &str, value: &str) {
-        self.0.push((name.to_owned(), value.to_owned()));
+        self.0
+            .push((name.replace('\0', ""), value.replace('\0', "")));
     }
 
     /// Gives a field this value alone.
@@ -132,5 +133,11 @@ mod tests {
         assert_eq!(fields.all("scope").collect::<Vec<_>>(), ["x", "y"]);
         assert_eq!(fields.get("empty"), None);
         assert!(!fields.is_set("other"));
+    }
+
+    #[test]
+    fn no_field_has_a_u_0000() {
+        let fields = Fields::parse(b"na%00me=a%00b&q=%00");
+        assert_eq!((fields.text("name"), fields.get("q")), ("ab", None));
     }
 }

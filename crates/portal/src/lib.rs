@@ -24,6 +24,7 @@ use actix_web::HttpRequest;
 use actix_web::web::{self, ServiceConfig};
 use offhook_http::address_of;
 use offhook_services::Services;
+use tokio::sync::Semaphore;
 
 pub use routes::{PagePath, pages};
 
@@ -45,13 +46,25 @@ pub struct Portal(Arc<Shared>);
 pub struct Shared {
     pub(crate) services: Services,
     pub(crate) config: PortalConfig,
+    /// What the long forms that are just arriving may take together, in units of [`FORM_UNIT`].
+    pub(crate) long_forms: Semaphore,
 }
+
+/// Bytes of a form that need no permit, and those that one permit is for.
+pub(crate) const FORM_UNIT: usize = 64 * 1024;
+
+/// Permits: 64 MiB of forms that are longer than that. Anybody may send one, signed in or not.
+const LONG_FORMS: usize = 1_024;
 
 impl Portal {
     /// Brings the parts together.
     #[must_use]
     pub fn new(services: Services, config: PortalConfig) -> Self {
-        Self(Arc::new(Shared { services, config }))
+        Self(Arc::new(Shared {
+            services,
+            config,
+            long_forms: Semaphore::new(LONG_FORMS),
+        }))
     }
 
     /// Whether browsers reach the portal over HTTPS, so that cookies are `Secure`.

@@ -9,7 +9,7 @@ use actix_web::web::{Bytes, Payload};
 use futures_util::{StreamExt as _, future, stream};
 use maud::{Markup, html};
 use multer::{Constraints, Multipart, SizeLimit};
-use offhook_http::{ApiError, Code};
+use offhook_http::{ApiError, Code, time_for_body};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -36,7 +36,7 @@ const READ_ON: usize = 64 * 1024 * 1024;
 /// The same of a form that comes from nobody: no form of ours takes a larger file.
 const READ_ON_OF_NOBODY: usize = 24 * 1024 * 1024;
 
-/// How long a form may take to arrive.
+/// How long a form of somebody who is signed in may take to arrive, over however slow a line.
 const TIME: Duration = Duration::from_secs(600);
 
 /// A file that was sent.
@@ -129,7 +129,7 @@ pub(crate) async fn before_the_file(req: &HttpRequest, mut body: Payload) -> Fie
         let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
         let typed = typed(whole, boundary, &mut fields);
         // What cannot be read further is kept as far as it came.
-        let _ = timeout(TIME, future::join(arrived, typed)).await;
+        let _ = timeout(time_for_body(req.headers()), future::join(arrived, typed)).await;
     }
     fields
 }
@@ -198,7 +198,7 @@ async fn parts(
             fields.push(&name, &String::from_utf8_lossy(&content));
         } else if file_name.is_some() || !content.is_empty() {
             file = Some(SentFile {
-                name: file_name,
+                name: file_name.map(|name| name.replace('\0', "")),
                 content_type,
                 content: content.into(),
             });

@@ -86,7 +86,7 @@ impl Accounts {
     }
 }
 
-/// An account with a name of the right length.
+/// An account with a name of the right length and letters.
 pub(crate) fn new_account(
     name: &str,
     plan: Plan,
@@ -94,9 +94,9 @@ pub(crate) fn new_account(
     at: Timestamp,
 ) -> Result<Account, AccountError> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > 120 {
+    if name.is_empty() || name.chars().count() > 120 || name.contains(char::is_control) {
         return Err(AccountError::Invalid(
-            "--name must have 1 to 120 characters".to_owned(),
+            "--name must have 1 to 120 characters, none of them a control character".to_owned(),
         ));
     }
     Ok(Account {

@@ -1,5 +1,6 @@
 //! Batch calls of legacy agents (decision 6.7).
 
+mod csv_rows;
 mod read;
 mod recipients;
 mod scheduler;
@@ -17,8 +18,10 @@ use crate::calls::no_number;
 use crate::keys::sha256;
 use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
 
+pub use csv_rows::CsvRows;
 pub use read::BatchBody;
 use read::Request;
+pub use recipients::RECIPIENTS_AT_MOST;
 use recipients::Row;
 pub(crate) use scheduler::keep_calling;
 
@@ -35,6 +38,9 @@ pub enum BatchError {
     /// A body field is wrong, or rows of it are.
     #[error("{0}")]
     Invalid(#[from] FieldError),
+    /// The account's plan holds no calls at all.
+    #[error("the account's plan holds no calls")]
+    PlanLimit,
     /// The state of the batch or its agent forbids it.
     #[error("{0}")]
     Conflict(Refusal),
@@ -137,6 +143,9 @@ impl Batches {
         let fingerprint = sha256(&body.fingerprint()).to_vec();
         if let Some(answer) = self.stored(account, CREATE, key.as_ref()).await? {
             return replay(answer, &fingerprint);
+        }
+        if caller.terms.live_calls == 0 {
+            return Err(BatchError::PlanLimit);
         }
         let request = body.read(&self.0.calls.allowed_prefixes)?;
         let batch = self.batch(caller, &request).await?;

@@ -57,7 +57,7 @@ pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
-pub use batches::{BatchBody, BatchError, Batches, PrintBatch};
+pub use batches::{BatchBody, BatchError, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
 pub use billing::{Billing, BillingError, USAGE_DAYS};
 pub use calls::{CallSettings, Calls, HangUpError, Looks, PlaceCall, PlaceCallError, PlacedReply};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice};

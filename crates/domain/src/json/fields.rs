@@ -242,6 +242,10 @@ pub(crate) fn check_string<'a>(
     chars: &RangeInclusive<usize>,
 ) -> Result<&'a str, Fault> {
     let text = value.as_str().ok_or(Fault::NotText)?;
+    // Parsed JSON has none (decision 1.3); what was put together here may.
+    if text.contains('\0') {
+        return Err(Fault::Own("must not contain U+0000".to_owned()));
+    }
     match check_size(text.chars().count(), chars) {
         Size::Fits => Ok(text),
         Size::None => Err(Fault::Empty),

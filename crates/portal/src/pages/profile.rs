@@ -6,7 +6,6 @@ use offhook_domain::AccountId;
 use offhook_services::{ChangePasswordError, TeamRefusal};
 
 use super::passwords;
-use super::sign_in::address;
 use super::team::refusal;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -85,12 +84,8 @@ async fn rename(post: Post<Viewer>) -> Answer {
 async fn change_password(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
     let (present, new) = (post.fields.raw("password"), post.fields.raw(passwords::NEW));
-    let address = address(post.request());
     let people = post.services().people();
-    let (said, wait) = match people
-        .change_password(&post.person, present, new, address)
-        .await
-    {
+    let (said, wait) = match people.change_password(&post.person, present, new).await {
         Ok(()) => {
             let said = lang.t(
                 "Your password is changed, and your other sessions have ended.",

@@ -378,6 +378,11 @@ const SENTENCES: &[(&str, &str)] = &[
         "la primera fila debe nombrar las columnas, una de ellas `to`",
     ),
     (
+        "the first row must not contain U+0000",
+        "la primera fila no puede contener U+0000",
+    ),
+    ("is not CSV", "no es CSV"),
+    (
         "each column needs a name of its own in the first row",
         "cada columna necesita un nombre propio en la primera fila",
     ),
@@ -627,6 +632,10 @@ const SENTENCES: &[(&str, &str)] = &[
     ("Call of {} s", "Llamada de {} s"),
     ("Chat of {} answers", "Chat de {} respuestas"),
     // Chats.
+    (
+        "The account's plan holds no calls: choose one that does.",
+        "El plan de la cuenta no incluye llamadas: elige uno que sí.",
+    ),
     (
         "The account's plan has no API, and so no widget.",
         "El plan de la cuenta no incluye la API, y por eso tampoco el widget.",

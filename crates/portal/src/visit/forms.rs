@@ -5,11 +5,15 @@ use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
 use offhook_domain::AccountId;
+use offhook_http::{ApiError, Code, time_for_body};
 use ring::hmac;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
 
 use super::portal_of;
 use crate::fields::Fields;
 use crate::trouble::Trouble;
+use crate::{FORM_UNIT, Portal};
 
 /// The hidden field that proves that a form is of this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";
@@ -23,7 +27,7 @@ const SAME_ORIGIN: &str = "same-origin";
 /// The largest form: an agent's whole configuration with room to spare. A sign that is no ASCII is up to twelve bytes of it.
 const MAX_FORM_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is read and thrown away of a form that is too large: a browser shows the answer only when it could send it all.
+/// What is read and thrown away of a form that is too large.
 const READ_ON: usize = 16 * 1024 * 1024;
 
 /// Browsers say where a form comes from; what comes from elsewhere is refused before anything is read.
@@ -35,15 +39,17 @@ pub(crate) fn check_origin(req: &HttpRequest) -> Result<(), Trouble> {
     let Some(origin) = header(req, ORIGIN.as_str()) else {
         return Ok(());
     };
-    // A proxy may have rewritten the host; then the address that customers know tells.
-    let is_public = portal_of(req)
-        .and_then(|portal| portal.config.public_url.clone())
-        .is_some_and(|url| url.trim_end_matches('/') == origin);
+    // A proxy may have rewritten the host; then the address that customers know tells, scheme and all.
+    let public = portal_of(req).and_then(|portal| portal.config.public_url.clone());
+    let public = public.as_deref().map(|url| url.trim_end_matches('/'));
     let host = req.connection_info().host().to_owned();
-    let is_ours = origin
-        .split_once("://")
-        .is_some_and(|(_, named)| named == host);
-    match is_public || is_ours {
+    let is_at = |address: &str| {
+        address
+            .split_once("://")
+            .is_some_and(|(_, named)| named == host)
+    };
+    let is_ours = is_at(origin) && !public.is_some_and(is_at);
+    match public == Some(origin) || is_ours {
         true => Ok(()),
         false => Err(Trouble::Forged),
     }
@@ -66,31 +72,61 @@ pub(crate) async fn read_form(req: &HttpRequest, body: Payload) -> Result<Fields
 /// The same, of a form of at most `most` bytes.
 pub(crate) async fn read_form_of(
     req: &HttpRequest,
-    mut body: Payload,
+    body: Payload,
     most: usize,
 ) -> Result<Fields, Trouble> {
     let kind = req.headers().get(CONTENT_TYPE);
     let is_form = kind
         .and_then(|kind| kind.to_str().ok())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
-    let mut bytes = BytesMut::new();
-    let mut came = 0;
-    while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
-        came += chunk.len();
-        if came <= most {
-            bytes.extend_from_slice(&chunk);
-        } else if came > most + READ_ON {
-            break;
-        }
-    }
-    if came > most {
-        return Err(Trouble::TooLarge);
-    }
+    let portal = portal_of(req).ok_or(Trouble::Unreadable)?;
+    let arrived = timeout(time_for_body(req.headers()), arrive(&portal, body, most));
+    let bytes = arrived.await.unwrap_or(Err(Trouble::Unreadable))?;
     if !is_form && !bytes.is_empty() {
         return Err(Trouble::Unreadable);
     }
     Ok(Fields::parse(&bytes))
+}
+
+/// The bytes of a form. Whoever sends it may be nobody: what is kept of long ones, all together, is bounded. One that is
+/// not taken is read to its end nevertheless, as a browser shows the answer only when it could send it all.
+async fn arrive(portal: &Portal, mut body: Payload, most: usize) -> Result<BytesMut, Trouble> {
+    let (mut bytes, mut came) = (BytesMut::new(), 0_usize);
+    let mut held: Option<SemaphorePermit<'_>> = None;
+    let mut has_room = true;
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|_| Trouble::Unreadable)?;
+        came += chunk.len();
+        if came > most + READ_ON {
+            break;
+        }
+        let has = held.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let more = (came.saturating_sub(1) / FORM_UNIT).saturating_sub(has);
+        has_room = has_room && came <= most;
+        if has_room && more > 0 {
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            match (portal.long_forms.try_acquire_many(more), &mut held) {
+                (Ok(more), Some(held)) => held.merge(more),
+                (Ok(more), None) => held = Some(more),
+                (Err(_), _) => has_room = false,
+            }
+        }
+        if has_room {
+            bytes.extend_from_slice(&chunk);
+        } else {
+            (bytes, held) = (BytesMut::new(), None);
+        }
+    }
+    match has_room {
+        true => Ok(bytes),
+        false if came > most => Err(Trouble::TooLarge),
+        false => Err(busy()),
+    }
+}
+
+fn busy() -> Trouble {
+    let said = "As many long forms as can be read at once are arriving. Nothing was done; send it again in a moment.";
+    Trouble::Said(ApiError::new(Code::ServiceUnavailable, said))
 }
 
 /// The token that forms of a session carry while it is in this account: one that was drawn for another does nothing here.

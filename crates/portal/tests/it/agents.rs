@@ -212,6 +212,54 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
+    const HOURS: &str = "conversation.calling_hours";
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let edit = format!("{path}/edit");
+    let form = async |browser: &Browser| Form::of(&browser.get(&edit).await, &edit);
+    let stored = async || at(&config(&world, &path).await, HOURS);
+    for (name, value) in [
+        ("timezone", "America/Mexico_City"),
+        ("start", "09:00"),
+        ("end", "18:00"),
+    ] {
+        let field = format!("{HOURS}.{name}");
+        let typed = form(&ana).await.with(&field, value);
+        let page = typed.send(&ana, &edit).await.assert(422);
+        page.shows(&[
+            &format!("config.{field}"),
+            "their box is not ticked",
+            &format!("value=\"{value}\""),
+            "aria-invalid=\"true\"",
+        ]);
+    }
+    assert_eq!(stored().await, "null");
+    let spanish = world.browser_elsewhere(MemberRole::Developer).await;
+    let spanish = spanish.in_spanish();
+    let typed = form(&spanish)
+        .await
+        .with("conversation.calling_hours.start", "09:00");
+    let page = typed.send(&spanish, &edit).await.assert(422);
+    page.shows(&["su casilla no está marcada"]);
+
+    let filled = form(&ana).await.with(HOURS, "on");
+    let filled = filled
+        .with("conversation.calling_hours.timezone", "America/Mexico_City")
+        .with("conversation.calling_hours.days", "1")
+        .with("conversation.calling_hours.start", "09:00")
+        .with("conversation.calling_hours.end", "18:00");
+    assert_eq!(filled.send(&ana, &edit).await.leads(), path);
+    assert!(stored().await.contains("18:00"));
+    // Without the tick, hours that are stored go.
+    let cleared = form(&ana).await.with(HOURS, "");
+    assert_eq!(cleared.send(&ana, &edit).await.leads(), path);
+    assert_eq!(stored().await, "null");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_browsers_on_one_agent_the_second_is_told_and_loses_nothing() {
     let world = World::start().await;
     let (ana, ben) = (

@@ -1,8 +1,10 @@
 //! Sessions that end while pages are open, and what is sent from those.
 
+use std::time::Duration;
+
 use offhook_domain::MemberRole;
 
-use crate::world::World;
+use crate::world::{World, must};
 
 /// What browsers say of a form of one of our pages.
 const OURS: &str = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";
@@ -87,5 +89,30 @@ async fn a_page_of_the_session_before_signs_out_at_once() {
     let open = open.saying(OURS);
     assert_eq!(open.post("/sign-out", &[]).await.leads(), "/sign-in");
     now.get("/settings").await.assert(401);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_forms_of_nobody_take_a_bounded_part_of_the_memory_and_short_ones_go_on() {
+    const LONG: usize = 4 * 1024 * 1024;
+    let world = World::start().await;
+    let mut open = Vec::new();
+    for _ in 0..16 {
+        open.push(world.unfinished_form(LONG).await);
+    }
+    let refused = async {
+        while world.form_of_nobody(LONG).await.status != 503 {
+            tokio::task::yield_now().await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(30), refused).await);
+    assert_eq!(world.form_of_nobody(1_000).await.status, 422);
+    drop(open);
+    let taken = async {
+        while world.form_of_nobody(LONG).await.status == 503 {
+            tokio::task::yield_now().await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(30), taken).await);
     world.close().await;
 }

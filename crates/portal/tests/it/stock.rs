@@ -172,6 +172,45 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_batch_would_not_take_is_said_when_the_list_is_looked_at() {
+    let world = World::start().await;
+    let agent = legacy_agent(&world).await;
+    let ana = developer(&world).await;
+    let people = |count: usize| format!("to\n{}", "+5215512345678\n".repeat(count));
+    let refused = look(&ana, &agent, "", &people(10_001)).await.assert(422);
+    refused.shows(&["more than 10,000 people", "value=\"Spring\""]);
+    let spanish = world.browser_elsewhere(MemberRole::Developer).await;
+    let spanish = spanish.in_spanish();
+    let refused = look(&spanish, &agent, "", &people(10_001))
+        .await
+        .assert(422);
+    refused.shows(&["más de 10,000 personas"]);
+
+    let list = "tel,name,,name\n+5215512345678,a,b,c\n\n12,a,b,c\n";
+    let seen = look(&ana, &agent, "", list).await.assert(200);
+    let seen = seen.shows(&["which are left out: 3, 4.", "among them row 4."]);
+    let offered = |at: u8| {
+        seen.body
+            .contains(&format!("name=\"keep\" value=\"{at}\" checked"))
+    };
+    assert_eq!([0, 1, 2, 3].map(offered), [true, true, false, false]);
+    // What the page offers is taken.
+    let once = hidden(&seen, "once");
+    let fields = [
+        ("name", "Spring"),
+        ("agent_id", agent.as_str()),
+        ("once", once.as_str()),
+        ("column", "0"),
+        ("keep", "1"),
+        ("keep", "0"),
+        ("file_text", "tel,name,,name\n+5215512345678,a,b,c\n"),
+    ];
+    let path = ana.upload("/batch-calls/send", &fields, None).await.leads();
+    ana.get(&path).await.assert(200).shows(&["+5215512345678"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_scheduled_batch_begins_when_it_was_said() {
     let world = World::start().await;
     let agent = legacy_agent(&world).await;

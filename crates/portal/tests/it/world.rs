@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 /// So fast that nobody has the patience to listen to the end.
 const SPEED: f64 = 2_000.0;
 
-const PASSWORD: &str = "correct horse battery staple";
+pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
 /// A running service.
 pub(crate) struct World {
@@ -179,6 +179,25 @@ impl World {
             }
         };
         must(tokio::time::timeout(Duration::from_secs(30), shows).await)
+    }
+
+    /// A form of nobody's to the page of signing in, of so many bytes, the last of which never comes.
+    pub(crate) async fn unfinished_form(&self, bytes: usize) -> TcpStream {
+        let mut connection = must(TcpStream::connect(self.address).await);
+        let head = format!(
+            "POST /portal/sign-in HTTP/1.1\r\nHost: localhost:8080\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {bytes}\r\n\r\n"
+        );
+        must(connection.write_all(head.as_bytes()).await);
+        must(connection.write_all(&vec![b'a'; bytes - 1]).await);
+        connection
+    }
+
+    /// A whole one.
+    pub(crate) async fn form_of_nobody(&self, bytes: usize) -> Page {
+        let lines = "Content-Type: application/x-www-form-urlencoded";
+        let body = vec![b'a'; bytes];
+        exchange(self.address, "POST", "/portal/sign-in", lines, &body).await
     }
 
     pub(crate) async fn close(self) {

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{E164, E164Error, Metadata};
 
+use super::CsvRows;
+
 /// Recipients of a batch at most (decision 6.7).
-const RECIPIENTS_AT_MOST: usize = 10_000;
+pub const RECIPIENTS_AT_MOST: usize = 10_000;
 
 /// Bad rows that an answer names.
 const NAMED_AT_MOST: usize = 100;
@@ -109,6 +111,9 @@ pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, Fie
         .headers()
         .map_err(|_| fault("the first row must name the columns, in UTF-8".to_owned()))?
         .clone();
+    if columns.iter().any(|column| column.contains('\0')) {
+        return Err(fault("the first row must not contain U+0000".to_owned()));
+    }
     let to = columns
         .iter()
         .position(|column| column == TO)
@@ -120,14 +125,16 @@ pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, Fie
             ));
         }
     }
+    let mut numbers = CsvRows::of(file);
+    numbers.row_of(columns.as_byte_record());
     let mut rows = Rows::default();
-    for (at, record) in reader.records().enumerate() {
+    for (at, record) in reader.byte_records().enumerate() {
         if at >= RECIPIENTS_AT_MOST {
             return Err(fault(format!("more than {RECIPIENTS_AT_MOST} rows")));
         }
-        // As spreadsheets count: the names are row 1.
-        let row = at + 2;
-        let read = match record {
+        let record = record.map_err(|_| fault("is not CSV".to_owned()))?;
+        let row = numbers.row_of(&record);
+        let read = match csv::StringRecord::from_byte_record(record) {
             Ok(record) => csv_row(&columns, &record, to, prefixes),
             Err(_) => Err("is not UTF-8".to_owned()),
         };
@@ -207,6 +214,42 @@ mod tests {
         assert!(message.contains("; row 101: "), "{message}");
         assert!(!message.contains("; row 102: "), "{message}");
         assert!(message.ends_with("; and 50 more"), "{message}");
+    }
+
+    #[test]
+    fn a_bad_row_is_named_as_spreadsheets_count() {
+        let message = refused("to\n+5215512345678\n\n\n12\n");
+        assert!(
+            message.starts_with("`file`: 1 bad row; row 5: "),
+            "{message}"
+        );
+        let message = refused("\nto,note\n+5215512345678,\"one\ntwo\"\n12,\n");
+        assert!(
+            message.starts_with("`file`: 1 bad row; row 4: "),
+            "{message}"
+        );
+        let file = b"to\n+5215512345678\n\n\xff\n";
+        let message = from_csv(file, &[]).err().map(|fault| fault.to_string());
+        assert_eq!(
+            message.as_deref(),
+            Some("`file`: 1 bad row; row 4: is not UTF-8")
+        );
+    }
+
+    #[test]
+    fn no_cell_and_no_name_of_a_column_has_a_zero() {
+        for (file, message) in [
+            (
+                "to,a\0b\n+5215512345678,x\n",
+                "the first row must not contain U+0000",
+            ),
+            (
+                "to,a\n+5215512345678,x\0\n",
+                "1 bad row; row 2: must not contain U+0000",
+            ),
+        ] {
+            assert_eq!(refused(file), format!("`file`: {message}"));
+        }
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub enum PlaceCallError {
     /// A body field is wrong.
     #[error("{0}")]
     Invalid(#[from] FieldError),
+    /// The account's plan holds no calls at all.
+    #[error("the account's plan holds no calls")]
+    PlanLimit,
     /// The account has no such agent.
     #[error("no agent of this account has that id")]
     AgentNotFound,
@@ -205,8 +208,20 @@ impl Calls {
         if self.0.stopping.load(Ordering::SeqCst) {
             return Err(PlaceCallError::Stopping);
         }
+        // It would wait for a line that there never is.
+        if caller.terms.live_calls == 0 {
+            return Err(PlaceCallError::PlanLimit);
+        }
         let request = self.read(body)?;
         let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
+        if agent.runtime == Runtime::Legacy
+            && self.0.legacy_credential(agent.account_id).await?.is_none()
+        {
+            return Err(PlaceCallError::Conflict {
+                refusal: Refusal::NoLegacyCredential,
+                retry_after_s: None,
+            });
+        }
         let (price, reserve) = match &config {
             Some(config) => self.0.terms_of(caller.account.plan, config),
             None => self.0.legacy_terms(),

@@ -217,7 +217,7 @@ impl People {
         let name = checked_name(name).map_err(|_| JoinError::Name)?;
         let with = if kept.is_some() {
             let tried = self
-                .take_attempt(invitation.email.as_str(), address)
+                .take_attempt(invitation.email.as_str(), address, kept.as_ref())
                 .await?;
             let kept = self.verify(password, kept).await?;
             self.give_back(tried).await?;

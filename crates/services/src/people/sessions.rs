@@ -24,11 +24,15 @@ const SEEN_EVERY: Duration = Duration::from_secs(60);
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Attempts for one address of e-mail without success, from which on there is a wait.
+/// Attempts of one address of the network for one of e-mail without success, from which on there is a wait: nobody keeps
+/// those out who sign in from elsewhere. The same of somebody who has signed in and gives their password again.
 const TRIES_OF_PERSON: i32 = 5;
 
-/// The same for one address of the network, behind which an office may sit.
+/// The same of one address of the network for all, behind which an office may sit.
 const TRIES_FROM_ADDRESS: i32 = 20;
+
+/// The same for one address of e-mail from all of the network: more than one address gets to in a window.
+const TRIES_FOR_PERSON: i32 = 50;
 
 const TRIES: AttemptRule = AttemptRule {
     window: Duration::from_secs(15 * 60),
@@ -93,36 +97,78 @@ impl From<SignInError> for ChangePasswordError {
 }
 
 /// What an attempt is counted by.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Tried {
-    pub(super) email: [u8; 32],
-    address: [u8; 32],
+    /// A success forgets what was counted.
+    own: AttemptKey,
+    /// A success counts for none of these, in the order in which they are counted.
+    shared: Vec<AttemptKey>,
 }
 
 impl Tried {
-    fn of(email: &str, address: IpAddr) -> Self {
+    /// By somebody at `address` who says to have this e-mail address. Guesses at a password from before the one of
+    /// `changed_at` count no more.
+    fn at_the_door(email: &str, address: IpAddr, changed_at: Option<Timestamp>) -> Self {
+        let (email, address) = (plain(email), network(address));
+        let since = changed_at.map_or(0, Timestamp::micros);
         Self {
-            email: email_key(email),
-            address: address_key(address),
+            own: AttemptKey {
+                digest: sha256(format!("door {since} {address} {email}").as_bytes()),
+                most: TRIES_OF_PERSON,
+            },
+            shared: vec![
+                AttemptKey {
+                    digest: sha256(format!("address {address}").as_bytes()),
+                    most: TRIES_FROM_ADDRESS,
+                },
+                AttemptKey {
+                    digest: email_key(&email),
+                    most: TRIES_FOR_PERSON,
+                },
+            ],
         }
     }
 
-    const fn keys(self) -> ([u8; 32], [u8; 32]) {
-        (self.email, self.address)
+    /// By somebody who has signed in, whatever others do, in whichever of their accounts.
+    fn inside(email: &EmailAddress) -> Self {
+        Self {
+            own: AttemptKey {
+                digest: sha256(format!("inside {email}").as_bytes()),
+                most: TRIES_OF_PERSON,
+            },
+            shared: Vec::new(),
+        }
+    }
+
+    fn keys(&self) -> Vec<AttemptKey> {
+        std::iter::once(&self.own)
+            .chain(&self.shared)
+            .copied()
+            .collect()
+    }
+
+    /// What a success takes back.
+    fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
+        let shared = self.shared.iter().map(|key| key.digest).collect();
+        (self.own.digest, shared)
     }
 }
 
+/// What is counted for an address of e-mail from everywhere.
 pub(super) fn email_key(email: &str) -> [u8; 32] {
-    sha256(format!("email {}", email.trim().to_lowercase()).as_bytes())
+    sha256(format!("email {}", plain(email)).as_bytes())
+}
+
+fn plain(email: &str) -> String {
+    email.trim().to_lowercase()
 }
 
 /// IPv6 counts per /64, as in the rate limits (decision 4.1).
-fn address_key(address: IpAddr) -> [u8; 32] {
-    let text = match address.to_canonical() {
-        IpAddr::V4(address) => format!("address {address}"),
-        IpAddr::V6(address) => format!("address {:x?}", &address.segments()[..4]),
-    };
-    sha256(text.as_bytes())
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
+    }
 }
 
 /// A new token, and the session under its digest.
@@ -148,11 +194,11 @@ impl People {
         password: &str,
         address: IpAddr,
     ) -> Result<SignedIn, SignInError> {
-        let tried = self.take_attempt(email, address).await?;
         let (kept, memberships) = match email.parse::<EmailAddress>() {
             Ok(email) => self.shared.store.person(email).await?,
             Err(_) => (None, Vec::new()),
         };
+        let tried = self.take_attempt(email, address, kept.as_ref()).await?;
         let kept = self.verify(password, kept).await?;
         let Some(Membership { member, .. }) = memberships.first() else {
             return Err(SignInError::Wrong);
@@ -160,7 +206,8 @@ impl People {
         let at = self.shared.clock.now();
         let (token, session) = begin(at)?;
         let store = &self.shared.store;
-        let begun = store.begin_session(session, member.clone(), kept.changed_at, tried.keys());
+        let begun =
+            store.begin_session(session, member.clone(), kept.changed_at, tried.taken_back());
         if !begun.await? {
             return Err(SignInError::Wrong);
         }
@@ -174,24 +221,21 @@ impl People {
         Ok(SignedIn { token, person })
     }
 
-    /// Counts an attempt before it is looked at, so that of many at once no more get through than one after the other.
+    /// Counts an attempt of somebody who has not signed in before `kept` is compared.
     pub(super) async fn take_attempt(
         &self,
         email: &str,
         address: IpAddr,
+        kept: Option<&Password>,
     ) -> Result<Tried, SignInError> {
-        let now = self.shared.clock.now();
-        let tried = Tried::of(email, address);
-        let keys = vec![
-            AttemptKey {
-                digest: tried.email,
-                most: TRIES_OF_PERSON,
-            },
-            AttemptKey {
-                digest: tried.address,
-                most: TRIES_FROM_ADDRESS,
-            },
-        ];
+        let changed_at = kept.map(|kept| kept.changed_at);
+        self.take(Tried::at_the_door(email, address, changed_at))
+            .await
+    }
+
+    /// Counts an attempt before it is looked at, so that of many at once no more get through than one after the other.
+    async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
+        let (now, keys) = (self.shared.clock.now(), tried.keys());
         match self.shared.store.take_attempt(keys, TRIES, now).await? {
             Ok(()) => Ok(tried),
             Err(until) => Err(SignInError::Throttled {
@@ -208,7 +252,8 @@ impl People {
     /// Takes back an attempt that succeeded and began no session.
     pub(super) async fn give_back(&self, tried: Tried) -> Result<(), StoreError> {
         let now = self.shared.clock.now();
-        self.shared.store.give_back_attempt(tried.keys(), now).await
+        let back = tried.taken_back();
+        self.shared.store.give_back_attempt(back, now).await
     }
 
     /// The stored password, if it is this one.
@@ -325,7 +370,7 @@ impl People {
             .await
     }
 
-    /// Changes the person's password and ends their other sessions. `address` is the client's.
+    /// Changes the person's password and ends their other sessions. Wrong ones count for the person, wherever they are.
     ///
     /// # Errors
     /// [`ChangePasswordError`] says which of the two is wrong.
@@ -334,11 +379,10 @@ impl People {
         person: &Person,
         present: &str,
         new: &str,
-        address: IpAddr,
     ) -> Result<(), ChangePasswordError> {
         let email = &person.member.email;
         passwords::check(new, email)?;
-        let tried = self.take_attempt(email.as_str(), address).await?;
+        let tried = self.take(Tried::inside(email)).await?;
         let (kept, _) = self.shared.store.person(email.clone()).await?;
         let kept = self.verify(present, kept).await?;
         self.give_back(tried).await?;
@@ -374,7 +418,7 @@ mod tests {
 
     #[test]
     fn an_address_of_ipv6_counts_with_its_network_and_a_mapped_one_as_ipv4() {
-        let key = |text: &str| address_key(text.parse().unwrap());
+        let key = |text: &str| network(text.parse().unwrap());
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));

@@ -92,14 +92,20 @@ pub(crate) async fn take(
     }
 }
 
-/// Takes back an attempt that succeeded.
-pub(crate) async fn give_back(
+/// Takes back an attempt that succeeded: all that was counted under `own`, and one of each that is `shared`. Theirs is
+/// the order in which attempts are counted, so that no two wait for each other.
+pub(crate) async fn take_back(
     conn: &mut Conn,
-    digest: [u8; 32],
+    own: [u8; 32],
+    shared: Vec<[u8; 32]>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let before = lock(conn, digest, now).await?;
-    write(conn, digest, before.one_less()).await
+    forget(conn, own).await?;
+    for digest in shared {
+        let before = lock(conn, digest, now).await?;
+        write(conn, digest, before.one_less()).await?;
+    }
+    Ok(())
 }
 
 /// Forgets what was counted under a key.

@@ -90,7 +90,7 @@ pub struct SignInLink {
 /// Something that attempts to sign in are counted by.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptKey {
-    /// The digest of an e-mail address, or of a network address.
+    /// The digest of an e-mail address, of a network address, or of both.
     pub digest: [u8; 32],
     /// Attempts without success in a window; from this one on there is a wait after each.
     pub most: i32,

@@ -47,19 +47,18 @@ impl Store {
         })
     }
 
-    /// Takes back an attempt that turned out to be none: all of `email_key`, one of `address_key`.
+    /// Takes back an attempt that turned out to be none: all of `own`, one of each that is `shared`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn give_back_attempt(
         &self,
-        (email_key, address_key): ([u8; 32], [u8; 32]),
+        (own, shared): ([u8; 32], Vec<[u8; 32]>),
         now: Timestamp,
     ) -> Result<(), StoreError> {
         write!(self, |conn| {
-            queries::attempts::forget(conn, email_key).await?;
-            queries::attempts::give_back(conn, address_key, now).await?;
+            queries::attempts::take_back(conn, own, shared, now).await?;
             Ok(Verdict::Commit(()))
         })
     }

@@ -8,7 +8,7 @@ use crate::{Member, NewSession, Session, Store, StoreError, Verdict};
 
 impl Store {
     /// Begins a session of a member whose password is still the one that was set at `changed_at`, and takes back what
-    /// was counted: all of `email_key`, one of `address_key`. `false` if the password or the member is gone.
+    /// was counted: all of `own`, one of each that is `shared`. `false` if the password or the member is gone.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -18,13 +18,11 @@ impl Store {
         session: NewSession,
         member: Member,
         changed_at: Timestamp,
-        (email_key, address_key): ([u8; 32], [u8; 32]),
+        (own, shared): ([u8; 32], Vec<[u8; 32]>),
     ) -> Result<bool, StoreError> {
         write!(self, |conn| {
             let (email, at) = (&member.email, session.at);
-            // In the order in which attempts are counted, so that no two wait for each other.
-            queries::attempts::forget(conn, email_key).await?;
-            queries::attempts::give_back(conn, address_key, at).await?;
+            queries::attempts::take_back(conn, own, shared, at).await?;
             let is_same = queries::people::hold_password(conn, email, changed_at).await?;
             let is_there = queries::people::member_of(conn, member.account_id, email).await?;
             if !is_same || is_there.is_none_or(|found| found.id != member.id) {

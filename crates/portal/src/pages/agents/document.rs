@@ -217,6 +217,19 @@ fn hours(fields: &Fields) -> Json {
     ])
 }
 
+/// The first field of calling hours that says something although their box is not ticked.
+pub(super) fn hours_without_box(fields: &Fields) -> Option<String> {
+    let names = ["timezone", "days", "start", "end"];
+    let mut paths = names.into_iter().map(|name| member_path(HOURS, name));
+    let unticked = !fields.is_set(HOURS);
+    paths.find(|path| unticked && fields.is_set(path))
+}
+
+/// Whether a configuration has calling hours.
+pub(super) fn has_hours(config: &Json) -> bool {
+    at(config, HOURS).is_some_and(|hours| hours.as_object().is_some())
+}
+
 /// A row of a form that has something in it.
 pub(in crate::pages) struct Row<'a> {
     /// Its number in the form that was sent.

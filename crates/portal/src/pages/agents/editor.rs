@@ -7,7 +7,9 @@ use offhook_services::AgentView;
 
 use super::choices::Choices;
 use super::control::{Fault, Sheet};
-use super::document::{document, fields_of, parse, pretty, unix_lines};
+use super::document::{
+    document, fields_of, has_hours, hours_without_box, parse, pretty, unix_lines,
+};
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
 use super::show::{name_fields, name_shown};
 use super::{agent_of, tabs};
@@ -63,6 +65,11 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
         let body = draw(&post, &view, &late.fields, refused.base, Some(&refused)).await?;
         return Ok(post.refused(Section::Agents, &title, &body));
     }
+    if let Some(said) = forgotten_hours(&post, &view).await? {
+        let refused = Refused::of(said, base_of(&post.fields)?);
+        let body = draw(&post, &view, &post.fields, refused.base, Some(&refused)).await?;
+        return Ok(post.refused(Section::Agents, &title, &body));
+    }
     let name = is_renamed.then(|| post.fields.text("name"));
     match save(&post, &view, document(&post.fields), name).await? {
         Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
@@ -71,6 +78,25 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
             Ok(post.refused(Section::Agents, &title, &body))
         }
     }
+}
+
+/// Why calling hours would be lost that were typed where there were none, and their box was not ticked.
+async fn forgotten_hours(
+    post: &Post<Developer>,
+    view: &AgentView,
+) -> Result<Option<String>, Trouble> {
+    let Some(path) = hours_without_box(&post.fields) else {
+        return Ok(None);
+    };
+    // Where there were some, the box was ticked: whoever takes the tick away removes them.
+    if has_hours(&config_at(post, view, base_of(&post.fields)?).await?) {
+        return Ok(None);
+    }
+    let why = post.lang().t(
+        "the calling hours are filled in, but their box is not ticked. Tick \"Place calls within these hours alone\", or clear them",
+        "el horario está lleno, pero su casilla no está marcada. Marca \"Llamar solo en este horario\", o vacíalo",
+    );
+    Ok(Some(format!("`config.{path}`: {why}")))
 }
 
 /// A form that is not left without a question once it was changed.

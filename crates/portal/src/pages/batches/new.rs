@@ -193,7 +193,9 @@ fn looked_at(
     let mut fields = fields.clone();
     // As UTF-8 as it was just read.
     fields.push(FILE_TEXT, &String::from_utf8_lossy(&file.content));
-    for at in 0..rows.columns.len() {
+    let to = column(&fields, &rows);
+    // The column of the numbers too, for it may be another one that is chosen.
+    for at in rows.variables(to).into_iter().chain([to]) {
         fields.push("keep", &at.to_string());
     }
     // A list that is sent twice is taken once.
@@ -217,10 +219,15 @@ fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>
     let to = column(fields, rows);
     let look = rows.look(to);
     let columns = rows.columns.iter().enumerate();
+    let variables = rows.variables(to);
+    let (named, nameless): (Vec<_>, Vec<_>) = columns
+        .clone()
+        .partition(|(at, _)| *at == to || variables.contains(at));
     let chosen = to.to_string();
     html! {
         (form::refusal(said))
         (judged(&look, t))
+        (unnamed(&nameless, t))
         h2 { (t.t("The first rows", "Las primeras filas")) }
         (first_rows(rows, &look, t))
         (sent::form(visitor, "/batch-calls/send", MOST, &html! {
@@ -228,13 +235,13 @@ fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>
             input type="hidden" name="once" value=(fields.text("once"));
             h2 { (t.t("Columns", "Columnas")) }
             (Select::new("column", t.t("The numbers are in", "Los números están en"))
-                .options(columns.clone().map(|(at, name)| (at.to_string(), name.clone())))
+                .options(columns.map(|(at, name)| (at.to_string(), shown_name(at, name, t))))
                 .chosen(&chosen))
             fieldset {
                 legend { (t.t("Variables that the agent is given", "Variables que recibe el agente")) }
-                @for (at, name) in columns {
+                @for (at, name) in named {
                     @let value = at.to_string();
-                    (form::check("keep", &value, name, fields.all("keep").any(|kept| kept == value)))
+                    (form::check("keep", &value, &shown_name(at, name, t), fields.all("keep").any(|kept| kept == value)))
                 }
                 p.hint { (t.t("The column of the numbers is never a variable.", "La columna de los números nunca es una variable.")) }
             }
@@ -274,6 +281,28 @@ fn judged(look: &Look, t: Lang) -> Markup {
             p.warning { (match t {
                 Lang::En => format!("Numbers that stand in the list more than once: {repeated}. Each of their rows is called."),
                 Lang::Es => format!("Números que están más de una vez en la lista: {repeated}. Se llama a cada una de sus filas."),
+            }) }
+        }
+    }
+}
+
+/// The name of a column in a choice, or which one it is.
+fn shown_name(at: usize, name: &str, t: Lang) -> String {
+    match name {
+        "" => format!("{} {}", t.t("Column", "Columna"), at + 1),
+        name => name.to_owned(),
+    }
+}
+
+/// The columns that cannot become variables.
+fn unnamed(columns: &[(usize, &String)], t: Lang) -> Markup {
+    let places: Vec<String> = columns.iter().map(|(at, _)| (at + 1).to_string()).collect();
+    let places = places.join(", ");
+    html! {
+        @if !columns.is_empty() {
+            p.warning { (match t {
+                Lang::En => format!("Columns without a name of their own in the first row, which are left out: {places}. To send them too, give each another name in the file; \"to\" is the numbers' name."),
+                Lang::Es => format!("Columnas sin un nombre propio en la primera fila, que se dejan fuera: {places}. Para enviarlas también, da a cada una otro nombre en el archivo; \"to\" es el nombre de los números."),
             }) }
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use offhook_domain::{E164, E164Error};
+use offhook_services::{CsvRows, RECIPIENTS_AT_MOST};
 
 use crate::lang::Lang;
+use crate::parts::words::count;
 
 /// Rows that are shown before anybody is called.
 const SHOWN: usize = 10;
@@ -33,7 +35,16 @@ const USUAL: [&str; 10] = [
 pub(super) struct Rows {
     /// The names of the columns.
     pub(super) columns: Vec<String>,
-    records: Vec<Vec<String>>,
+    /// The row that these stand in, as spreadsheets count.
+    head: usize,
+    records: Vec<Record>,
+}
+
+/// A person of the list.
+struct Record {
+    /// As spreadsheets count.
+    row: usize,
+    cells: Vec<String>,
 }
 
 /// What is seen of a list before it is sent.
@@ -79,6 +90,8 @@ impl Rows {
             said.to_owned()
         };
         let columns = reader.headers().map_err(unreadable)?;
+        let mut numbers = CsvRows::of(file);
+        let head = numbers.row_of(columns.as_byte_record());
         let columns: Vec<String> = columns.iter().map(|name| name.trim().to_owned()).collect();
         if columns.len() > COLUMNS {
             return Err(match t {
@@ -94,12 +107,25 @@ impl Rows {
         }
         let mut records = Vec::new();
         let mut uneven = Vec::new();
-        for (at, record) in reader.records().enumerate() {
+        for record in reader.records() {
             let record = record.map_err(unreadable)?;
-            if record.len() != columns.len() && uneven.len() < NAMED {
-                uneven.push((at + 2).to_string());
+            if records.len() == RECIPIENTS_AT_MOST {
+                let most = count(i64::try_from(RECIPIENTS_AT_MOST).unwrap_or(i64::MAX));
+                return Err(match t {
+                    Lang::En => format!(
+                        "The list holds more than {most} people. Split it, and make a batch of each part."
+                    ),
+                    Lang::Es => format!(
+                        "La lista contiene más de {most} personas. Divídela y haz un lote de cada parte."
+                    ),
+                });
             }
-            records.push(record.iter().map(str::to_owned).collect());
+            let row = numbers.row_of(record.as_byte_record());
+            if record.len() != columns.len() && uneven.len() < NAMED {
+                uneven.push(row.to_string());
+            }
+            let cells = record.iter().map(str::to_owned).collect();
+            records.push(Record { row, cells });
         }
         if !uneven.is_empty() {
             let rows = uneven.join(", ");
@@ -119,7 +145,11 @@ impl Rows {
             );
             return Err(said.to_owned());
         }
-        Ok(Self { columns, records })
+        Ok(Self {
+            columns,
+            head,
+            records,
+        })
     }
 
     /// The column that most likely holds the numbers.
@@ -131,6 +161,7 @@ impl Rows {
         let first = self.records.first();
         let of_content = || {
             first?
+                .cells
                 .iter()
                 .position(|cell| number(cell).parse::<E164>().is_ok())
         };
@@ -139,6 +170,14 @@ impl Rows {
             .find_map(of_name)
             .or_else(of_content)
             .unwrap_or(0)
+    }
+
+    /// The columns that can become variables beside the numbers in the column `to`: each has a name of its own.
+    pub(super) fn variables(&self, to: usize) -> Vec<usize> {
+        let mut names = HashSet::from(["", TO]);
+        let columns = self.columns.iter().enumerate();
+        let named = columns.filter(|(at, name)| *at != to && names.insert(name));
+        named.map(|(at, _)| at).collect()
     }
 
     /// What is seen of it, with the numbers in the column `to`.
@@ -152,40 +191,51 @@ impl Rows {
             repeated: 0,
         };
         for (at, record) in self.records.iter().enumerate() {
-            let number = number(record.get(to).map_or("", String::as_str));
+            let number = record.number(to);
             let fault = number.parse::<E164>().err();
             if fault.is_some() {
                 look.bad_total += 1;
                 if look.bad.len() < NAMED {
-                    look.bad.push(at + 2);
+                    look.bad.push(record.row);
                 }
             } else if !seen.insert(number) {
                 look.repeated += 1;
             }
             if at < SHOWN {
-                look.first.push((record.clone(), fault));
+                look.first.push((record.cells.clone(), fault));
             }
         }
         look
     }
 
-    /// As batches take it: the numbers in a column `to`, and of the others those that are `kept`.
+    /// As batches take it: the numbers in a column `to`, and of the others those that are `kept`. Each row is where it
+    /// was, so that a refusal names it as the reader's own file does.
     pub(super) fn sent(&self, to: usize, kept: &[usize]) -> Vec<u8> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
+        let mut sent = Vec::new();
+        let mut next = 1;
         let others = |row: &[String]| -> Vec<String> {
             let cells = kept.iter().filter(|at| **at != to);
             cells.filter_map(|at| row.get(*at).cloned()).collect()
         };
-        // Writing to memory does not fail.
-        let mut add = |first: String, rest: Vec<String>| {
+        let mut add = |row: usize, first: String, rest: Vec<String>| {
+            sent.resize(sent.len() + row.saturating_sub(next), b'\n');
+            next = row + 1;
+            let mut writer = csv::Writer::from_writer(&mut sent);
+            // Writing to memory does not fail.
             let _ = writer.write_record(std::iter::once(first).chain(rest));
         };
-        add(TO.to_owned(), others(&self.columns));
+        add(self.head, TO.to_owned(), others(&self.columns));
         for record in &self.records {
-            let number = number(record.get(to).map_or("", String::as_str));
-            add(number, others(record));
+            add(record.row, record.number(to), others(&record.cells));
         }
-        writer.into_inner().unwrap_or_default()
+        sent
+    }
+}
+
+impl Record {
+    /// The number in the column `to`.
+    fn number(&self, to: usize) -> String {
+        number(self.cells.get(to).map_or("", String::as_str))
     }
 }
 
@@ -253,6 +303,32 @@ mod tests {
         );
         assert_eq!(look.first.len(), 3);
         assert!(look.first[1].1.is_some());
+    }
+
+    #[test]
+    fn rows_are_named_as_spreadsheets_count_them_and_sent_where_they_were() {
+        let file = "to,note\n+5215512345678,\"one\ntwo\"\n\n\n12,\n";
+        let look = rows(file).look(0);
+        assert_eq!(look.bad, [5]);
+        assert_eq!(String::from_utf8(rows(file).sent(0, &[1])).unwrap(), file);
+        assert!(refused(b"to,name\n\n+5215512345678\n").ends_with("has names: 3."));
+    }
+
+    #[test]
+    fn a_column_without_a_name_of_its_own_is_no_variable() {
+        let rows = rows("tel,name,,name,to\n+5215512345678,a,b,c,d\n");
+        assert_eq!(rows.variables(0), [1]);
+        assert_eq!(rows.variables(4), [0, 1]);
+    }
+
+    #[test]
+    fn more_people_than_a_batch_takes_are_too_many() {
+        let list = |people: usize| format!("to\n{}", "+5215512345678\n".repeat(people));
+        assert_eq!(rows(&list(10_000)).look(0).total, 10_000);
+        assert_eq!(
+            refused(list(10_001).as_bytes()),
+            "The list holds more than 10,000 people. Split it, and make a batch of each part."
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CallHandle, Json};
+use offhook_http::{Code, admit_call};
 use offhook_services::{PlaceCall, PlaceCallError, PlacedReply};
 
 use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
@@ -73,7 +74,14 @@ fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, refused: Option<&Ref
 /// `POST /portal/try/call`
 pub(super) async fn place(post: Post<Developer>) -> Answer {
     let lang = post.lang();
-    let refused = match accept(&post).await? {
+    let accepted = match admit_call(post.request()).await {
+        Ok(()) => accept(&post).await?,
+        Err(error) if error.code() == Code::RateLimitExceeded => {
+            Err(too_many(lang).to_owned().into())
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let refused = match accepted {
         Ok(reply) => {
             let handle = reply.location.rsplit('/').next();
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
@@ -121,6 +129,13 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>, 
             Ok(Err(said.into()))
         }
     }
+}
+
+const fn too_many(lang: Lang) -> &'static str {
+    lang.t(
+        "As many calls as may be were placed from your address in this minute. Nothing was placed; send it again in a moment.",
+        "En este minuto ya se hicieron desde tu dirección todas las llamadas que se permiten. No se hizo ninguna; envíalo de nuevo en un momento.",
+    )
 }
 
 const fn used(lang: Lang) -> &'static str {

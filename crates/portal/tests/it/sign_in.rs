@@ -1,0 +1,60 @@
+//! Strangers who guess at the door.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use offhook_domain::MemberRole;
+use offhook_services::SignInError;
+
+use crate::world::{PASSWORD, World, must};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
+    let world = World::start().await;
+    let ana = world.browser(MemberRole::Owner).await;
+    let email = format!("owner@{}.example", world.account);
+    let people = world.services.people();
+    let sign_in = async |host: u8, password: &str| {
+        let address = IpAddr::from([192, 0, 2, host]);
+        people.sign_in(&email, password, address).await
+    };
+    let waits = async |host: u8, password: &str| {
+        let blocked = sign_in(host, password).await;
+        let wait = SignInError::Throttled { seconds: 60 }.to_string();
+        assert_eq!(blocked.map_err(|error| error.to_string()).err(), Some(wait));
+    };
+    let guess_five = async |host: u8| {
+        for _ in 0..5 {
+            let guessed = sign_in(host, "guess guess guess").await;
+            assert!(matches!(guessed, Err(SignInError::Wrong)), "{guessed:?}");
+        }
+    };
+    guess_five(1).await;
+    waits(1, PASSWORD).await;
+    must(sign_in(2, PASSWORD).await);
+
+    // From many addresses ten times as many are looked at before all wait.
+    for host in 10..19 {
+        guess_five(host).await;
+    }
+    waits(3, PASSWORD).await;
+
+    // Whoever has signed in has guesses of their own.
+    let path = "/profile/password";
+    let other = "another long password";
+    let change = [("password", PASSWORD), ("new_password", other)];
+    assert_eq!(ana.post(path, &change).await.leads(), "/profile");
+    for _ in 0..5 {
+        ana.post(path, &change).await.assert(422);
+    }
+    let blocked = ana.post(path, &change).await.assert(422);
+    let blocked = blocked.shows(&["Too many attempts."]);
+    assert_eq!(blocked.header("retry-after"), Some("60"));
+
+    // What was guessed at the password before counts no more where it was guessed.
+    world.clock.advance(Duration::from_secs(60));
+    must(sign_in(1, other).await);
+    let back = [("password", other), ("new_password", PASSWORD)];
+    assert_eq!(ana.post(path, &back).await.leads(), "/profile");
+    world.close().await;
+}
