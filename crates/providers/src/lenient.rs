@@ -76,6 +76,11 @@ pub(crate) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
+/// Whether more follows, where a list need not say it; what it says must be `true` or `false`, or nobody can tell.
+pub(crate) fn more<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    bool::deserialize(from).map(Some)
+}
+
 /// `true`, or anything else.
 pub(crate) fn yes<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(Value::deserialize(from)? == Value::Bool(true))

@@ -346,7 +346,7 @@ both! {
         let (_, ana) = owner(&server, "ana@example.com").await;
         let path = "/portal/profile/name";
         let long = "ñ".repeat(121);
-        for wrong in ["", "  ", "a\nb", "a\0b", &long] {
+        for wrong in ["", "  ", "a\nb", &long] {
             let refused = ana.send_with_token("/portal/profile", path, &[("name", wrong)]).await;
             assert_eq!(refused.status, 422, "{wrong:?}");
             assert!(refused.text().contains("must have 1 to 120 characters"), "{}", refused.text());

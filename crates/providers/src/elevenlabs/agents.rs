@@ -24,8 +24,9 @@ struct Page {
     agents: Vec<Summary>,
     #[serde(default, deserialize_with = "lenient::id")]
     next_cursor: Option<String>,
-    /// Nothing else says that there are no more.
-    has_more: bool,
+    /// Without it and a cursor there are no more.
+    #[serde(default, deserialize_with = "lenient::more")]
+    has_more: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -115,12 +116,10 @@ async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
             let id = agent.agent_id.filter(|id| !id.is_empty());
             ids.push(id.ok_or(Failed::Malformed)?);
         }
-        if !page.has_more {
-            return Ok(agents_of(ids));
-        }
-        match page.next_cursor {
-            Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
-            // More follow, and the page does not say where: what has come is half a list.
+        match (page.has_more, page.next_cursor) {
+            (Some(false), _) | (None, None) => return Ok(agents_of(ids)),
+            (Some(true), Some(next)) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            // More may follow, and the page does not say where: what has come is half a list.
             _ => return Err(Failed::Malformed),
         }
     }

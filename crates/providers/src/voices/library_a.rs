@@ -9,10 +9,13 @@ use serde_json::Value;
 
 use super::reading::{Listed, Reading, following};
 use super::wire::{self, Spoken, once};
-use super::{PAGE_SIZE, Source, adding_a, owners};
+use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
 
 /// Asks for no voice that costs more than the model that speaks with it.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
+
+/// What is wrong with a page that has a token of the next one, and does not say whether there is one.
+const UNCLEAR: &str = "a page does not say whether more follow";
 
 pub(super) struct Library(pub(super) Source);
 
@@ -20,8 +23,9 @@ pub(super) struct Library(pub(super) Source);
 struct WorkspacePage {
     #[serde(deserialize_with = "wire::elements")]
     voices: Vec<WorkspaceVoice>,
-    /// Nothing else says that there are no more.
-    has_more: bool,
+    /// Without it and a token there are no more.
+    #[serde(default, deserialize_with = "wire::more")]
+    has_more: Option<bool>,
     #[serde(default, deserialize_with = "wire::id")]
     next_page_token: Option<String>,
 }
@@ -86,8 +90,9 @@ struct Rates {
 struct SharedPage {
     #[serde(deserialize_with = "wire::elements")]
     voices: Vec<LibraryVoice>,
-    /// Nothing else says that there are no more.
-    has_more: bool,
+    /// Without it a page that is full has another one behind it.
+    #[serde(default, deserialize_with = "wire::more")]
+    has_more: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -156,12 +161,17 @@ impl Library {
                 query.push(("next_page_token", token));
             }
             let page: WorkspacePage = self.0.page("v2/voices", &query, &[]).await?;
+            let has_more = match (page.has_more, &page.next_page_token) {
+                (Some(has_more), _) => has_more,
+                (None, None) => false,
+                (None, Some(_)) => return Err(VoiceLibraryError::Malformed(UNCLEAR)),
+            };
             let listed = page.voices.into_iter();
             reading.page(
                 listed.filter_map(|voice| self.of_workspace(voice)),
-                page.has_more,
+                has_more,
             )?;
-            token = following(page.has_more, page.next_page_token, token.as_deref())?;
+            token = following(has_more, page.next_page_token, token.as_deref())?;
             if token.is_none() {
                 return Ok(reading.whole());
             }
@@ -175,12 +185,10 @@ impl Library {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
+            let has_more = page.has_more.unwrap_or(page.voices.len() >= PAGE);
             let listed = page.voices.into_iter();
-            reading.page(
-                listed.filter_map(|voice| self.of_library(voice)),
-                page.has_more,
-            )?;
-            if !page.has_more {
+            reading.page(listed.filter_map(|voice| self.of_library(voice)), has_more)?;
+            if !has_more {
                 break;
             }
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::reading::{Listed, Reading, following};
 use super::wire::{self, Spoken};
-use super::{PAGE_SIZE, Source, owners};
+use super::{PAGE, PAGE_SIZE, Source, owners};
 
 /// The version of the provider's interface that these shapes are of.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -19,8 +19,9 @@ pub(super) struct Library(pub(super) Source);
 struct Page {
     #[serde(deserialize_with = "wire::elements")]
     data: Vec<ListedVoice>,
-    /// Nothing else says that there are no more.
-    has_more: bool,
+    /// Without it a page that is full has another one behind it.
+    #[serde(default, deserialize_with = "wire::more")]
+    has_more: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -73,11 +74,12 @@ impl Library {
                 query.push(("starting_after", last));
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
+            let has_more = page.has_more.unwrap_or(page.data.len() >= PAGE);
             let listed = page.data.into_iter();
             let listed: Vec<Listed> = listed.filter_map(voice).collect();
             let next = listed.last().map(|(id, _)| id.clone());
-            reading.page(listed, page.has_more)?;
-            last = following(page.has_more, next, last.as_deref())?;
+            reading.page(listed, has_more)?;
+            last = following(has_more, next, last.as_deref())?;
             if last.is_none() {
                 return Ok(reading.whole());
             }

@@ -62,7 +62,6 @@ async fn a_list_of_agents_that_goes_on_and_does_not_say_where_is_none() {
             json!({"agents": one, "has_more": true, "next_cursor": "2"}),
             2,
         ),
-        (json!({"agents": one}), json!(null), 1),
         (
             json!({"agents": one, "next_cursor": "2"}),
             json!({"agents": [], "has_more": false}),

@@ -162,6 +162,9 @@ async fn a_page_that_does_not_say_by_a_boolean_whether_more_follow_costs_the_lis
             Some(json!("false")),
             Some(json!(0)),
         ] {
+            if told.is_none() && path != "/v2/voices" {
+                continue;
+            }
             let case = format!("{path} {told:?}");
             let upstream = Upstream::start(move |asked| {
                 let mut page =
@@ -178,6 +181,33 @@ async fn a_page_that_does_not_say_by_a_boolean_whether_more_follow_costs_the_lis
             let is_malformed = matches!(listed, Err(VoiceLibraryError::Malformed(_)));
             assert!(is_malformed, "{case}: {listed:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_says_nothing_of_more_ends_with_its_first_page_that_is_not_full() {
+    for (provider, path, list) in [(A, "/v1/shared-voices", "voices"), (B, "/voices", "data")] {
+        let upstream = Upstream::start(move |asked| {
+            let first = match provider {
+                A => asked.query.contains("&page=0"),
+                _ => !asked.query.contains("starting_after"),
+            };
+            let of = |count: usize| -> Vec<Value> {
+                let name = if first { "a" } else { "b" };
+                let ids = (0..count).map(|number| format!("{name}{number}"));
+                ids.map(|id| json!({"voice_id": id, "id": id, "public_owner_id": "o", "name": id}))
+                    .collect()
+            };
+            let page = match (asked.path == path, first) {
+                (false, _) => json!({list: []}),
+                (true, true) => json!({list: of(100)}),
+                (true, false) => json!({list: of(7)}),
+            };
+            Answer::json(200, &page)
+        })
+        .await;
+        let listed = library_at(provider, upstream.base_url()).voices().await;
+        assert_eq!(listed.map(|voices| voices.len()), Ok(107), "{path}");
     }
 }
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 use offhook_domain::Timestamp;
 use offhook_engine::legacy::LegacyProgress;
 
+/// The longest call there is (decision 6.2, `max_duration_s`).
+const LONGEST: Duration = Duration::from_secs(7_200);
+
 /// What is known of when a call took place.
 pub(crate) struct Times {
     accepted: Timestamp,
@@ -24,8 +27,8 @@ impl Times {
         }
     }
 
-    /// Moves a call to where it can have taken place: accepted, then answered, then over, and none of it ahead of `now`.
-    /// What it lasted stays, if there was time for it.
+    /// Moves a call to where it can have taken place: accepted, then answered, then over, and none of it ahead of `now`
+    /// if what it lasted has room before that. What it lasted stays, unless no call lasts so long.
     pub(crate) fn fit(&mut self, progress: &mut LegacyProgress, now: Timestamp) {
         // What the provider works out once a call is over takes none of its time.
         self.over_at = progress.end.as_ref().map(|_| self.over_at.unwrap_or(now));
@@ -46,8 +49,8 @@ impl Times {
                 .map_or(Duration::ZERO, |turn| turn.started_at.since(told)),
         };
         let room = now.since(self.accepted);
-        let is_absurd = lasted > room;
-        let lasted = lasted.min(room);
+        let is_absurd = lasted > room.max(LONGEST);
+        let lasted = if is_absurd { room } else { lasted };
         let began = told.min(now.minus(lasted)).max(self.earliest(lasted));
         // Turns that are written already stay, and what follows them comes behind them.
         let answered_at = *self.answered_at.get_or_insert(began);
@@ -162,9 +165,16 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lasts_longer_than_there_was_time_for_or_ends_in_the_future() {
+    fn what_a_call_lasted_is_what_its_provider_says() {
+        let mut times = Times::new(at(ACCEPTED), None);
+        let over = fitted(&mut times, talk(1_020, &[], Some(400)), 1_100);
+        assert_eq!(over, (Some(ACCEPTED), vec![], Some(1_400)));
+    }
+
+    #[test]
+    fn nothing_lasts_longer_than_any_call_does_or_ends_then_in_the_future() {
         for told in [1_020, 0, 200_000_000_000] {
-            for lasted in [101, 400, 4_000, 86_400] {
+            for lasted in [7_201, 86_400] {
                 let mut times = Times::new(at(ACCEPTED), None);
                 let mut progress = talk(told, &[0, 30, 300], Some(lasted));
                 for turn in &mut progress.turns {
