@@ -381,10 +381,13 @@ impl Call {
         let (heard, lost) = lock(&self.line.inbox).take();
         let said = {
             let mut queue = lock(&self.line.queue);
-            while let Some(frame) = queue.send() {
-                let stream_sid = self.line.stream_sid();
-                self.line.outbox.speech(stream::media(stream_sid, &frame));
-                self.progress.unmarked += 1;
+            let stream_sid = self.line.stream_sid();
+            loop {
+                let frame = queue.send();
+                if let Some(frame) = &frame {
+                    self.line.outbox.speech(stream::media(stream_sid, frame));
+                    self.progress.unmarked += 1;
+                }
                 let ends = queue.sent_whole();
                 if ends.is_some() || self.progress.unmarked >= MARK_EVERY {
                     self.progress.unmarked = 0;
@@ -392,6 +395,9 @@ impl Call {
                     let played_at = now + FRAME_TIME * ahead;
                     let name = lock(&self.line.echoes).mark(ends, played_at);
                     self.line.outbox.speech(stream::mark(stream_sid, &name));
+                }
+                if frame.is_none() {
+                    break;
                 }
             }
             let said = queue.play(now);

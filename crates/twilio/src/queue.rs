@@ -28,6 +28,8 @@ pub(crate) struct Queue {
     keys: VecDeque<Key>,
     /// Frames that were sent and are not played yet, the next one first.
     sent: VecDeque<Sent>,
+    /// A segment that was over before its end was told to whoever sends: it was finished when all of it had been played.
+    end_untold: Option<SegmentId>,
     events: Vec<Played>,
 }
 
@@ -173,9 +175,10 @@ impl Queue {
         Some(frame)
     }
 
-    /// The last segment of which all has been sent since the last look, if there is one.
+    /// The last segment of which all has been sent since the last look, if there is one. That there is no more of it may
+    /// be known only after its sound was sent, or played.
     pub(crate) fn sent_whole(&mut self) -> Option<SegmentId> {
-        let mut last = None;
+        let mut last = self.end_untold.take();
         for entry in &mut self.segments {
             if !(entry.finished && entry.sent == entry.samples.len()) {
                 break;
@@ -254,6 +257,7 @@ impl Queue {
             background.at = (background.at + length - back) % length;
         }
         self.sent.clear();
+        self.end_untold = None;
         let behind = behind.as_micros() * u128::from(SAMPLE_RATE) / 1_000_000;
         let behind = usize::try_from(behind).unwrap_or(usize::MAX);
         let mut is_behind = false;
@@ -289,6 +293,9 @@ impl Queue {
         let is_over = |entry: &Entry| entry.finished && entry.played == entry.samples.len();
         while let Some(entry) = self.segments.front().filter(|entry| is_over(entry)) {
             self.events.push(Played::Ended(entry.segment, now));
+            if entry.played > 0 && !entry.end_sent {
+                self.end_untold = Some(entry.segment);
+            }
             self.segments.pop_front();
         }
     }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use offhook_domain::FailureReason;
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent, Played, SegmentId};
-use offhook_engine::ports::door::CarrierDoor as _;
+use offhook_engine::ports::door::{CarrierDoor as _, MediaConnection};
 use offhook_media::codec::Codec;
 use offhook_media::tones::tones;
 use offhook_testkit::fakes::twilio::{PlacedCall, beginning, echo, key, sound, stop, verdict_form};
@@ -138,6 +138,34 @@ async fn the_agent_hangs_up_when_its_last_words_were_played() {
     drop(leg);
     assert_eq!(said(&mut connection).await, None);
     assert_eq!(desk.twilio.call(&call.sid).changes.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_what_was_said_is_marked_also_when_it_is_known_after_its_sound_was_sent() {
+    let desk = Desk::open().await;
+    let (mut leg, _call, mut connection) = desk.answered().await;
+    // Of a sentence that comes bit by bit, the end comes last: here once all was played, there while it is.
+    leg.playout.enqueue(ONE, &[1_000; 160]);
+    assert_eq!(said(&mut connection).await.unwrap()["event"], "media");
+    while leg.ticks.recv().await.unwrap().said.is_none() {}
+    leg.playout.finish(ONE);
+    assert_eq!(ends(&mut connection).await, "s1");
+    let two = SegmentId(2);
+    leg.playout.enqueue(two, &[1_000; 1_600]);
+    assert_eq!(said(&mut connection).await.unwrap()["event"], "media");
+    leg.playout.finish(two);
+    assert_eq!(ends(&mut connection).await, "s2");
+}
+
+/// What ends by the next mark.
+async fn ends(connection: &mut Box<dyn MediaConnection>) -> String {
+    loop {
+        let message = said(connection).await.unwrap();
+        if message["event"] == "mark" {
+            let name = message["mark"]["name"].as_str().unwrap();
+            break name.split('-').next().unwrap().to_owned();
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
