@@ -59,5 +59,5 @@ pub use resource::{Resource, ResourceKind};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
-pub use voice::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+pub use voice::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 pub use whatsapp::SentStatus;

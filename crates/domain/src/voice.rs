@@ -1,11 +1,16 @@
 //! Voices (interface, Voice).
 
+mod keepable;
+mod list;
+mod text;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
 use crate::agent::vocabulary;
+pub use list::VoiceList;
 
 vocabulary! {
     /// One of the three voice providers. The order is that of lists.
@@ -83,37 +88,6 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// Without U+0000, which is in no text that every database keeps; `None` if its id or its owner's has one, or nothing is
-    /// left of its name: nobody could ask for it.
-    #[must_use]
-    pub fn without_nul(mut self) -> Option<Self> {
-        let has_nul = |text: &String| text.contains('\0');
-        if has_nul(&self.voice_id) || self.owner_id.as_ref().is_some_and(has_nul) {
-            return None;
-        }
-        let lists = [
-            &mut self.languages,
-            &mut self.locales,
-            &mut self.model_compat,
-        ];
-        let texts = [
-            &mut self.age,
-            &mut self.accent,
-            &mut self.language,
-            &mut self.description,
-            &mut self.use_case,
-            &mut self.preview_url,
-        ];
-        let all = lists.into_iter().flatten();
-        for text in all
-            .chain(texts.into_iter().flatten())
-            .chain([&mut self.name])
-        {
-            text.retain(|c| c != '\0');
-        }
-        (!self.name.trim().is_empty()).then_some(self)
-    }
-
     /// The languages that it speaks, in whatever case the provider writes them: its main one, any other, and those of
     /// locales; one may come more than once (decision 6.3).
     pub fn spoken(&self) -> impl Iterator<Item = &str> {
@@ -152,40 +126,6 @@ mod tests {
             model_compat: Vec::new(),
             source: VoiceSource::Static,
             owner_id: None,
-        }
-    }
-
-    #[test]
-    fn a_voice_loses_the_nul_of_its_texts_and_is_none_with_one_in_its_id() {
-        let whole = voice(Some("es"), &["es"], &["es-MX"]);
-        assert_eq!(whole.clone().without_nul(), Some(whole.clone()));
-        let spoilt = Voice {
-            name: "A\0na\0".to_owned(),
-            description: Some("\0warm".to_owned()),
-            languages: vec!["e\0s".to_owned()],
-            ..whole.clone()
-        };
-        let mended = Voice {
-            description: Some("warm".to_owned()),
-            ..whole.clone()
-        };
-        assert_eq!(spoilt.without_nul(), Some(mended));
-        let nul = || "v\0".to_owned();
-        for unusable in [
-            Voice {
-                voice_id: nul(),
-                ..whole.clone()
-            },
-            Voice {
-                owner_id: Some(nul()),
-                ..whole.clone()
-            },
-            Voice {
-                name: "\0".to_owned(),
-                ..whole
-            },
-        ] {
-            assert_eq!(unusable.without_nul(), None);
         }
     }
 

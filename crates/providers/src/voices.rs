@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{Voice, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
@@ -150,8 +150,8 @@ impl Source {
     /// A list, in the time that one may take.
     async fn whole_list(
         &self,
-        list: impl Future<Output = Result<Vec<Voice>, VoiceLibraryError>> + Send,
-    ) -> Result<Vec<Voice>, VoiceLibraryError> {
+        list: impl Future<Output = Result<VoiceList, VoiceLibraryError>> + Send,
+    ) -> Result<VoiceList, VoiceLibraryError> {
         let read = timeout(LIST_LIMIT, list).await;
         read.unwrap_or(Err(VoiceLibraryError::Unreachable))
     }
@@ -231,9 +231,9 @@ fn pause(answer: &Response) -> Option<Duration> {
 }
 
 /// Those of a key's voices that are its owner's.
-fn owners(voices: Vec<Voice>) -> Vec<Voice> {
+fn owners(voices: &VoiceList) -> VoiceList {
     let own = voices
-        .into_iter()
+        .iter()
         .filter(|voice| voice.source == VoiceSource::Workspace);
     own.map(|voice| Voice {
         source: VoiceSource::Custom,

@@ -71,6 +71,18 @@ impl Team {
         Ok((Page::of(members, page.limit), Seats { used, max }))
     }
 
+    /// A member of the account; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store fails.
+    pub async fn member(
+        &self,
+        account: AccountId,
+        id: MemberId,
+    ) -> Result<Option<Member>, StoreError> {
+        self.0.store.member(account, id).await
+    }
+
     /// Makes a member of the team; a pending invitation of the same address ends with it.
     ///
     /// # Errors

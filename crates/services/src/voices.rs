@@ -5,8 +5,6 @@
 //! request whether it is still the database's.
 
 mod adding;
-mod keepable;
-mod kept;
 mod own;
 mod sets;
 mod shipped;

@@ -1,7 +1,7 @@
 //! Voices, as their providers list and share them.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceProvider};
+use offhook_domain::{VoiceList, VoiceProvider};
 
 /// A provider's list of voices.
 #[async_trait]
@@ -13,16 +13,16 @@ pub trait VoiceLibrary: Send + Sync {
     ///
     /// # Errors
     /// [`VoiceLibraryError`] if any part of the list cannot be had.
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError>;
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError>;
 
     /// The voices that are nobody's but the owner's of this credential, which cost nothing extra; their source is
     /// `custom`. A provider without private voices has none.
     ///
     /// # Errors
     /// [`VoiceLibraryError`] if any part of the list cannot be had.
-    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn own_voices(&self, credential: &str) -> Result<VoiceList, VoiceLibraryError> {
         let _ = credential;
-        Ok(Vec::new())
+        Ok(VoiceList::default())
     }
 
     /// Adds a voice of the provider's shared library to the workspace, where agents may speak with it. It is no error

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{
-    AccountId, AgentId, CredentialProvider, Plan, Scopes, Voice, VoiceProvider, VoiceSource,
+    AccountId, AgentId, CredentialProvider, Plan, Scopes, Voice, VoiceList, VoiceProvider,
+    VoiceSource,
 };
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechTransport};
@@ -31,13 +32,14 @@ impl VoiceLibrary for Keyed {
         VoiceProvider::A
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        Ok(self.0.clone())
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
+        Ok(self.0.iter().cloned().collect())
     }
 
-    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn own_voices(&self, credential: &str) -> Result<VoiceList, VoiceLibraryError> {
         let own = self.1.lock().unwrap().get(credential).cloned();
-        own.ok_or(VoiceLibraryError::Refused(401))
+        own.map(VoiceList::from_iter)
+            .ok_or(VoiceLibraryError::Refused(401))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde_json::{Value, json};
 
@@ -29,8 +29,8 @@ impl VoiceLibrary for Sharing {
         VoiceProvider::A
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        Ok(self.0.lock().unwrap().voices.clone())
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
+        Ok(self.0.lock().unwrap().voices.iter().cloned().collect())
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {

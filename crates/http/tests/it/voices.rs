@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use offhook_domain::{Plan, Scope, Scopes, Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{
+    Plan, Scope, Scopes, Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource,
+};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde_json::{Value, json};
 
@@ -32,9 +34,11 @@ impl VoiceLibrary for Listed {
         self.0
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
         let voices = self.1.lock().unwrap().clone();
-        voices.ok_or(VoiceLibraryError::Unreachable)
+        voices
+            .map(VoiceList::from_iter)
+            .ok_or(VoiceLibraryError::Unreachable)
     }
 }
 

@@ -402,11 +402,13 @@ contract! {
         let told = status("wamid.HBgLOUT0001", "delivered", Some(&taken[0].reference));
         shop.told(&[], &[told]).await;
         shop.fares(&["delivered"]).await;
+        let turns = shop.turns(4).await;
+        assert!(turns[3].1.contains("WhatsApp did take"), "{turns:?}");
         // A server's error may have had an effect, too.
         upstream.fail("POST", "/", Fault::Status(500), 1);
         shop.says("wamid.2", "Still there?").await;
-        let turns = shop.turns(6).await;
-        assert!(turns[5].1.contains("status 500") && !turns[5].1.contains(UPSTREAM_WORDS), "{turns:?}");
+        let turns = shop.turns(7).await;
+        assert!(turns[6].1.contains("status 500") && !turns[6].1.contains(UPSTREAM_WORDS), "{turns:?}");
         shop.says("wamid.3", "Hello?").await;
         shop.taken(2).await;
         shop.fares(&["delivered", "unknown", "accepted"]).await;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use offhook_domain::{EmailAddress, MemberId, MemberRole};
 use offhook_services::store::{Invitation, Member};
-use offhook_services::{PageRequest, Seats, TeamRefusal};
+use offhook_services::{Seats, TeamRefusal};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -16,9 +16,6 @@ use crate::trouble::{Answer, Trouble};
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Team;
-
-/// Members that are looked through at a time.
-const AT_A_TIME: u32 = 500;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -134,21 +131,8 @@ async fn set_role(post: Post<Admin>) -> Answer {
 /// The member that the path names.
 async fn member_of(post: &Post<Admin>) -> Result<Member, Trouble> {
     let id: MemberId = post.id("id")?;
-    let team = post.services().team();
-    let mut after = None;
-    loop {
-        let page = PageRequest {
-            after,
-            limit: AT_A_TIME,
-        };
-        let (members, _) = team.list(post.account(), None, page).await?;
-        if let Some(found) = members.items.iter().find(|member| member.id == id) {
-            return Ok(found.clone());
-        }
-        let last = members.items.last().filter(|_| members.has_more);
-        let last = last.ok_or_else(Trouble::not_found)?;
-        after = Some((last.joined_at, last.id));
-    }
+    let found = post.services().team().member(post.account(), id).await?;
+    found.ok_or_else(Trouble::not_found)
 }
 
 fn role_of(member: &Member) -> Fields {

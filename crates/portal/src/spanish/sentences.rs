@@ -615,6 +615,10 @@ const SENTENCES: &[(&str, &str)] = &[
         "It is not known whether WhatsApp took this message: the process that sent it ended before it was answered. It is not sent again.",
         "No se sabe si WhatsApp aceptó este mensaje: el proceso que lo envió terminó antes de la respuesta. No se envía otra vez.",
     ),
+    (
+        "WhatsApp did take the message of which it was not known whether it was sent.",
+        "WhatsApp sí aceptó el mensaje del que no se sabía si se había enviado.",
+    ),
     // The ledger's own entries.
     ("Credits at account creation", "Créditos al crear la cuenta"),
     (

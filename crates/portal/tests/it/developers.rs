@@ -427,7 +427,7 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
         .post(path, &[("provider", "simulator"), ("secret", " ")])
         .await
         .assert(422);
-    empty.shows(&["1 to 4096 bytes", "value=\"simulator\" selected"]);
+    empty.shows(&["1 to 4096 characters", "value=\"simulator\" selected"]);
     let long = "x".repeat(4_097);
     let refused = ada
         .post(path, &[("provider", "legacy"), ("secret", &long)])

@@ -2,7 +2,7 @@
 //! number (voice design 2.2). Voices with a rate of their own carry an extra fee and are left out.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -88,8 +88,8 @@ struct Rates {
 
 #[derive(Deserialize)]
 struct SharedPage {
-    #[serde(deserialize_with = "wire::elements")]
-    voices: Vec<LibraryVoice>,
+    #[serde(deserialize_with = "wire::places")]
+    voices: Vec<Option<LibraryVoice>>,
     /// Without it a page that is full has another one behind it.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
@@ -131,16 +131,15 @@ impl VoiceLibrary for Library {
         VoiceProvider::A
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
         // The workspace first: a shared voice that has been added to it is ready to use.
-        let mut voices = self.0.whole_list(self.workspace()).await?;
-        voices.extend(self.0.whole_list(self.shared()).await?);
-        Ok(voices)
+        let workspace = self.0.whole_list(self.workspace()).await?;
+        self.0.whole_list(self.shared(workspace)).await
     }
 
-    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn own_voices(&self, credential: &str) -> Result<VoiceList, VoiceLibraryError> {
         let own = Self(self.0.with_key(credential)?);
-        Ok(owners(own.0.whole_list(own.workspace()).await?))
+        Ok(owners(&own.0.whole_list(own.workspace()).await?))
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
@@ -149,7 +148,7 @@ impl VoiceLibrary for Library {
 }
 
 impl Library {
-    async fn workspace(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn workspace(&self) -> Result<VoiceList, VoiceLibraryError> {
         let (mut reading, mut token) = (Reading::default(), None::<String>);
         loop {
             let mut query = vec![
@@ -178,15 +177,16 @@ impl Library {
         }
     }
 
-    async fn shared(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
-        let mut reading = Reading::default();
+    /// The shared library, behind the workspace's voices.
+    async fn shared(&self, workspace: VoiceList) -> Result<VoiceList, VoiceLibraryError> {
+        let mut reading = Reading::behind(workspace);
         // Reading ends a list that does not.
         for number in 0_u32.. {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
             let has_more = page.has_more.unwrap_or(page.voices.len() >= PAGE);
-            let listed = page.voices.into_iter();
+            let listed = page.voices.into_iter().flatten();
             reading.page(listed.filter_map(|voice| self.of_library(voice)), has_more)?;
             if !has_more {
                 break;

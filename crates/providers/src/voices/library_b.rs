@@ -2,7 +2,7 @@
 //! credentials.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
@@ -17,8 +17,8 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(deserialize_with = "wire::elements")]
-    data: Vec<ListedVoice>,
+    #[serde(deserialize_with = "wire::places")]
+    data: Vec<Option<ListedVoice>>,
     /// Without it a page that is full has another one behind it.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
@@ -55,18 +55,18 @@ impl VoiceLibrary for Library {
         VoiceProvider::B
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
         self.0.whole_list(self.listed()).await
     }
 
-    async fn own_voices(&self, credential: &str) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn own_voices(&self, credential: &str) -> Result<VoiceList, VoiceLibraryError> {
         let own = Self(self.0.with_key(credential)?);
-        Ok(owners(own.0.whole_list(own.listed()).await?))
+        Ok(owners(&own.0.whole_list(own.listed()).await?))
     }
 }
 
 impl Library {
-    async fn listed(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn listed(&self) -> Result<VoiceList, VoiceLibraryError> {
         let (mut reading, mut last) = (Reading::default(), None::<String>);
         loop {
             let mut query = vec![("limit", PAGE_SIZE)];
@@ -75,7 +75,7 @@ impl Library {
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
             let has_more = page.has_more.unwrap_or(page.data.len() >= PAGE);
-            let listed = page.data.into_iter();
+            let listed = page.data.into_iter().flatten();
             let listed: Vec<Listed> = listed.filter_map(voice).collect();
             let next = listed.last().map(|(id, _)| id.clone());
             reading.page(listed, has_more)?;

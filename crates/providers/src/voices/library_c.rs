@@ -1,7 +1,7 @@
 //! `provider_c`: a voice is a model, and all of them come in one answer at `v1/models`.
 
 use async_trait::async_trait;
-use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ impl VoiceLibrary for Library {
         VoiceProvider::C
     }
 
-    async fn voices(&self) -> Result<Vec<Voice>, VoiceLibraryError> {
+    async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
         let listed = models.tts.into_iter();
         let mut reading = Reading::default();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use offhook_domain::Voice;
+use offhook_domain::{Voice, VoiceList};
 use offhook_engine::ports::VoiceLibraryError;
 
 /// Pages of one list at most: a list that never ends is none.
@@ -24,12 +24,20 @@ pub(super) type Listed = (String, Option<Voice>);
 /// The voices of a list so far, each once.
 #[derive(Default)]
 pub(super) struct Reading {
-    voices: Vec<Voice>,
+    voices: VoiceList,
     ids: HashSet<String>,
     pages: usize,
 }
 
 impl Reading {
+    /// Of a list whose voices come behind these.
+    pub(super) fn behind(voices: VoiceList) -> Self {
+        Self {
+            voices,
+            ..Self::default()
+        }
+    }
+
     /// Takes a page. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
     /// goes on is the same page again.
     ///
@@ -45,7 +53,7 @@ impl Reading {
             is_empty = false;
             if self.ids.insert(id) {
                 has_news = true;
-                self.voices.extend(voice);
+                voice.into_iter().for_each(|voice| self.voices.push(voice));
             }
         }
         self.pages += 1;
@@ -57,7 +65,7 @@ impl Reading {
     }
 
     /// The voices of the whole list.
-    pub(super) fn whole(self) -> Vec<Voice> {
+    pub(super) fn whole(self) -> VoiceList {
         self.voices
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use serde_json::{Value, json};
@@ -220,7 +220,7 @@ async fn provider_a_lists_its_workspace_and_its_library_without_voices_that_cost
             ..bare(VoiceProvider::A, "s4", VoiceSource::Shared)
         },
     ];
-    assert_eq!(voices, expected);
+    assert_eq!(voices, expected.into());
     assert_eq!(targets(&requests).len(), 4);
     let heads = requests.lock().unwrap();
     assert!(
@@ -242,7 +242,7 @@ async fn provider_a_lists_with_an_accounts_key_what_is_in_its_workspace_and_not_
         },
         bare(VoiceProvider::A, "w4", VoiceSource::Custom),
     ];
-    assert_eq!(voices.unwrap(), expected);
+    assert_eq!(voices, Ok(expected.into()));
     let heads = requests.lock().unwrap();
     assert_eq!(heads.len(), 2);
     for head in heads.iter() {
@@ -312,7 +312,7 @@ async fn provider_b_lists_one_page_behind_the_other_and_shows_no_preview() {
             ..bare(VoiceProvider::B, "b3", VoiceSource::Workspace)
         },
     ];
-    assert_eq!(voices, expected);
+    assert_eq!(voices, expected.into());
     let heads = requests.lock().unwrap();
     assert_eq!(heads.len(), 2);
     for head in heads.iter() {
@@ -330,7 +330,7 @@ async fn provider_b_lists_with_an_accounts_key_what_its_owner_made() {
         gender: Some(VoiceGender::Neutral),
         ..bare(VoiceProvider::B, "b3", VoiceSource::Custom)
     }];
-    assert_eq!(library.own_voices("k-own").await.unwrap(), expected);
+    assert_eq!(library.own_voices("k-own").await, Ok(expected.into()));
     let unfit = library.own_voices("k\n").await;
     assert_eq!(unfit, Err(VoiceLibraryError::Credential));
     let heads = requests.lock().unwrap();
@@ -407,14 +407,14 @@ async fn provider_c_lists_the_models_that_speak() {
             ..bare(VoiceProvider::C, "two-x", VoiceSource::Public)
         },
     ];
-    assert_eq!(voices, expected);
+    assert_eq!(voices, expected.into());
     let heads = requests.lock().unwrap();
     assert!(heads[0].contains("authorization: Token k-123\r\n"));
 }
 
 #[tokio::test]
 async fn half_a_list_is_none_and_no_answer_is_repeated() {
-    let said = |result: Result<Vec<Voice>, VoiceLibraryError>| result.unwrap_err();
+    let said = |result: Result<VoiceList, VoiceLibraryError>| result.unwrap_err();
     for provider_id in VoiceProvider::ALL.iter().copied() {
         let (base, _) = provider(|_| (401, json!({"detail": "secret words"}))).await;
         let error = said(library(provider_id, base).voices().await);

@@ -5,8 +5,6 @@ use offhook_domain::{AccountId, Voice, VoiceProvider};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 
-use super::keepable::keepable;
-use super::kept::Kept;
 use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
@@ -107,10 +105,9 @@ impl Voices {
         let store = &self.shared.store;
         let opened = store.voice_credential_secret(credential.id).await?;
         let secret = opened.ok_or(VoiceSyncError::CredentialGone)?;
-        let voices = keepable(library.own_voices(&secret).await?);
+        let voices = library.own_voices(&secret).await?;
         let count = voices.len();
-        let rows: Result<Vec<AccountVoice>, StoreError> = voices.into_iter().map(row).collect();
-        let rows = rows?;
+        let rows = voices.iter().map(row).collect();
         let at = self.shared.clock.now();
         let changes = store.replace_account_voices(credential, rows, (at, at.plus(DUE_EVERY)));
         let changes = changes.await?.ok_or(VoiceSyncError::CredentialGone)?;
@@ -134,20 +131,17 @@ pub(super) fn page(
     rows
 }
 
-fn row(voice: Voice) -> Result<AccountVoice, StoreError> {
+fn row(voice: Voice) -> AccountVoice {
     let provider = voice.provider;
-    let (voice_id, kept) = Kept::of(voice);
-    let voice = serde_json::to_string(&kept)
-        .map_err(|error| StoreError::Internal(format!("an account's voice: {error}")))?;
-    Ok(AccountVoice {
+    let (voice_id, voice) = voice.into_text();
+    AccountVoice {
         provider,
         voice_id,
         voice,
-    })
+    }
 }
 
 fn voice(row: AccountVoice) -> Result<Voice, StoreError> {
-    let kept: Kept = serde_json::from_str(&row.voice)
-        .map_err(|error| StoreError::Corrupt(format!("an account's voice: {error}")))?;
-    Ok(kept.into_voice(row.provider, row.voice_id))
+    Voice::from_text(row.provider, row.voice_id, row.voice.as_bytes())
+        .map_err(|error| StoreError::Corrupt(format!("an account's voice: {error}")))
 }

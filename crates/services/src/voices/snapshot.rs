@@ -7,7 +7,6 @@ use memchr::memmem::Finder;
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 
 use super::ListedVoice;
-use super::kept::Kept;
 use super::sets::Sets;
 use super::shipped::Shipped;
 use crate::folding::fold;
@@ -92,8 +91,8 @@ impl Texts {
 
     fn voice(&self, entry: &Entry) -> Option<Voice> {
         let id = String::from_utf8(self.id(entry).to_vec()).ok()?;
-        let kept: Kept = serde_json::from_slice(self.part(entry.rest, entry.end)).ok()?;
-        Some(kept.into_voice(entry.provider, id))
+        let rest = self.part(entry.rest, entry.end);
+        Voice::from_text(entry.provider, id, rest).ok()
     }
 
     fn listed(&self, entry: &Entry) -> Option<ListedVoice> {
@@ -136,12 +135,11 @@ impl<'a> Listing<'a> {
         let recommended = self.shipped.recommends(provider, &voice.voice_id);
         let name = texts.len();
         texts.extend_from_slice(fold(&voice.name).as_bytes());
-        let (voice_id, kept) = Kept::of(voice);
+        let (voice_id, kept) = voice.into_text();
         let id = texts.len();
         texts.extend_from_slice(voice_id.as_bytes());
         let rest = texts.len();
-        // Texts and lists of texts are always written.
-        texts.extend(serde_json::to_vec(&kept).unwrap_or_default());
+        texts.extend_from_slice(kept.as_bytes());
         self.entries.push(Entry {
             provider,
             recommended,

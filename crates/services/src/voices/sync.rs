@@ -10,7 +10,6 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Voices;
-use super::keepable::keepable;
 
 /// The name under which processes take turns.
 const JOB: &str = "voices";
@@ -87,7 +86,7 @@ impl Voices {
         &self,
         library: &dyn VoiceLibrary,
     ) -> Result<(usize, VoiceChanges), VoiceSyncError> {
-        let voices = keepable(library.voices().await?);
+        let voices = library.voices().await?;
         if voices.is_empty() {
             return Err(VoiceSyncError::Empty);
         }

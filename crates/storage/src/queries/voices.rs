@@ -1,12 +1,12 @@
 //! Voices: all at once, as processes keep them in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 use diesel_async::RunQueryDsl;
-use offhook_domain::{Voice, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 
 use super::super::{Conn, dialect};
 use crate::records::VoiceRow;
@@ -57,11 +57,10 @@ pub(crate) async fn behind(
 pub(crate) async fn replace(
     conn: &mut Conn,
     provider: VoiceProvider,
-    all: Vec<Voice>,
+    all: VoiceList,
 ) -> Result<VoiceChanges, StoreError> {
     let mut changes = VoiceChanges::default();
-    let listed: HashSet<String> = all.iter().map(|voice| voice.voice_id.clone()).collect();
-    let mut rows = all.into_iter().map(VoiceRow::from);
+    let mut rows = all.iter().map(VoiceRow::from);
     loop {
         let some: Vec<VoiceRow> = rows.by_ref().take(AT_ONCE).collect();
         if some.is_empty() {
@@ -90,7 +89,7 @@ pub(crate) async fn replace(
         .select(voices::voice_id)
         .load(conn)
         .await?;
-    gone.retain(|id| !listed.contains(id));
+    gone.retain(|id| !all.contains(id));
     for some in gone.chunks(AT_ONCE) {
         let of = voices::table
             .filter(voices::provider.eq(V(provider)))

@@ -25,6 +25,9 @@ const NOTE: &str = "whatsapp({}) → ";
 const UNKNOWN: &str = "It is not known whether WhatsApp took this message: the process that sent it ended before it was \
                        answered. It is not sent again.";
 
+/// What is said behind that, once it is known.
+const TAKEN: &str = "WhatsApp did take the message of which it was not known whether it was sent.";
+
 /// Writes a note into the transcript of a conversation that goes on; one that has ended stays as it is.
 pub(super) async fn note(
     conn: &mut Conn,
@@ -179,14 +182,20 @@ pub(crate) async fn ended(
                 .execute(conn)
                 .await?;
             diesel::update(sent::table.find(V(id)))
-                .filter(
-                    sent::status
-                        .eq(V(SentStatus::Sending))
-                        .or(sent::status.eq(V(SentStatus::Unknown))),
-                )
+                .filter(sent::status.eq(V(SentStatus::Sending)))
                 .set(sent::status.eq(V(SentStatus::Accepted)))
                 .execute(conn)
                 .await?;
+            let found: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
+                .filter(sent::status.eq(V(SentStatus::Unknown)))
+                .set(sent::status.eq(V(SentStatus::Accepted)))
+                .returning(sent::conversation_id)
+                .get_result(conn)
+                .await
+                .optional()?;
+            if let Some(conversation) = found {
+                note(conn, conversation, TAKEN, at).await?;
+            }
         }
         WhatsAppOutcome::Later(due) => {
             diesel::update(sent::table.find(V(id)))
@@ -305,6 +314,8 @@ pub(crate) async fn told(
         .await?;
     if let Some(failure) = &news.failure {
         note(conn, conversation, failure, at).await?;
+    } else if status == SentStatus::Unknown {
+        note(conn, conversation, TAKEN, at).await?;
     }
     Ok(true)
 }

@@ -44,6 +44,19 @@ impl Store {
         })
     }
 
+    /// A member of the account; `None` if there is none of this id.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn member(
+        &self,
+        account: AccountId,
+        id: MemberId,
+    ) -> Result<Option<Member>, StoreError> {
+        read!(self, |conn| queries::team::find(conn, account, id).await)
+    }
+
     /// Makes a member of the team, in place of a pending invitation of the same address. `seats_max` is how many seats
     /// the account has; `None` is unlimited.
     ///

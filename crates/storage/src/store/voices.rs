@@ -1,7 +1,7 @@
 //! Voices as their providers listed them.
 
 use async_recursion::async_recursion as boxed;
-use offhook_domain::{EventId, Timestamp, Voice, VoiceProvider};
+use offhook_domain::{EventId, Timestamp, Voice, VoiceList, VoiceProvider};
 
 use super::{mint, read, write};
 use crate::{Store, StoreError, Verdict, VoiceChanges};
@@ -39,7 +39,7 @@ impl Store {
     pub async fn replace_voices(
         &self,
         provider: VoiceProvider,
-        voices: Vec<Voice>,
+        voices: VoiceList,
         at: Timestamp,
     ) -> Result<VoiceChanges, StoreError> {
         write!(self, |conn| {

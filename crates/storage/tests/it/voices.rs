@@ -1,6 +1,6 @@
 //! Voices as their providers listed them.
 
-use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
+use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_storage::{Store, VoiceChanges};
 use offhook_testkit::contract;
 
@@ -56,16 +56,16 @@ contract! {
             preview_url: None,
             ..voice(B, "2")
         };
-        let first = vec![voice(A, "z"), voice(A, "a")];
+        let first = [voice(A, "z"), voice(A, "a")].into();
         let changes = store.replace_voices(A, first, T0).await.unwrap();
         assert_eq!(changes, VoiceChanges { written: 2, deleted: 0 });
         let one = store.voices_generation().await.unwrap();
-        store.replace_voices(B, vec![plain.clone()], T0).await.unwrap();
+        store.replace_voices(B, [plain.clone()].into(), T0).await.unwrap();
         let two = store.voices_generation().await.unwrap();
         assert!(two.is_some() && one != two);
 
         let renamed = Voice { name: "Zoé".to_owned(), ..voice(A, "z") };
-        let next = vec![renamed.clone(), voice(A, "n")];
+        let next = VoiceList::from([renamed.clone(), voice(A, "n")]);
         let changes = store.replace_voices(A, next.clone(), after(1)).await.unwrap();
         assert_eq!(changes, VoiceChanges { written: 2, deleted: 1 });
         assert_eq!(all_of(&store).await, [voice(A, "n"), renamed, plain]);
@@ -82,7 +82,7 @@ contract! {
         let of = |provider, count: usize| (0..count).map(|n| voice(provider, &format!("{n:04}"))).collect::<Vec<_>>();
         let all = [of(A, 512), of(B, 1), of(C, 255)];
         for (provider, rows) in [A, B, C].into_iter().zip(all.clone()) {
-            store.replace_voices(provider, rows, T0).await.unwrap();
+            store.replace_voices(provider, rows.into_iter().collect(), T0).await.unwrap();
         }
         assert!(all_of(&store).await == all.concat());
     }
@@ -94,8 +94,8 @@ contract! {
             owner_id: Some("owner".to_owned()),
             ..voice(provider, id)
         };
-        store.replace_voices(A, vec![shared(A, "s"), shared(A, "t"), voice(A, "p")], T0).await.unwrap();
-        store.replace_voices(B, vec![shared(B, "s")], T0).await.unwrap();
+        store.replace_voices(A, [shared(A, "s"), shared(A, "t"), voice(A, "p")].into(), T0).await.unwrap();
+        store.replace_voices(B, [shared(B, "s")].into(), T0).await.unwrap();
         let listed = store.voices_generation().await.unwrap();
         for id in ["p", "gone"] {
             store.voice_added(A, id, after(1)).await.unwrap();

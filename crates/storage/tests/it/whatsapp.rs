@@ -186,6 +186,8 @@ contract! {
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Unknown);
         store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), now).await.unwrap();
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Accepted);
+        let notes = notes(&store, conversation).await;
+        assert!(notes.len() == 2 && notes[1].contains("WhatsApp did take"), "{notes:?}");
     }
 
     async fn a_thread_that_nobody_gave_back_is_due_again_when_its_lease_is_over(database: TestDatabase) {

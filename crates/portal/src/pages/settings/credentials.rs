@@ -198,7 +198,7 @@ fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Mar
                 (form::Input::text("secret", t.t("Key or token", "Clave o token"))
                     .kind("password")
                     .autocomplete("new-password")
-                    .hint(t.t("As the provider gave it to you; at most 4096 bytes.", "Como te lo dio el proveedor; 4096 bytes como máximo."))
+                    .hint(t.t("As the provider gave it to you; at most 4096 characters.", "Como te lo dio el proveedor; 4096 caracteres como máximo."))
                     .required())
                 button.primary type="submit" { (t.t("Store", "Guardar")) }
             }))
@@ -233,8 +233,8 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         }
         Err(CredentialError::Invalid(_)) => {
             let said = t.t(
-                "The key or token must have 1 to 4096 bytes.",
-                "La clave o el token debe tener de 1 a 4096 bytes.",
+                "The key or token must have 1 to 4096 characters, which are letters, digits and signs without accents or line breaks.",
+                "La clave o el token debe tener de 1 a 4096 caracteres: letras, cifras y signos, sin acentos ni saltos de línea.",
             );
             refuse(&post, said).await
         }

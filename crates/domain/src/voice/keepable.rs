@@ -1,9 +1,7 @@
-//! What of a provider's list can be kept: the database, a cursor and an agent's configuration have bounds that a provider
+//! What of a provider's voice can be kept: the database, a cursor and an agent's configuration have bounds that a provider
 //! need not have.
 
-use std::collections::HashSet;
-
-use offhook_domain::Voice;
+use super::Voice;
 
 /// The longest id, in characters: an agent's configuration names no longer one.
 const ID: usize = 200;
@@ -23,14 +21,41 @@ const URL: usize = 2_048;
 /// The most languages, locales or models.
 const ELEMENTS: usize = 200;
 
-/// The voices that can be kept, each once, as a page may repeat what the list moved on while it was read; the first one is.
-pub(super) fn keepable(voices: Vec<Voice>) -> Vec<Voice> {
-    let mut known = HashSet::new();
-    let voices = voices.into_iter().filter_map(Voice::without_nul);
-    voices
-        .filter_map(bounded)
-        .filter(|voice| known.insert(voice.voice_id.clone()))
-        .collect()
+impl Voice {
+    /// What of it can be kept: without U+0000, which is in no text that every database keeps, its texts cut short and its
+    /// lists as well; `None` if nobody could name it.
+    pub(super) fn keepable(self) -> Option<Self> {
+        self.without_nul().and_then(bounded)
+    }
+
+    /// `None` if its id or its owner's has one, or nothing is left of its name: nobody could ask for it.
+    fn without_nul(mut self) -> Option<Self> {
+        let has_nul = |text: &String| text.contains('\0');
+        if has_nul(&self.voice_id) || self.owner_id.as_ref().is_some_and(has_nul) {
+            return None;
+        }
+        let lists = [
+            &mut self.languages,
+            &mut self.locales,
+            &mut self.model_compat,
+        ];
+        let texts = [
+            &mut self.age,
+            &mut self.accent,
+            &mut self.language,
+            &mut self.description,
+            &mut self.use_case,
+            &mut self.preview_url,
+        ];
+        let all = lists.into_iter().flatten();
+        for text in all
+            .chain(texts.into_iter().flatten())
+            .chain([&mut self.name])
+        {
+            text.retain(|c| c != '\0');
+        }
+        (!self.name.trim().is_empty()).then_some(self)
+    }
 }
 
 /// A voice within the bounds; none if nobody could name it.
@@ -69,9 +94,8 @@ fn cut(text: &mut String, most: usize) {
 
 #[cfg(test)]
 mod tests {
-    use offhook_domain::{VoiceProvider, VoiceSource};
-
     use super::*;
+    use crate::{VoiceProvider, VoiceSource};
 
     fn voice(id: &str, name: &str) -> Voice {
         Voice {
@@ -94,9 +118,38 @@ mod tests {
     }
 
     #[test]
-    fn a_voice_that_is_listed_twice_is_kept_as_it_came_first() {
-        let listed = vec![voice("v", "Ana"), voice("w", "Bea"), voice("v", "Other")];
-        assert_eq!(keepable(listed), [voice("v", "Ana"), voice("w", "Bea")]);
+    fn a_voice_loses_the_nul_of_its_texts_and_is_none_with_one_in_its_id() {
+        let whole = voice("v", "Ana");
+        assert_eq!(whole.clone().keepable(), Some(whole.clone()));
+        let spoilt = Voice {
+            name: "A\0na\0".to_owned(),
+            description: Some("\0warm".to_owned()),
+            languages: vec!["e\0s".to_owned()],
+            ..whole.clone()
+        };
+        let mended = Voice {
+            description: Some("warm".to_owned()),
+            languages: vec!["es".to_owned()],
+            ..whole.clone()
+        };
+        assert_eq!(spoilt.keepable(), Some(mended));
+        let nul = || "v\0".to_owned();
+        for unusable in [
+            Voice {
+                voice_id: nul(),
+                ..whole.clone()
+            },
+            Voice {
+                owner_id: Some(nul()),
+                ..whole.clone()
+            },
+            Voice {
+                name: "\0".to_owned(),
+                ..whole
+            },
+        ] {
+            assert_eq!(unusable.keepable(), None);
+        }
     }
 
     #[test]
@@ -128,7 +181,9 @@ mod tests {
             model_compat: texts(200),
             ..voice(&long(200), &long(200))
         };
-        let listed = vec![voice(&long(201), "Ana"), voice("", "Ana"), absurd];
-        assert_eq!(keepable(listed), [bounded]);
+        assert_eq!(absurd.keepable(), Some(bounded));
+        for unnamed in [voice(&long(201), "Ana"), voice("", "Ana")] {
+            assert_eq!(unnamed.keepable(), None);
+        }
     }
 }
