@@ -35,15 +35,20 @@ pub struct RedisServer {
 impl RedisServer {
     /// Starts one, and waits until it answers.
     pub async fn start() -> Self {
-        let port = free_port();
-        let directory = must("a directory", tempfile::tempdir());
-        let server = Self {
-            port,
-            child: spawn(&["--port", &port.to_string()], &directory),
-            directory,
-        };
-        server.answers().await;
-        server
+        loop {
+            let port = free_port();
+            let directory = must("a directory", tempfile::tempdir());
+            let mut server = Self {
+                port,
+                child: spawn(&["--port", &port.to_string()], &directory),
+                directory,
+            };
+            server.answers().await;
+            // Whoever answers may be another one, if somebody was quicker to take the port.
+            if matches!(server.child.try_wait(), Ok(None)) {
+                return server;
+            }
+        }
     }
 
     /// Starts one that speaks TLS alone, with a certificate and its key in PEM files. It may not answer yet, and can be
@@ -98,6 +103,8 @@ impl RedisServer {
     pub async fn start_again(&mut self) {
         self.child = spawn(&["--port", &self.port.to_string()], &self.directory);
         self.answers().await;
+        let is_up = matches!(self.child.try_wait(), Ok(None));
+        assert!(is_up, "redis-server ended: somebody else has its port");
     }
 
     /// Lets it answer nothing, while its connections stay (SIGSTOP).
@@ -124,9 +131,13 @@ impl RedisServer {
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
-    async fn answers(&self) {
+    /// Waits until it answers, or has ended.
+    async fn answers(&mut self) {
         let asked = async {
             while !matches!(self.try_say("PING").await, Ok(said) if said.starts_with("+PONG")) {
+                if !matches!(self.child.try_wait(), Ok(None)) {
+                    return;
+                }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

@@ -87,7 +87,7 @@ both! {
         let call = account.ended(&handle).await;
         // Half a second to obey; the rest is for the summary and a busy machine.
         assert!(
-            asked.elapsed() < Duration::from_secs(2),
+            asked.elapsed() < Duration::from_secs(10),
             "{:?}",
             asked.elapsed()
         );

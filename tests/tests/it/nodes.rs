@@ -65,8 +65,8 @@ async fn a_call_is_read_and_hung_up_through_every_node() {
         assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
         let call = here.ended(&handle).await;
         let took = asked.elapsed();
-        // Half a second to obey; the rest is for the summary and a busy machine.
-        assert!(took < Duration::from_secs(2), "{took:?}");
+        // Half a second to obey; the rest is for the summary and a busy machine. A lease would take 45 s.
+        assert!(took < Duration::from_secs(10), "{took:?}");
         assert_eq!(call["termination_reason"], "api_hangup");
         assert_eq!(there.read(&format!("/v1/calls/{handle}")).await, call);
     }

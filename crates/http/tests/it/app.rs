@@ -167,7 +167,14 @@ impl TestApp {
             None => services,
         };
         let limits = match setup.redis {
-            Some(url) => RateLimits::shared(must(RedisStore::connect(&url)), setup.limits),
+            Some(url) => {
+                let store = must(RedisStore::connect(&url));
+                // It connects beside the requests, and refuses them until then.
+                while !store.is_reachable() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                RateLimits::shared(store, setup.limits)
+            }
             None => RateLimits::new(setup.limits),
         };
         let state = HttpState::new(services.clone(), limits, setup.config);

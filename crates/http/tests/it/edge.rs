@@ -88,7 +88,7 @@ async fn a_head_that_does_not_come_in_time_gets_a_bare_408() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_none() {
-    let limit = Duration::from_millis(200);
+    let limit = Duration::from_millis(800);
     let app = TestApp::with(Setup {
         config: HttpConfig {
             head_timeout: limit,
@@ -110,7 +110,7 @@ async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_non
     socket.write_all(&whole[..20]).await.unwrap();
     let began = std::time::Instant::now();
     let mut rest = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest));
+    let ended = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut rest));
     ended.await.unwrap().unwrap();
     assert!(rest.starts_with(b"HTTP/1.1 408"), "{rest:?}");
     assert!(began.elapsed() >= limit / 2);
@@ -129,7 +129,7 @@ async fn a_later_head_on_a_connection_has_a_limit_too_and_a_quiet_connection_non
             break;
         }
         assert!(
-            began.elapsed() < Duration::from_secs(5),
+            began.elapsed() < Duration::from_secs(20),
             "it goes on and on"
         );
         tokio::time::sleep(limit / 10).await;

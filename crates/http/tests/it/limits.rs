@@ -252,7 +252,8 @@ mod with_redis {
         redis.start_again().await;
         let began = Instant::now();
         while app.get("/v1/me").send().await.status != 200 {
-            assert!(began.elapsed() < Duration::from_secs(1), "not back");
+            // A second, and what a busy machine may add.
+            assert!(began.elapsed() < Duration::from_secs(3), "not back");
         }
         app.bare("GET", "/readyz").send().await.assert(200);
         app.close().await;

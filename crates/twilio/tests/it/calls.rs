@@ -447,7 +447,7 @@ async fn keys_are_tones_in_the_sound_and_no_interruption_takes_them_back() {
     assert_eq!(leg.signalling.send_digits("").await, Ok(()));
     // The customer hangs up in the middle of a number.
     let signalling = leg.signalling.clone();
-    let sending = tokio::spawn(async move { signalling.send_digits("12345678").await });
+    let sending = tokio::spawn(async move { signalling.send_digits(&"12345678".repeat(6)).await });
     while said(&mut connection).await.unwrap()["event"] != "media" {}
     assert!(connection.take(&stop(&call)));
     assert_eq!(sending.await.unwrap(), Err(LineError::Gone));
