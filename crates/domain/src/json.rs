@@ -3,6 +3,7 @@
 mod canonical;
 mod fault;
 mod fields;
+mod foreign;
 mod parse;
 mod rule;
 mod text;
@@ -20,6 +21,7 @@ use serde_json::value::RawValue;
 pub use fault::Fault;
 pub use fields::Fields;
 pub(crate) use fields::check_string;
+pub use foreign::read_foreign;
 pub use rule::{Rule, UrlRule};
 
 /// The deepest nesting that is read: an object in an object is 2 deep.

@@ -20,7 +20,7 @@ pub trait LegacyProvider: Send + Sync {
     ///
     /// # Errors
     /// [`LegacyError`] if the provider did not say, all of it.
-    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError>;
+    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError>;
 
     /// Renames an agent.
     ///
@@ -110,6 +110,15 @@ pub trait LegacyProvider: Send + Sync {
     fn pace(&self) -> LegacyPace {
         LegacyPace::default()
     }
+}
+
+/// A provider's list of agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyAgents {
+    /// Those that it lists.
+    pub agents: Vec<LegacyAgent>,
+    /// Whether it says that there are no others. What is not on a list that does not say so may be there all the same.
+    pub is_whole: bool,
 }
 
 /// How often a provider is asked after a call under way, and how long it is believed to come to know of it.

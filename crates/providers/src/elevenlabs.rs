@@ -21,7 +21,7 @@ use std::fs::File;
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_engine::legacy::{
-    LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyAgents, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
 use offhook_engine::legacy_batches::LegacyBatches;
@@ -71,7 +71,7 @@ impl ElevenLabsAgents {
 
 #[async_trait]
 impl LegacyProvider for ElevenLabsAgents {
-    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
         agents::list(&self.client, &self.numbers, credential).await
     }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, Json, NodeId, Timestamp};
 use offhook_engine::legacy::{
-    LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
-    LegacyReference, RecordingError,
+    LegacyAgent, LegacyAgents, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress,
+    LegacyProvider, LegacyReference, RecordingError,
 };
 use offhook_engine::ports::{Carrier, DialRequest, LanguageModel, ModelError, Models, NoTools};
 use offhook_engine::{
@@ -93,7 +93,7 @@ impl SimulatedLegacy {
 
 #[async_trait]
 impl LegacyProvider for SimulatedLegacy {
-    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
         let mut agents = Workspace::of(credential)?.agents();
         let state = self.0.lock();
         for agent in &mut agents {
@@ -101,7 +101,10 @@ impl LegacyProvider for SimulatedLegacy {
                 agent.name.clone_from(name);
             }
         }
-        Ok(agents)
+        Ok(LegacyAgents {
+            agents,
+            is_whole: true,
+        })
     }
 
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {

@@ -30,6 +30,11 @@ pub(crate) fn value<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
+/// Whatever it is, `null` too, where it matters whether it is there.
+pub(crate) fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
 /// The elements of a list that are as they should be; of what is no list, none.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
@@ -44,15 +49,11 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 pub(crate) fn elements<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    Ok(places(from)?.into_iter().flatten().collect())
-}
-
-/// The same with a place for each element, where it matters how many were listed.
-pub(crate) fn places<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Vec<Option<T>>, D::Error> {
     let elements: Vec<Element<T>> = Vec::deserialize(from)?;
-    Ok(elements.into_iter().map(|element| element.0).collect())
+    Ok(elements
+        .into_iter()
+        .filter_map(|element| element.0)
+        .collect())
 }
 
 /// An element of a list, if it is as it should be.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use offhook_domain::json::read_foreign;
 use offhook_egress::{GuardedClient, TargetUrl};
 use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest};
 use reqwest::header::{ACCEPT, HeaderValue};
@@ -214,7 +215,7 @@ impl Answer {
             "[DONE]" => return self.finish(),
             _ => {}
         }
-        let chunk: Chunk = serde_json::from_str(data)
+        let chunk: Chunk = read_foreign(data.as_bytes())
             .map_err(|_| ModelError::Protocol("a piece of it is malformed"))?;
         if let Some(error) = chunk.error {
             return Err(error.into());

@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::json::read_foreign;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
@@ -44,7 +45,6 @@ const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Voices on a page.
-const PAGE: usize = 100;
 const PAGE_SIZE: &str = "100";
 
 /// Where a voice provider is, and how to be let in.
@@ -192,7 +192,7 @@ impl Source {
             let status = answer.status();
             if status.is_success() {
                 let body = whole(answer, MAX_PAGE_BYTES).await?;
-                return serde_json::from_slice(&body).map_err(|_| {
+                return read_foreign(&body).map_err(|_| {
                     VoiceLibraryError::Malformed("a page is not the JSON that it should be")
                 });
             }

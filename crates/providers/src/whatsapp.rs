@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::json::read_foreign;
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::whatsapp::{
     Doubt, OutgoingText, Refusal, SendError, WhatsAppApi, is_busy_code,
@@ -168,7 +169,7 @@ async fn read(answer: Response) -> Result<String, SendError> {
     let wait = asked_wait(&answer);
     if status.is_success() {
         let body = body(answer).await.map_err(SendError::Unknown)?;
-        let read: Result<AnswerBody, _> = serde_json::from_slice(&body);
+        let read: Result<AnswerBody, _> = read_foreign(&body);
         let first = read.ok().and_then(|read| read.messages.into_iter().next());
         return first
             .map(|message| message.id)
@@ -180,7 +181,7 @@ async fn read(answer: Response) -> Result<String, SendError> {
     }
     // Refused, whatever else it says.
     let body = body(answer).await.unwrap_or_default();
-    let code = serde_json::from_slice::<FaultBody>(&body)
+    let code = read_foreign::<FaultBody>(&body)
         .ok()
         .map(|body| body.error.code);
     let is_busy = status == StatusCode::TOO_MANY_REQUESTS || code.is_some_and(is_busy_code);

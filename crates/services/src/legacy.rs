@@ -169,12 +169,13 @@ async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> 
     let credential = shared.legacy_credential(account).await?;
     let credential = credential.ok_or(SyncError::NoCredential(account))?;
     let listed = shared.legacy.agents(&credential).await?;
-    let listed = listed.into_iter().map(listed_agent).collect();
+    let is_whole = listed.is_whole;
+    let listed = listed.agents.into_iter().map(listed_agent).collect();
     let at = shared.clock.now();
     let times = (at, at.plus(SYNC_EVERY));
     Ok(shared
         .store
-        .sync_legacy_agents(account, listed, times)
+        .sync_legacy_agents(account, (listed, is_whole), times)
         .await?)
 }
 

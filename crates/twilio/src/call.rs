@@ -31,6 +31,11 @@ const QUEUED_AT_MOST: Duration = Duration::from_secs(120);
 /// How often Twilio is asked about a call that is not answered: what it told may not have come.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
+/// How often in a row Twilio may know nothing of a call before it is lost, and how soon it is asked again: what it has just
+/// placed need not be found everywhere at once.
+const FORGOTTEN_AT_MOST: u32 = 3;
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+
 /// How long the sound of an answered call may take to begin (voice design 5.4).
 const SOUND_WITHIN: Duration = Duration::from_secs(8);
 
@@ -81,6 +86,8 @@ pub(crate) struct Call {
 pub(crate) struct Progress {
     rank: Option<u8>,
     sequence: Option<u64>,
+    /// How often in a row Twilio knew nothing of it.
+    forgotten: u32,
     rang: bool,
     /// Its sound has begun, so that it counts as answered.
     started: bool,
@@ -212,6 +219,9 @@ impl Call {
                     if let Some(end) = self.take(signal) {
                         return end;
                     }
+                    if self.progress.forgotten > 0 {
+                        asks.reset_after(ASK_AGAIN);
+                    }
                     if self.progress.started && !started {
                         deadline = Instant::now();
                     }
@@ -249,6 +259,7 @@ impl Call {
                 if !self.line.is_of(&sid) {
                     return None;
                 }
+                self.progress.forgotten = 0;
                 if let Some(sequence) = sequence {
                     // Told again, or overtaken.
                     if self.progress.sequence.is_some_and(|last| sequence <= last) {
@@ -259,6 +270,10 @@ impl Call {
                 self.status(status, sip_code)
             }
             Signal::Forgotten => {
+                self.progress.forgotten += 1;
+                if self.progress.forgotten < FORGOTTEN_AT_MOST && !self.progress.started {
+                    return None;
+                }
                 self.tell(AudioEvent::Failed(FailureReason::CarrierError));
                 // To end what is gone does no harm.
                 Some(End::Ours)

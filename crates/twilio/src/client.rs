@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use offhook_domain::E164;
+use offhook_domain::json::read_foreign;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -363,9 +364,9 @@ impl TwilioClient {
         let body = whole(answer).await;
         if status.is_success() {
             let body = body.ok_or(TwilioError::Unknown)?;
-            return serde_json::from_slice(&body).map_err(|_| TwilioError::Unknown);
+            return read_foreign(&body).map_err(|_| TwilioError::Unknown);
         }
-        let said = body.and_then(|body| serde_json::from_slice::<ErrorBody>(&body).ok());
+        let said = body.and_then(|body| read_foreign::<ErrorBody>(&body).ok());
         Err(refused(status, said.and_then(|said| said.code)))
     }
 }

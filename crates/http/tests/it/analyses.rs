@@ -424,7 +424,11 @@ async fn answers_that_do_not_fit_are_repaired_once_and_then_there_is_no_data() {
         ("I would rather not.", good, ""),
         ("I would rather not.", "Really not.", NO_OBJECT),
         ("[1]", "{\"topic\":", NO_OBJECT),
-        (long.as_str(), long.as_str(), NO_OBJECT),
+        (
+            long.as_str(),
+            long.as_str(),
+            "the model's answer was too long",
+        ),
         (
             "{}",
             r#"{"topic": "a room", "rooms": "secret words"}"#,

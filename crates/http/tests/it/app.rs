@@ -167,14 +167,7 @@ impl TestApp {
             None => services,
         };
         let limits = match setup.redis {
-            Some(url) => {
-                let store = must(RedisStore::connect(&url));
-                // It connects beside the requests, and refuses them until then.
-                while !store.is_reachable() {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                RateLimits::shared(store, setup.limits)
-            }
+            Some(url) => RateLimits::shared(must(RedisStore::connect(&url)), setup.limits),
             None => RateLimits::new(setup.limits),
         };
         let state = HttpState::new(services.clone(), limits, setup.config);

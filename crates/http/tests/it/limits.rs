@@ -175,6 +175,15 @@ mod with_redis {
 
     use super::*;
 
+    /// Waits until the app has reached its Redis, which it does beside the requests.
+    async fn is_ready(app: &TestApp) {
+        let began = Instant::now();
+        while app.bare("GET", "/readyz").send().await.status != 200 {
+            assert!(began.elapsed() < Duration::from_secs(20), "not ready");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs Redis: just test"]
     async fn two_processes_share_an_account_and_an_address_and_speak_of_the_same_bucket() {
@@ -195,6 +204,8 @@ mod with_redis {
             .await
         };
         let (first, second) = (start().await, start().await);
+        is_ready(&first).await;
+        is_ready(&second).await;
         // Their clocks stand still, and are a day apart: the server's counts.
         second.clock.advance(Duration::from_secs(86_400));
         let began = Instant::now();
@@ -234,6 +245,7 @@ mod with_redis {
             ..Setup::default()
         })
         .await;
+        is_ready(&app).await;
         app.get("/v1/me").send().await.assert(200);
         redis.kill();
         let refused = app.get("/v1/me").send().await;

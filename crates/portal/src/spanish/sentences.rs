@@ -562,6 +562,10 @@ const SENTENCES: &[(&str, &str)] = &[
         "la respuesta del modelo no fue un objeto JSON",
     ),
     (
+        "the model's answer was too long",
+        "la respuesta del modelo fue demasiado larga",
+    ),
+    (
         "the model's answer was too long for so large a schema",
         "la respuesta del modelo fue demasiado larga para un esquema tan grande",
     ),

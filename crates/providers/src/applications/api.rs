@@ -1,5 +1,6 @@
 //! How an application's interface is asked with an account's access token, and how a failure is told to a model.
 
+use offhook_domain::json::read_foreign;
 use offhook_engine::ports::{FunctionCall, FunctionError};
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, StatusCode, Url};
@@ -122,7 +123,7 @@ impl Api {
             return Err(Fault::Status(status.as_u16(), pause));
         }
         let body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
-        serde_json::from_slice(&body).map_err(|_| Fault::Malformed)
+        read_foreign(&body).map_err(|_| Fault::Malformed)
     }
 
     /// What a model is told where it only looked something up.

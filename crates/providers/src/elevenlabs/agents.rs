@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use offhook_engine::legacy::{LegacyAgent, LegacyError};
+use offhook_engine::legacy::{LegacyAgent, LegacyAgents, LegacyError};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::client::{Client, Failed};
 use super::numbers::Numbers;
@@ -22,9 +23,10 @@ const AT_ONCE: usize = 4;
 #[derive(Deserialize)]
 struct Page {
     agents: Vec<Summary>,
-    #[serde(default, deserialize_with = "lenient::id")]
-    next_cursor: Option<String>,
-    /// Without it and a cursor there are no more.
+    /// `null` on the last page.
+    #[serde(default, deserialize_with = "lenient::there")]
+    next_cursor: Option<Value>,
+    /// Without it and a cursor nobody knows whether there are more.
     #[serde(default, deserialize_with = "lenient::more")]
     has_more: Option<bool>,
 }
@@ -81,8 +83,8 @@ pub(super) async fn list(
     client: &Client,
     numbers: &Numbers,
     key: &str,
-) -> Result<Vec<LegacyAgent>, LegacyError> {
-    let ids = ids(client, key).await.map_err(Failed::of_reading)?;
+) -> Result<LegacyAgents, LegacyError> {
+    let (ids, is_whole) = ids(client, key).await.map_err(Failed::of_reading)?;
     let numbers = numbers.of(client, key).await.map_err(Failed::of_reading)?;
     let definitions = stream::iter(ids)
         .map(|id| async move { definition(client, key, &id).await })
@@ -100,10 +102,14 @@ pub(super) async fn list(
             ..agent(definition)
         }
     });
-    Ok(agents.collect())
+    Ok(LegacyAgents {
+        agents: agents.collect(),
+        is_whole,
+    })
 }
 
-async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
+/// The agents' ids, and whether the provider says that there are no others.
+async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> {
     let (mut ids, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..PAGES {
         let mut query = vec![("page_size", PAGE_SIZE)];
@@ -117,8 +123,13 @@ async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
             ids.push(id.ok_or(Failed::Malformed)?);
         }
         match (page.has_more, page.next_cursor) {
-            (Some(false), _) | (None, None) => return Ok(agents_of(ids)),
-            (Some(true), Some(next)) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            (Some(false), _) | (None, Some(Value::Null)) => return Ok((agents_of(ids), true)),
+            (None, None) => return Ok((agents_of(ids), false)),
+            (Some(true), Some(Value::String(next)))
+                if !next.is_empty() && cursor.as_ref() != Some(&next) =>
+            {
+                cursor = Some(next);
+            }
             // More may follow, and the page does not say where: what has come is half a list.
             _ => return Err(Failed::Malformed),
         }

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use offhook_domain::json::read_foreign;
 use offhook_egress::{SetupError, client_config};
 use offhook_engine::legacy::LegacyError;
 use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::SettingsError;
 
@@ -149,8 +151,10 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<(), Failed> {
         let request = self.request(Method::PATCH, key, path, &[])?.json(body);
-        let answer = send(request).await?;
-        whole(answer, JSON_BYTES).await.map(drop)
+        let body = whole(send(request).await?, JSON_BYTES).await?;
+        // Whatever it says of the change, it is the provider that says it.
+        let is_its = body.is_empty() || read_foreign::<Value>(&body).is_ok();
+        is_its.then_some(()).ok_or(Failed::Malformed)
     }
 
     /// The beginning of a file, the whole of which has some time to come.
@@ -212,7 +216,7 @@ fn wait(answer: &Response) -> Option<Duration> {
 
 async fn json<T: DeserializeOwned>(answer: Response) -> Result<T, Failed> {
     let body = whole(answer, JSON_BYTES).await?;
-    serde_json::from_slice(&body).map_err(|_| Failed::Malformed)
+    read_foreign(&body).map_err(|_| Failed::Malformed)
 }
 
 /// The whole of a body, up to `most` bytes.

@@ -229,6 +229,11 @@ fn told(conversation: Conversation) -> LegacyProgress {
         Some(answered_at) => turns(transcript, answered_at, outcome.map(|_| lasted)),
         None => Vec::new(),
     };
+    // One that tells no duration lasted up to the last thing that was said.
+    let lasted = match turns.last() {
+        Some(last) if lasted.is_zero() => last.started_at.since(began),
+        _ => lasted,
+    };
     let end = outcome.map(|outcome| LegacyEnd {
         outcome,
         ended_at: began.plus(lasted),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use offhook_domain::json::read_foreign;
 use offhook_domain::{CallHandle, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyReport, NotGenuine};
 use ring::hmac;
@@ -45,7 +46,7 @@ pub(super) fn read(
 ) -> Result<Option<LegacyReport>, NotGenuine> {
     verify(secret, signature, body, now)?;
     // It is genuine: what cannot be read is of a kind that is of no interest here.
-    let event: Option<Event> = serde_json::from_slice(body).ok();
+    let event: Option<Event> = read_foreign(body).ok();
     Ok(event.and_then(report))
 }
 

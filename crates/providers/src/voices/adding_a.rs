@@ -1,5 +1,6 @@
 //! `provider_a`: adding a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
 
+use offhook_domain::json::read_foreign;
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
@@ -82,6 +83,6 @@ fn below(source: &Source, path: &[&str]) -> Result<Url, VoiceLibraryError> {
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, VoiceLibraryError> {
-    serde_json::from_slice(body)
+    read_foreign(body)
         .map_err(|_| VoiceLibraryError::Malformed("it is not the JSON that it should be"))
 }

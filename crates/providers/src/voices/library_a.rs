@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::reading::{Listed, Reading, following};
 use super::wire::{self, Spoken, once};
-use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
+use super::{PAGE_SIZE, Source, adding_a, owners};
 
 /// Asks for no voice that costs more than the model that speaks with it.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
@@ -88,9 +88,9 @@ struct Rates {
 
 #[derive(Deserialize)]
 struct SharedPage {
-    #[serde(deserialize_with = "wire::places")]
-    voices: Vec<Option<LibraryVoice>>,
-    /// Without it a page that is full has another one behind it.
+    #[serde(deserialize_with = "wire::elements")]
+    voices: Vec<LibraryVoice>,
+    /// Without it the list ends with a page that has nothing new.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
 }
@@ -166,10 +166,8 @@ impl Library {
                 (None, Some(_)) => return Err(VoiceLibraryError::Malformed(UNCLEAR)),
             };
             let listed = page.voices.into_iter();
-            reading.page(
-                listed.filter_map(|voice| self.of_workspace(voice)),
-                has_more,
-            )?;
+            let listed = listed.filter_map(|voice| self.of_workspace(voice));
+            reading.page(listed, Some(has_more))?;
             token = following(has_more, page.next_page_token, token.as_deref())?;
             if token.is_none() {
                 return Ok(reading.whole());
@@ -185,10 +183,9 @@ impl Library {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
-            let has_more = page.has_more.unwrap_or(page.voices.len() >= PAGE);
-            let listed = page.voices.into_iter().flatten();
-            reading.page(listed.filter_map(|voice| self.of_library(voice)), has_more)?;
-            if !has_more {
+            let listed = page.voices.into_iter();
+            let listed = listed.filter_map(|voice| self.of_library(voice));
+            if !reading.page(listed, page.has_more)? {
                 break;
             }
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::reading::{Listed, Reading, following};
 use super::wire::{self, Spoken};
-use super::{PAGE, PAGE_SIZE, Source, owners};
+use super::{PAGE_SIZE, Source, owners};
 
 /// The version of the provider's interface that these shapes are of.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -17,9 +17,9 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(deserialize_with = "wire::places")]
-    data: Vec<Option<ListedVoice>>,
-    /// Without it a page that is full has another one behind it.
+    #[serde(deserialize_with = "wire::elements")]
+    data: Vec<ListedVoice>,
+    /// Without it the list ends with a page that has nothing new.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
 }
@@ -74,12 +74,11 @@ impl Library {
                 query.push(("starting_after", last));
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
-            let has_more = page.has_more.unwrap_or(page.data.len() >= PAGE);
-            let listed = page.data.into_iter().flatten();
+            let listed = page.data.into_iter();
             let listed: Vec<Listed> = listed.filter_map(voice).collect();
             let next = listed.last().map(|(id, _)| id.clone());
-            reading.page(listed, has_more)?;
-            last = following(has_more, next, last.as_deref())?;
+            let goes_on = reading.page(listed, page.has_more)?;
+            last = following(goes_on, next, last.as_deref())?;
             if last.is_none() {
                 return Ok(reading.whole());
             }

@@ -53,7 +53,7 @@ impl VoiceLibrary for Library {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
         let listed = models.tts.into_iter();
         let mut reading = Reading::default();
-        reading.page(listed.filter_map(|model| self.voice(model)), false)?;
+        reading.page(listed.filter_map(|model| self.voice(model)), Some(false))?;
         Ok(reading.whole())
     }
 }

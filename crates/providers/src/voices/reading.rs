@@ -38,7 +38,8 @@ impl Reading {
         }
     }
 
-    /// Takes a page. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
+    /// Takes a page; whether there is another one behind it, as the page says, or if it does not, as long as pages have
+    /// something new. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
     /// goes on is the same page again.
     ///
     /// # Errors
@@ -46,8 +47,8 @@ impl Reading {
     pub(super) fn page(
         &mut self,
         listed: impl IntoIterator<Item = Listed>,
-        goes_on: bool,
-    ) -> Result<(), VoiceLibraryError> {
+        goes_on: Option<bool>,
+    ) -> Result<bool, VoiceLibraryError> {
         let (mut is_empty, mut has_news) = (true, false);
         for (id, voice) in listed {
             is_empty = false;
@@ -58,9 +59,11 @@ impl Reading {
         }
         self.pages += 1;
         match goes_on {
-            true if !is_empty && !has_news => Err(ROUND),
-            true if self.pages >= MAX_PAGES => Err(ENDLESS),
-            _ => Ok(()),
+            Some(true) if !is_empty && !has_news => Err(ROUND),
+            goes_on => match goes_on.unwrap_or(has_news) {
+                true if self.pages >= MAX_PAGES => Err(ENDLESS),
+                goes_on => Ok(goes_on),
+            },
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use offhook_domain::config::is_bcp47_shape;
 
-pub(super) use crate::lenient::{elements, id, list, more, object, places, said, text, yes};
+pub(super) use crate::lenient::{elements, id, list, more, object, said, text, yes};
 
 /// The languages and locales of a voice, each once, the main one first.
 #[derive(Default)]

@@ -100,6 +100,60 @@ async fn a_list_of_agents_that_goes_on_and_does_not_say_where_is_none() {
 }
 
 #[tokio::test]
+async fn a_list_of_agents_is_whole_if_it_says_so() {
+    let one = json!([{"agent_id": "agent_1"}]);
+    for (page, is_whole) in [
+        (json!({"agents": one, "has_more": false}), true),
+        (
+            json!({"agents": one, "has_more": false, "next_cursor": null}),
+            true,
+        ),
+        (json!({"agents": one, "next_cursor": null}), true),
+        (json!({"agents": one}), false),
+    ] {
+        let (_upstream, provider) = listing(json!({"": page})).await;
+        let listed = provider.agents(KEY).await.unwrap();
+        assert_eq!(
+            (ids(&listed.agents), listed.is_whole),
+            (vec!["agent_1"], is_whole),
+            "{page}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_no_reader_of_json_takes_costs_the_value_that_it_stands_in() {
+    for odd in [
+        r#""message":"Hi \ud83d""#.to_owned(),
+        "\"message\":\"Hi\",\"cost\":1e999".to_owned(),
+        r#""message":"Hi","role":"agent""#.to_owned(),
+        format!(
+            r#""message":"Hi","more":{}{}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        ),
+    ] {
+        let body = format!(
+            r#"{{"conversation_id":"conv_1","status":"done","transcript":[{{"role":"agent",{odd}}}],
+                "metadata":{{"start_time_unix_secs":10,"call_duration_secs":4}}}}"#
+        );
+        let told = body.clone();
+        let upstream = Upstream::start(move |_| {
+            Answer::bytes(200, "application/json", told.clone().into_bytes())
+        })
+        .await;
+        let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+        let reference = LegacyReference {
+            call: HANDLE.parse().unwrap(),
+            conversation: Some("conv_1".to_owned()),
+        };
+        let progress = provider.progress(KEY, &reference).await.unwrap().unwrap();
+        assert!(progress.end.is_some(), "{body}");
+        assert!(progress.turns[0].text.starts_with("Hi"), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_two_pages_have_is_there_once() {
     let named = |id: &str| json!({"agent_id": id});
     let pages = json!({
@@ -107,7 +161,7 @@ async fn an_agent_that_two_pages_have_is_there_once() {
         "2": {"agents": [named("agent_2"), named("agent_3")], "has_more": false, "next_cursor": "3"},
     });
     let (upstream, provider) = listing(pages).await;
-    let agents = provider.agents(KEY).await.unwrap();
+    let agents = provider.agents(KEY).await.unwrap().agents;
     assert_eq!(ids(&agents), ["agent_1", "agent_2", "agent_3"]);
     // Two pages, the numbers, and each agent once.
     assert_eq!(upstream.asked().len(), 6);
@@ -139,7 +193,7 @@ async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
         ]);
     }
     let provider = ElevenLabsAgents::new(&service.base_url()).unwrap();
-    let agents = provider.agents(KEY).await.unwrap();
+    let agents = provider.agents(KEY).await.unwrap().agents;
     assert_eq!(ids(&agents), [AGENT, "agent_0002", "agent_0003"]);
     let first = &agents[0];
     let prompt = "You answer for the front desk.".to_owned();
@@ -282,7 +336,7 @@ async fn what_no_database_keeps_is_in_no_text_and_an_id_with_it_is_none() {
     })
     .await;
     let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
-    let agents = provider.agents(KEY).await.unwrap();
+    let agents = provider.agents(KEY).await.unwrap().agents;
     assert_eq!(ids(&agents), ["agent_1"]);
     assert_eq!(agents[0].name, "Name");
     let labels = agents[0].phone_numbers.iter();

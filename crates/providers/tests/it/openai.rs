@@ -271,6 +271,18 @@ async fn what_compatible_services_do_differently_is_understood() {
 }
 
 #[tokio::test]
+async fn a_character_that_two_pieces_share_costs_itself() {
+    let pieces = concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hello \\ud83d\"}}]}\r\n\r\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"\\ude00 you.\"}}]}\r\n\r\n",
+    );
+    assert_eq!(
+        answer(vec![head(), chunk(pieces), chunk(DONE), end()]).await,
+        ("Hello \u{fffd}\u{fffd} you.".to_owned(), None)
+    );
+}
+
+#[tokio::test]
 async fn a_slow_first_byte_is_waited_for() {
     let acts = vec![
         Act::Pause,

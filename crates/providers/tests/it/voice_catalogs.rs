@@ -188,31 +188,38 @@ async fn a_page_that_does_not_say_by_a_boolean_whether_more_follow_costs_the_lis
 }
 
 #[tokio::test]
-async fn a_list_that_says_nothing_of_more_ends_with_its_first_page_that_is_not_full() {
+async fn a_list_that_says_nothing_of_more_ends_with_a_page_that_has_nothing_new() {
     for (provider, path, list) in [(A, "/v1/shared-voices", "voices"), (B, "/voices", "data")] {
         let upstream = Upstream::start(move |asked| {
-            let first = match provider {
-                A => asked.query.contains("&page=0"),
-                _ => !asked.query.contains("starting_after"),
+            // Pages as short as they like, and at the end the last one again.
+            let page = match provider {
+                A if asked.path == path => {
+                    let number = asked.query.rsplit("&page=").next();
+                    number.and_then(|rest| rest.split('&').next()?.parse().ok())
+                }
+                B => {
+                    let last = asked.query.split("starting_after=v").nth(1);
+                    last.map_or(Some(0), |last| {
+                        last.parse().ok().map(|last: usize| last / 10 + 1)
+                    })
+                }
+                _ => None,
             };
-            let of = |count: usize| -> Vec<Value> {
-                let name = if first { "a" } else { "b" };
-                let ids = (0..count).map(|number| format!("{name}{number}"));
-                ids.map(|id| json!({"voice_id": id, "id": id, "public_owner_id": "o", "name": id}))
-                    .collect()
-            };
-            // One that cannot be read is on the page all the same.
-            let full = [of(99), vec![json!("?")]].concat();
-            let page = match (asked.path == path, first) {
-                (false, _) => json!({list: []}),
-                (true, true) => json!({list: full}),
-                (true, false) => json!({list: of(7)}),
-            };
-            Answer::json(200, &page)
+            let ids = page.map_or(0..0, |page| {
+                let page = page.min(4);
+                10 * page..10 * page + if page == 2 { 1 } else { 7 }
+            });
+            let id = |number| format!("v{}", if number == 20 { 29 } else { number });
+            let voices: Vec<Value> = ids
+                .map(id)
+                .map(|id| json!({"voice_id": id, "id": id, "public_owner_id": "o", "name": id}))
+                .chain([json!("?")])
+                .collect();
+            Answer::json(200, &json!({list: voices}))
         })
         .await;
         let listed = library_at(provider, upstream.base_url()).voices().await;
-        assert_eq!(listed.map(|voices| voices.len()), Ok(106), "{path}");
+        assert_eq!(listed.map(|voices| voices.len()), Ok(7 * 4 + 1), "{path}");
     }
 }
 

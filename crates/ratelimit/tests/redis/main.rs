@@ -243,10 +243,7 @@ async fn a_slow_network_and_a_black_hole_are_failures_within_a_tenth_of_a_second
         goes_down(&store).await;
         proxy.set(Network::Good);
         let took = recovery(&store).await;
-        assert!(
-            took < BACK,
-            "{network:?}: back after {took:?}"
-        );
+        assert!(took < BACK, "{network:?}: back after {took:?}");
     }
     proxy.set(Network::Slow(Duration::from_millis(10)));
     for _ in 0..10 {

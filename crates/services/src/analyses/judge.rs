@@ -2,7 +2,8 @@
 
 use jsonschema::Validator;
 use offhook_domain::json::Json;
-use offhook_engine::Misfit;
+use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::tools::schema;
@@ -12,6 +13,9 @@ const FAULTS: usize = 5;
 
 /// Characters of one of them.
 const FAULT_CHARS: usize = 300;
+
+/// An answer of so many bytes was cut short, maybe before a character that would have been cut in two.
+const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
 /// Reads answers by one schema.
 pub(super) struct Judge {
@@ -41,7 +45,13 @@ impl Judge {
             for_the_model: "Your answer is not one JSON object.".to_owned(),
             for_people: "the model's answer was not a JSON object".to_owned(),
         };
-        let text = object_in(answer).ok_or_else(no_object)?;
+        let text = object_in(answer).ok_or_else(|| match answer.len() {
+            CUT.. => Misfit {
+                for_the_model: format!("Your answer is longer than {EXTRACTION_MAX_BYTES} bytes."),
+                for_people: "the model's answer was too long".to_owned(),
+            },
+            _ => no_object(),
+        })?;
         if schema::is_too_much(self.parts, text) {
             return Err(Misfit {
                 for_the_model: "Your answer is too long for the schema.".to_owned(),
@@ -71,9 +81,17 @@ impl Judge {
 
 /// The object in an answer, without what models write around it: their thoughts, fences, a polite sentence.
 fn object_in(answer: &str) -> Option<&str> {
-    let answer = answer.rsplit("</think>").next().unwrap_or(answer);
-    let (begin, end) = (answer.find('{')?, answer.rfind('}')?);
-    answer.get(begin..=end)
+    // What ends thoughts may be quoted in the object.
+    let behind_thoughts = answer.rsplit("</think>").next();
+    let places = behind_thoughts.into_iter().chain([answer]);
+    places.filter_map(first_object).next()
+}
+
+fn first_object(text: &str) -> Option<&str> {
+    let object = text.get(text.find('{')?..)?;
+    let mut values = serde_json::Deserializer::from_str(object).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    object.get(..values.byte_offset())
 }
 
 fn shortened(text: &str) -> String {
@@ -103,9 +121,22 @@ mod tests {
             format!("```\n{kept}\n```\nIs there anything else?"),
             format!("Here you are: {kept}"),
             format!("<think>Is {{\"day\": \"Sun\"}} right?</think>\n{kept}"),
+            format!("{kept}\nLet me know if {{day}} is right </think>."),
             "{\n  \"rooms\": 2,\n  \"day\": \"Mon\"\n}".to_owned(),
         ] {
             assert_eq!(judge().read(&answer).as_deref(), Ok(kept), "{answer}");
+        }
+    }
+
+    #[test]
+    fn what_ends_thoughts_may_be_quoted() {
+        for quoted in [
+            "they wrote </think> to us",
+            "</think> {x}",
+            "{x} </think> {",
+        ] {
+            let object = serde_json::json!({"quote": quoted}).to_string();
+            assert_eq!(object_in(&object), Some(object.as_str()));
         }
     }
 
@@ -126,6 +157,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told_to_the_model_and_only_its_place_to_people() {
         let no_object = "the model's answer was not a JSON object";
+        let cut = format!("{{\"day\":\"{}", "x".repeat(EXTRACTION_MAX_BYTES - 8));
         let deep = format!("{}1{}", "{\"day\":".repeat(100_000), "}".repeat(100_000));
         for (answer, for_people) in [
             ("", no_object),
@@ -137,6 +169,7 @@ mod tests {
             (r#"{"day":"Mon","rooms":1e999}"#, no_object),
             (r#"{"day":"M\u0000n"}"#, no_object),
             (deep.as_str(), no_object),
+            (cut.as_str(), "the model's answer was too long"),
             (
                 "{}",
                 "the model's answer did not fit the schema at `/required`",

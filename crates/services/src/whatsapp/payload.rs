@@ -1,9 +1,10 @@
 //! What WhatsApp's webhooks tell (Cloud API, field `messages`). Unknown members and kinds are left alone, and one that cannot
 //! be read keeps nothing from the others.
 
+use offhook_domain::json::read_foreign;
 use offhook_domain::{E164, SentStatus, Timestamp, WhatsAppMessageId};
 use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Bytes that an id of WhatsApp's may have.
@@ -41,13 +42,13 @@ pub(crate) struct ToldStatus {
 
 #[derive(Deserialize)]
 struct Notice {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list")]
     entry: Vec<Value>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list")]
     changes: Vec<Value>,
 }
 
@@ -59,9 +60,9 @@ struct Change {
 #[derive(Deserialize)]
 struct ChangeValue {
     metadata: Metadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list")]
     messages: Vec<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list")]
     statuses: Vec<Value>,
 }
 
@@ -78,44 +79,35 @@ struct Message {
     timestamp: Value,
     #[serde(rename = "type")]
     kind: String,
-    text: Option<Text>,
-    button: Option<Button>,
-    interactive: Option<Interactive>,
-}
-
-#[derive(Deserialize)]
-struct Text {
-    body: String,
-}
-
-#[derive(Deserialize)]
-struct Button {
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Interactive {
-    button_reply: Option<Choice>,
-    list_reply: Option<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    title: String,
+    #[serde(default)]
+    text: Value,
+    #[serde(default)]
+    button: Value,
+    #[serde(default)]
+    interactive: Value,
 }
 
 #[derive(Deserialize)]
 struct Status {
     id: String,
     status: String,
-    biz_opaque_callback_data: Option<String>,
+    #[serde(default)]
+    biz_opaque_callback_data: Value,
     #[serde(default)]
     errors: Value,
 }
 
+/// A list; what is none has nothing on it.
+fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Value>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    })
+}
+
 /// Reads a webhook's body; `None` if it is not of the documented form at all.
 pub(crate) fn read(body: &[u8]) -> Option<Told> {
-    let notice: Notice = serde_json::from_slice(body).ok()?;
+    let notice: Notice = read_foreign(body).ok()?;
     let mut told = Told::default();
     let mut changes = Vec::new();
     for entry in notice.entry {
@@ -161,15 +153,15 @@ fn message(item: Value, phone_number_id: &str) -> Option<ToldMessage> {
     }
     let from = message.from.strip_prefix('+').unwrap_or(&message.from);
     let text = match message.kind.as_str() {
-        "text" => message.text.map(|text| text.body),
+        "text" => message.text.get("body"),
         // What a customer picked says what its button or line says.
-        "button" => message.button.map(|button| button.text),
-        "interactive" => message
-            .interactive
-            .and_then(|picked| picked.button_reply.or(picked.list_reply))
-            .map(|choice| choice.title),
+        "button" => message.button.get("text"),
+        "interactive" => ["/button_reply/title", "/list_reply/title"]
+            .into_iter()
+            .find_map(|place| message.interactive.pointer(place)),
         _ => None,
     };
+    let text = text.and_then(Value::as_str).map(str::to_owned);
     let plain = |text: String| -> String {
         // No database holds U+0000.
         let kept = text.chars().filter(|character| *character != '\0');
@@ -212,7 +204,7 @@ fn status(status: Status) -> Option<Option<ToldStatus>> {
         let code = status.errors.pointer("/0/code").and_then(Value::as_i64);
         code.map_or(Refusal::Unexplained, Refusal::of_code)
     });
-    let reference = status.biz_opaque_callback_data;
+    let reference = status.biz_opaque_callback_data.as_str();
     Some(Some(ToldStatus {
         wamid: status.id,
         reference: reference.and_then(|reference| reference.parse().ok()),

@@ -17,7 +17,7 @@ use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, StoreError, Synced};
 pub(crate) async fn sync(
     conn: &mut Conn,
     account: AccountId,
-    listed: Vec<ListedAgent>,
+    (listed, is_whole): (Vec<ListedAgent>, bool),
     at: Timestamp,
 ) -> Result<Synced, StoreError> {
     let known: Vec<(Agent, String, bool)> = agents::table
@@ -65,7 +65,7 @@ pub(crate) async fn sync(
         }
     }
     for (row, seen, gone) in known.into_values() {
-        if gone {
+        if gone || !is_whole {
             continue;
         }
         synced.archived += 1;

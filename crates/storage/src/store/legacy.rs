@@ -40,7 +40,8 @@ impl Store {
         })
     }
 
-    /// Brings the account's legacy agents and their numbers to what the provider lists, and says when to ask again.
+    /// Brings the account's legacy agents and their numbers to what the provider lists, and says when to ask again. Those that
+    /// are not on the list are archived if it is whole.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -48,13 +49,13 @@ impl Store {
     pub async fn sync_legacy_agents(
         &self,
         account: AccountId,
-        listed: Vec<ListedAgent>,
+        (listed, is_whole): (Vec<ListedAgent>, bool),
         (at, next): (Timestamp, Timestamp),
     ) -> Result<Synced, StoreError> {
         write!(self, |conn| {
             // One at a time, so that two of them never add the same agent.
             dialect::lock_account(conn, account).await?;
-            let synced = queries::legacy::sync(conn, account, listed, at).await?;
+            let synced = queries::legacy::sync(conn, account, (listed, is_whole), at).await?;
             queries::credentials::sync_next(conn, account, next).await?;
             Ok(Verdict::Commit(synced))
         })

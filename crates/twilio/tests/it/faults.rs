@@ -269,9 +269,12 @@ async fn a_call_that_twilio_forgets_fails() {
     let mut leg = carrier.dial(request(1)).await.unwrap();
     twilio
         .upstream()
-        .fail("GET", "/2010", Fault::Status(404), 1);
+        .fail("GET", "/2010", Fault::Status(404), 3);
     let event = event(&mut leg).await;
     assert_eq!(event, Some(AudioEvent::Failed(CarrierError)));
+    let asked = twilio.upstream().asked();
+    let looks = asked.iter().filter(|asked| asked.method == "GET").count();
+    assert_eq!(looks, 3, "what is not found once may be there");
     // Should there be something of it after all, it is ended.
     let ended = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
     twilio.until("the end of the call", ended).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_domain::CallHandle;
 use offhook_engine::legacy::{
-    LegacyAgent, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyAgents, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, RecordingError,
 };
 use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches, LegacyRecipient, RecipientStage};
@@ -95,7 +95,7 @@ impl Batching {
 
 #[async_trait]
 impl LegacyProvider for Batching {
-    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
+    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
         self.simulated.agents(credential).await
     }
 

@@ -62,6 +62,35 @@ contract! {
         assert_eq!(shop.turns(9).await.len(), 9);
     }
 
+    async fn what_no_reader_of_json_takes_keeps_nothing_from_the_rest(database: TestDatabase) {
+        let shop = Shop::new(database).await;
+        let app = &shop.app;
+        let mut expected = Vec::new();
+        for (number, (from, to)) in [
+            (r#""field":"messages""#, r#""field":"messages","name":"Ana \ud83d""#),
+            (r#""field":"messages""#, r#""field":"messages","x":1e999,"x":2"#),
+            (r#""statuses":[]"#, r#""statuses":null"#),
+            (r#""statuses":[]"#, r#""statuses":{}"#),
+            (r#""type":"text""#, r#""type":"text","interactive":"x","button":7"#),
+            (r#"{"entry""#, "\u{feff}{\"entry\""),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let message = words(&format!("wamid.{number}"), FROM, shop.now(), "Hi");
+            let whole = parsed(&webhook(PHONE_NUMBER_ID, &[message], &[]));
+            let mut whole = json!({"entry": whole["entry"]});
+            whole["entry"][0]["changes"][0]["value"]["statuses"] = json!([]);
+            let whole = whole.to_string();
+            assert!(whole.contains(from), "{from} in {whole}");
+            let body = whole.replace(from, to).into_bytes();
+            let answer = tell(app, app.account, &signature(APP_SECRET, &body), &body).await;
+            assert_eq!(answer.status, 200);
+            expected.extend([("user", "Hi"), ("agent", "At nine.")]);
+            assert_eq!(shop.turns(expected.len()).await, said(&expected), "{to}");
+        }
+    }
+
     async fn news_of_a_message_may_come_before_its_answer_twice_and_backwards(database: TestDatabase) {
         let shop = Shop::new(database).await;
         shop.says("wamid.1", "Hi").await;
