@@ -771,6 +771,7 @@ mod tests {
             "services/src/analyses/judge.rs",
             &[
                 "Your answer is not one JSON object.",
+                "Your answer is longer than {} bytes.",
                 "Your answer is too long for the schema.",
                 "the object",
                 "{}: {}",
