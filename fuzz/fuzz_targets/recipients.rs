@@ -1,10 +1,13 @@
 //! The CSV file of a batch. It is read without a panic; what is accepted is read again from a plain rewriting of it.
 #![no_main]
 
+#[path = "../../crates/services/src/batches/csv_rows.rs"]
+mod csv_rows;
 #[allow(dead_code)]
 #[path = "../../crates/services/src/batches/recipients.rs"]
 mod recipients;
 
+use csv_rows::CsvRows;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
