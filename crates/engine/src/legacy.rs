@@ -229,6 +229,8 @@ pub struct LegacyEnd {
     pub outcome: CallOutcome,
     /// When.
     pub ended_at: Timestamp,
+    /// Whether `ended_at` is guessed by when the last thing was said.
+    pub is_guessed: bool,
     /// What it was about; empty if nobody answered.
     pub summary: String,
     /// Whether there is a recording to fetch.

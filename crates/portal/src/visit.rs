@@ -417,21 +417,15 @@ impl Visitor {
     }
 
     /// As [`Visitor::go`], and the audit log tells what was changed: `action` such as `agent.publish`, `target` an id.
-    ///
-    /// # Errors
-    /// The store failed.
     pub(crate) async fn done(&self, action: &str, target: &str, path: &str, said: &str) -> Answer {
-        self.note(action, target).await?;
+        self.note(action, target).await;
         Ok(self.go(path, said))
     }
 
     /// Writes a change to the audit log.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub(crate) async fn note(&self, action: &str, target: &str) -> Result<(), Trouble> {
+    pub(crate) async fn note(&self, action: &str, target: &str) {
         let people = self.services().people();
-        Ok(people.note(&self.person, action, target).await?)
+        people.note(&self.person, action, target).await;
     }
 }
 

@@ -269,6 +269,7 @@ impl Provider {
             progress.end = Some(LegacyEnd {
                 outcome,
                 ended_at,
+                is_guessed: false,
                 summary: summary.unwrap_or_default(),
                 recorded: matches!(outcome, CallOutcome::Completed(_)),
                 is_told: true,

@@ -15,12 +15,18 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>,
     })
 }
 
-/// A text by which something is asked for. Without its U+0000 it would be another one's, so with one it is none.
+/// A text by which something is asked for. Without its U+0000 it would be another one's, so with one it is none; and with
+/// U+FFFD it stands for one that could not be read.
 pub(crate) fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::String(text) if !text.contains('\0') => said(text),
+    Value::deserialize(from).map(id_of)
+}
+
+/// The same of a value.
+pub(crate) fn id_of(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.contains(['\0', char::REPLACEMENT_CHARACTER]) => said(text),
         _ => None,
-    })
+    }
 }
 
 /// A value of its type; anything else is none.
@@ -49,11 +55,15 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 pub(crate) fn elements<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    let elements: Vec<Element<T>> = Vec::deserialize(from)?;
-    Ok(elements
-        .into_iter()
-        .filter_map(|element| element.0)
-        .collect())
+    places(from).map(|places| places.into_iter().flatten().collect())
+}
+
+/// The places of what must be a list, those too whose elements are not as they should be.
+pub(crate) fn places<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<Option<T>>, D::Error> {
+    let places: Vec<Element<T>> = Vec::deserialize(from)?;
+    Ok(places.into_iter().map(|element| element.0).collect())
 }
 
 /// An element of a list, if it is as it should be.

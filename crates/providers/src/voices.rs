@@ -45,6 +45,7 @@ const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Voices on a page.
+const PAGE: usize = 100;
 const PAGE_SIZE: &str = "100";
 
 /// Where a voice provider is, and how to be let in.

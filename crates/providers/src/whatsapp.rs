@@ -169,7 +169,7 @@ async fn read(answer: Response) -> Result<String, SendError> {
     let wait = asked_wait(&answer);
     if status.is_success() {
         let body = body(answer).await.map_err(SendError::Unknown)?;
-        let read: Result<AnswerBody, _> = read_foreign(&body);
+        let read: Result<AnswerBody, _> = serde_json::from_slice(&body);
         let first = read.ok().and_then(|read| read.messages.into_iter().next());
         return first
             .map(|message| message.id)

@@ -22,8 +22,9 @@ pub struct Overview(Arc<Shared>);
 pub struct LastDay {
     /// Each of the 24 hours once, the oldest first; a call counts in the hour that it began, once it has ended.
     pub hours: Vec<UsageHour>,
-    /// How long customers waited for replies in a typical one of the newest 200 calls: of these, the medians. `None` if none
-    /// was measured.
+    /// How long customers waited for replies in each of the newest 200 calls that were measured.
+    pub measured: Vec<CallLatency>,
+    /// The same in a typical one of these: the medians. `None` if none was measured.
     pub latency: Option<CallLatency>,
 }
 
@@ -56,6 +57,7 @@ impl Overview {
         Ok(LastDay {
             hours,
             latency: typical(&measured),
+            measured,
         })
     }
 

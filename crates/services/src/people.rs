@@ -8,10 +8,13 @@ mod teamwork;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
 use offhook_storage::{Account, Actor, AuditEntry, Member, StoreError};
+use tokio::time::timeout;
 
+use crate::dialer::insist;
 use crate::{Caller, Page, PageRequest, Shared};
 
 pub(crate) use sessions::delete_ended;
@@ -21,6 +24,9 @@ pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
 pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
 pub use teamwork::TeamRefusal;
+
+/// How long the answer to a deed waits for its line in the audit log.
+const NOTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Somebody who is signed in: as a member, in one of their accounts.
 #[derive(Debug, Clone)]
@@ -65,20 +71,19 @@ impl People {
     }
 
     /// Writes to the audit log that the person has done something: `action` such as `agent.publish`, `target` an id or a
-    /// name, never a secret.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
-    pub async fn note(
-        &self,
-        person: &Person,
-        action: &str,
-        target: &str,
-    ) -> Result<(), StoreError> {
+    /// name, never a secret. It is done, so where the database is away it is written once that is back, and whoever has to
+    /// be told of the deed waits no longer than for [`NOTED_WITHIN`].
+    pub async fn note(&self, person: &Person, action: &str, target: &str) {
         let words = (action.to_owned(), target.to_owned());
         let (account, at) = (person.member.account_id, self.shared.clock.now());
         let store = self.shared.store.acting(person.actor());
-        store.note(account, words, at).await
+        let noted = tokio::spawn(async move {
+            if let Err(error) = insist(|| store.note(account, words.clone(), at)).await {
+                tracing::error!(%error, action = words.0, "a change is missing in the audit log");
+            }
+        });
+        // What takes longer goes on by itself.
+        let _ = timeout(NOTED_WITHIN, noted).await;
     }
 
     /// A page of the account's audit log, the newest line first.

@@ -337,15 +337,18 @@ impl TwilioClient {
     async fn post<T: DeserializeOwned>(&self, path: &str, form: String) -> Result<T, TwilioError> {
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         let request = self.client.request(Method::POST, self.path(path)?);
-        self.send(request.header(CONTENT_TYPE, kind).body(form))
-            .await
+        let request = request.header(CONTENT_TYPE, kind).body(form);
+        // Not mended: what was done is asked for where this does not say it.
+        serde_json::from_slice(&self.send(request).await?).map_err(|_| TwilioError::Unknown)
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &Url) -> Result<T, TwilioError> {
-        self.send(self.client.get(url.clone())).await
+        let body = self.send(self.client.get(url.clone())).await?;
+        read_foreign(&body).map_err(|_| TwilioError::Unknown)
     }
 
-    async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, TwilioError> {
+    /// The body of the answer.
+    async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, TwilioError> {
         let request = request.basic_auth(self.login.user(), Some(self.login.secret()));
         let answer = request.send().await.map_err(|error| {
             if error.is_connect() {
@@ -363,8 +366,7 @@ impl TwilioClient {
         }
         let body = whole(answer).await;
         if status.is_success() {
-            let body = body.ok_or(TwilioError::Unknown)?;
-            return read_foreign(&body).map_err(|_| TwilioError::Unknown);
+            return body.ok_or(TwilioError::Unknown);
         }
         let said = body.and_then(|body| read_foreign::<ErrorBody>(&body).ok());
         Err(refused(status, said.and_then(|said| said.code)))

@@ -71,30 +71,31 @@ both! {
         let server = Server::start(Options::on(database).set("simulator.speed", 4)).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
-        let handle = account.call(&agent, "+5215512345678").await;
-        let target = format!("/v1/conversations/{}", &handle[5..]);
-        eventually("a turn", Duration::from_secs(10), || async {
-            account.read(&target).await["transcript"].get(0).cloned()
-        })
-        .await;
-        let asked = Instant::now();
-        let answer = account
-            .post(&format!("/v1/calls/{handle}/hangup"), "{}")
-            .send()
-            .await
-            .assert(202);
-        assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
-        let call = account.ended(&handle).await;
-        // Half a second to obey; the rest is for the summary and a busy machine.
-        assert!(
-            asked.elapsed() < Duration::from_secs(10),
-            "{:?}",
-            asked.elapsed()
-        );
-        assert_eq!(
-            (&call["status"], &call["termination_reason"]),
-            (&json!("completed"), &json!("api_hangup"))
-        );
+        let mut times = Vec::new();
+        for _ in 0..4 {
+            let handle = account.call(&agent, "+5215512345678").await;
+            let target = format!("/v1/conversations/{}", &handle[5..]);
+            eventually("a turn", Duration::from_secs(10), || async {
+                account.read(&target).await["transcript"].get(0).cloned()
+            })
+            .await;
+            let asked = Instant::now();
+            let answer = account
+                .post(&format!("/v1/calls/{handle}/hangup"), "{}")
+                .send()
+                .await
+                .assert(202);
+            assert_eq!(answer, json!({"id": handle, "status": "initiated"}));
+            let call = account.ended(&handle).await;
+            times.push(asked.elapsed());
+            assert_eq!(
+                (&call["status"], &call["termination_reason"]),
+                (&json!("completed"), &json!("api_hangup"))
+            );
+        }
+        // A busy machine may hold up some of them.
+        let quickest = times.iter().min();
+        assert!(quickest < Some(&Duration::from_millis(500)), "{times:?}");
     }
 
     async fn an_ended_call_cannot_be_hung_up(database: Database) {

@@ -19,6 +19,7 @@ mod demo;
 mod doctor;
 mod doctor_legacy;
 mod doctor_stores;
+mod doctor_whatsapp;
 mod embeddings;
 mod enabling;
 mod faults;

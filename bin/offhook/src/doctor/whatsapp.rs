@@ -1,8 +1,10 @@
-//! WhatsApp's Cloud API, where its address or version is set: it is asked without a token, and an answer is enough.
+//! WhatsApp's Cloud API, where its address or version is set: it is asked without a token, and has to refuse that as the
+//! Graph API does.
 
 use std::time::Duration;
 
 use offhook_providers::WhatsAppSettings;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Finding;
@@ -12,17 +14,22 @@ const HOP: &str = "whatsapp";
 
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// What is read of the answer: a refusal is a few hundred bytes.
+const MOST_BYTES: usize = 64 * 1024;
+
 pub(super) async fn look(settings: &WhatsAppSettings) -> Finding {
     let asked = timeout(LIMIT, ask(settings)).await;
     match asked.unwrap_or_else(|_| Err("no answer came within 10 s".to_owned())) {
-        Ok(status) if status < 500 => Finding::good(
+        Ok((_, true)) => Finding::good(
             HOP,
             format!(
                 "the Cloud API ({}) answers; accounts' tokens are looked at when they send",
                 settings.version
             ),
         ),
-        Ok(status) => failed(&format!("it answers with {status}")),
+        Ok((status, false)) => failed(&format!(
+            "what answers there, with status {status}, is not the Cloud API"
+        )),
         Err(why) => failed(&why),
     }
 }
@@ -36,14 +43,24 @@ fn failed(why: &str) -> Finding {
     )
 }
 
-async fn ask(settings: &WhatsAppSettings) -> Result<u16, String> {
+/// The status of the answer, and whether it is a refusal of the Graph API: an object with an `error` that has a code.
+async fn ask(settings: &WhatsAppSettings) -> Result<(u16, bool), String> {
     let client = parts::http_client().map_err(|_| "TLS cannot be set up".to_owned())?;
     let base = settings.base_url.trim_end_matches('/');
     let asked = client.get(format!("{base}/{}/", settings.version));
     let answer = asked.send().await;
-    let answer = answer.map_err(|error| match error.is_connect() {
+    let mut answer = answer.map_err(|error| match error.is_connect() {
         true => "no connection can be opened".to_owned(),
         false => "the connection was closed before an answer".to_owned(),
     })?;
-    Ok(answer.status().as_u16())
+    let status = answer.status();
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = answer.chunk().await
+        && body.len() < MOST_BYTES
+    {
+        body.extend_from_slice(&chunk);
+    }
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let is_refusal = status.is_client_error() && said["error"]["code"].is_i64();
+    Ok((status.as_u16(), is_refusal))
 }

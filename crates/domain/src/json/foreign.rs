@@ -1,7 +1,8 @@
 //! JSON that others write: what no reader takes costs the value that it stands in, and not all that stands beside it.
 
 use serde::de::DeserializeOwned;
-use serde_json::{Number, Value};
+use serde_json::Number;
+use serde_json::error::Category;
 
 /// The deepest nesting that is kept of a text that must be mended.
 const MAX_DEPTH: usize = 100;
@@ -9,17 +10,21 @@ const MAX_DEPTH: usize = 100;
 /// Stands for what is no character.
 const NO_CHARACTER: char = char::REPLACEMENT_CHARACTER;
 
+/// Stands for a value that cannot be read. Not `null`, by which many say something: that a list has ended, for one.
+const NO_VALUE: &str = "{}";
+
 /// Reads JSON of somebody who need not write it well. What cannot be read as it is, is mended first: half a surrogate pair
-/// and bytes that are no UTF-8 become U+FFFD, a number that is none (`1e999`, `NaN`) and what nests too deep become
-/// `null`, a control character in a text becomes a space, and a byte order mark is left out; of members of one name the last one
-/// counts.
+/// and bytes that are no UTF-8 become U+FFFD, a number that is none (`1e999`, `NaN`) and what nests too deep become an
+/// empty object, a control character in a text becomes a space, and a byte order mark is left out. Two members of one name
+/// are not mended: nobody can tell which one is meant.
 ///
 /// # Errors
 /// The text is no JSON even so, or not of this form.
 pub fn read_foreign<T: DeserializeOwned>(body: &[u8]) -> Result<T, serde_json::Error> {
-    serde_json::from_slice(body).or_else(|_| {
-        let value: Value = serde_json::from_str(&mended(body))?;
-        serde_json::from_value(value)
+    serde_json::from_slice(body).or_else(|fault| match fault.classify() {
+        Category::Syntax => serde_json::from_str(&mended(body)),
+        // Of another form, or not the whole of it: nothing that could be mended.
+        Category::Data | Category::Eof | Category::Io => Err(fault),
     })
 }
 
@@ -45,7 +50,7 @@ fn mended(body: &[u8]) -> String {
                 mended.push(character);
                 if let Some((begin, _)) = too_deep.filter(|(_, began)| *began == depth) {
                     mended.truncate(begin);
-                    mended.push_str("null");
+                    mended.push_str(NO_VALUE);
                     too_deep = None;
                 }
                 depth = depth.saturating_sub(1);
@@ -68,7 +73,7 @@ fn mend_number(rest: &str, mended: &mut String) -> usize {
     let length = rest.find(|c| !is_of_it(c)).unwrap_or(rest.len());
     let number = rest.get(..length).unwrap_or_default();
     let is_one = serde_json::from_str::<Number>(number).is_ok();
-    mended.push_str(if is_one { number } else { "null" });
+    mended.push_str(if is_one { number } else { NO_VALUE });
     length
 }
 
@@ -136,7 +141,7 @@ fn mend_escape(behind: &str, mended: &mut String) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -147,7 +152,7 @@ mod tests {
             format!(r#"{{"deep":{open}1{close},"good":1}}"#).into_bytes()
         };
         let half = json!({"text": "Hi \u{fffd}", "good": 1});
-        let none = json!({"value": null, "good": 1});
+        let none = json!({"value": {}, "good": 1});
         for (body, read) in [
             (br#"{"text":"Hi \ud83d","good":1}"#.to_vec(), half.clone()),
             (br#"{"text":"Hi \ude00","good":1}"#.to_vec(), half.clone()),
@@ -165,7 +170,7 @@ mod tests {
             (br#"{"value": NaN ,"good":1}"#.to_vec(), none),
             (
                 br#"{"value":-0.5e3,"other":[1e999]}"#.to_vec(),
-                json!({"value": -500.0, "other": [null]}),
+                json!({"value": -500.0, "other": [{}]}),
             ),
             (
                 b"{\"text\":\"one\ntwo\",\"good\":1}".to_vec(),
@@ -184,13 +189,19 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_member_of_a_known_form_is_no_fault() {
-        #[derive(serde::Deserialize)]
+    fn a_member_that_is_told_twice_is_not_told() {
+        #[derive(Debug, serde::Deserialize)]
         struct Status {
             status: String,
         }
-        let read: Status = read_foreign(br#"{"status":"busy","status":"done"}"#).unwrap();
-        assert_eq!(read.status, "done");
+        for body in [
+            r#"{"status":"busy","status":"done"}"#,
+            r#"{"status":"busy","text":"\ud83d","status":"done"}"#,
+        ] {
+            read_foreign::<Status>(body.as_bytes()).unwrap_err();
+        }
+        let read: Status = read_foreign(br#"{"x":1,"status":"\ud83d","x":2}"#).unwrap();
+        assert_eq!(read.status, "\u{fffd}");
     }
 
     #[test]

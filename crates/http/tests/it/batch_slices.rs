@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use offhook_carriers::Simulator;
 use offhook_domain::{Clock as _, CredentialProvider};
-use offhook_engine::legacy::LegacyPace;
+use offhook_engine::legacy::{LegacyError, LegacyPace};
 use offhook_providers::SimulatedLegacy;
 use offhook_services::CallSettings;
 use offhook_services::store::mint;
@@ -222,6 +222,34 @@ async fn what_the_provider_will_not_take_together_is_placed_one_by_one() {
     for call in &state.asked[0].1 {
         let times = state.alone.iter().filter(|alone| *alone == call).count();
         assert_eq!(times, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_called_alone_before_it_is_known_that_they_are_not_called_together() {
+    for (deed, looks) in [
+        (Deed::TakesAndPutsOff, vec![LegacyError::Unknown]),
+        (Deed::TakesAndPutsOff, vec![LegacyError::Later(None)]),
+        (Deed::Refuses, vec![LegacyError::Unknown]),
+        // For longer than a call may wait to be dialed.
+        (
+            Deed::TakesAndPutsOff,
+            vec![LegacyError::Later(Some(Duration::from_secs(60)))],
+        ),
+        (Deed::Refuses, vec![LegacyError::Refused("not let in")]),
+    ] {
+        let (app, provider) = at(&[deed], false, CallSettings::default()).await;
+        provider.state().looks = looks.clone().into();
+        let id = made(&app, 8).await;
+        app.dial();
+        assert_eq!(counts(&app, &id).await, all(8, 0), "{looks:?}");
+        let state = provider.state();
+        nobody_was_asked_for_twice(&state);
+        assert!(state.looks.is_empty());
+        for call in &state.asked[0].1 {
+            let is_alone = state.alone.contains(call);
+            assert_eq!(is_alone, matches!(deed, Deed::Refuses), "{looks:?}");
+        }
     }
 }
 

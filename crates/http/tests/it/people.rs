@@ -303,7 +303,9 @@ both! {
         assert!(!is_in(people, &admin.token).await);
         assert!(matches!(sign_in(people, "admin@example.com", PASSWORD).await, Err(SignInError::Wrong)));
         app.clock.advance(MINUTE);
-        must(people.note(&again.person, "agent.publish", "an agent").await);
+        people
+            .note(&again.person, "agent.publish", "an agent")
+            .await;
         let page = offhook_services::PageRequest { after: None, limit: 3 };
         let page = must(people.audit(app.account, page).await);
         let told: Vec<_> = page.items.iter().map(|line| {

@@ -155,10 +155,9 @@ fn plan_name(name: &str) -> String {
     })
 }
 
-fn used(days: &[UsageDay], t: Lang) -> Markup {
-    let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
-    let bars: Vec<Bar> = days
-        .iter()
+/// The bars of what each day cost.
+pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
+    days.iter()
         .enumerate()
         .map(|(place, day)| {
             let date = Timestamp::of_utc_day(day.day).utc_date();
@@ -179,10 +178,14 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
                 part: 0.0,
             }
         })
-        .collect();
+        .collect()
+}
+
+fn used(days: &[UsageDay], t: Lang) -> Markup {
+    let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
-        (chart::bars(t.t("Credits a day", "Créditos por día"), heads, &bars))
+        (chart::bars(t.t("Credits a day", "Créditos por día"), heads, &credits_by_day(days, t)))
         (list::facts(&[
             (t.t("Credits", "Créditos"), html! { (sum(|day| day.credits)) }),
             (t.t("Calls", "Llamadas"), html! { (sum(|day| day.calls)) }),

@@ -13,6 +13,7 @@ use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when_if};
 use crate::routes::Page;
+use crate::spanish::written;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -108,7 +109,7 @@ fn line(integration: &Integration, visitor: &Visitor) -> Markup {
             td { (category_name(toolkit.category, t)) }
             td {
                 (badge(tone, status_name(integration.status, t)))
-                @if let Some(error) = &integration.last_error { p.hint { (error) } }
+                @if let Some(error) = &integration.last_error { p.hint { (written(error, t)) } }
             }
             td { (when_if(integration.connected_at)) }
             td { @if visitor.may(MemberRole::Admin) { (deeds(integration, visitor)) } }

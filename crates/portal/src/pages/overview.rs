@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 use offhook_domain::{AgentId, ConversationId, Credits, MemberRole};
-use offhook_services::store::{AgentFilter, ConversationFilter, UsageDay, UsageHour, Wallet};
+use offhook_services::store::{
+    AgentFilter, CallLatency, ConversationFilter, UsageDay, UsageHour, Wallet,
+};
 use offhook_services::{LastDay, PageRequest};
 
-use super::conversations;
+use super::{billing, conversations};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
@@ -18,8 +20,15 @@ use crate::visit::{Viewer, Visit, Visitor};
 /// Conversations that are shown.
 const NEWEST: u32 = 5;
 
-/// Hours between two that have a label below them.
+/// Hours between two that have a label below them, in a chart by itself and in one beside another.
 const LABELLED_HOURS: usize = 3;
+const LABELLED_HOURS_OF_HALF: usize = 6;
+
+/// Days whose credits are shown.
+const DAYS: i32 = 14;
+
+/// Where the bars of the answer latency begin, in milliseconds; the last one has no end.
+const WAITS: [i32; 7] = [0, 400, 800, 1_200, 1_600, 2_000, 3_000];
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -49,6 +58,11 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         (figures.cards(&visit))
         @if steps.is_none() {
             (calls_by_hour(&figures.day.hours, lang))
+            div.charts {
+                (success_by_hour(&figures.day.hours, lang))
+                (calls_by_wait(&figures.day.measured, lang))
+                (credits_by_day(&figures.days, lang))
+            }
             h2 { (lang.t("Newest conversations", "Conversaciones más recientes")) }
             (conversations::table(&newest, lang))
             p { a href={ (PATH) "/conversations" } { (lang.t("All conversations", "Todas las conversaciones")) } }
@@ -60,7 +74,8 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 /// What the cards tell.
 struct Figures {
     day: LastDay,
-    today: UsageDay,
+    /// The last days, the present one last.
+    days: Vec<UsageDay>,
     live: i64,
     wallet: Wallet,
 }
@@ -71,11 +86,11 @@ impl Figures {
         let (account, today) = (visitor.account(), visitor.now().utc_day());
         let usage = services
             .billing()
-            .usage(account, (today, today), None, 1)
+            .usage(account, (today - (DAYS - 1), today), None, DAYS as u32)
             .await?;
         Ok(Self {
             day: services.overview().last_day(visitor.caller()).await?,
-            today: usage.items.into_iter().next().unwrap_or_default(),
+            days: usage.items,
             live: services.calls().live(account).await?,
             wallet: services.billing().wallet(account).await?,
         })
@@ -94,14 +109,16 @@ impl Figures {
             Lang::En => format!("median reply; 95 of 100 within {} ms", latency.p95_ms),
             Lang::Es => format!("respuesta mediana; 95 de 100 en {} ms", latency.p95_ms),
         });
+        let today = self.days.last();
+        let (calls_today, credits_today) = today.map_or((0, 0), |day| (day.calls, day.credits));
         let today = match lang {
-            Lang::En => format!("today (UTC): {}", words::count(self.today.calls)),
-            Lang::Es => format!("hoy (UTC): {}", words::count(self.today.calls)),
+            Lang::En => format!("today (UTC): {}", words::count(calls_today)),
+            Lang::Es => format!("hoy (UTC): {}", words::count(calls_today)),
         };
         let free: Credits = self.wallet.balance - self.wallet.reserved;
         let spent = match lang {
-            Lang::En => format!("{} spent today (UTC)", words::count(self.today.credits)),
-            Lang::Es => format!("{} gastados hoy (UTC)", words::count(self.today.credits)),
+            Lang::En => format!("{} spent today (UTC)", words::count(credits_today)),
+            Lang::Es => format!("{} gastados hoy (UTC)", words::count(credits_today)),
         };
         html! {
             h2.unseen { (lang.t("The last 24 hours", "Las últimas 24 horas")) }
@@ -152,28 +169,99 @@ fn success(calls: i64, failed: i64) -> Option<String> {
     (calls > 0).then(|| format!("{:.1} %", (calls - failed) as f64 * 100.0 / calls as f64))
 }
 
-fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
-    let bars: Vec<Bar> = hours
+/// A bar for each hour: when it begins, in UTC, and whether that stands below it.
+fn by_hour(
+    hours: &[UsageHour],
+    labelled: usize,
+    bar: impl Fn(&UsageHour, &str, String) -> Bar,
+) -> Vec<Bar> {
+    let hours = hours.iter().enumerate();
+    let bars = hours.map(|(place, hour)| {
+        let begins = hour.begins_at().to_string();
+        let time = begins.get(11..16).unwrap_or_default();
+        let label = if place % labelled == 0 { time } else { "" };
+        bar(hour, time, label.to_owned())
+    });
+    bars.collect()
+}
+
+fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
+    let bars = by_hour(hours, LABELLED_HOURS_OF_HALF, |hour, time, label| {
+        let part = success(hour.calls, hour.failed);
+        Bar {
+            label,
+            told: match (part, lang) {
+                (None, Lang::En) => format!("{time} UTC – no calls"),
+                (None, Lang::Es) => format!("{time} UTC – sin llamadas"),
+                (Some(part), _) => format!("{time} UTC – {part}"),
+            },
+            value: match hour.calls {
+                0 => 0.0,
+                calls => (calls - hour.failed) as f64 * 100.0 / calls as f64,
+            },
+            part: 0.0,
+        }
+    });
+    let title = lang.t(
+        "Success per hour (UTC), in percent",
+        "Éxito por hora (UTC), en por ciento",
+    );
+    chart::half(title, [lang.t("Hour", "Hora"), "%"], &bars)
+}
+
+/// How many of the calls that were measured had which wait for an answer.
+fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
+    let bars: Vec<Bar> = WAITS
         .iter()
         .enumerate()
-        .map(|(place, hour)| {
-            let begins = hour.begins_at().to_string();
-            let time = begins.get(11..16).unwrap_or_default();
-            let (calls, failed) = (hour.calls, hour.failed);
+        .map(|(place, begin)| {
+            let end = WAITS.get(place + 1);
+            let is_in = |call: &&CallLatency| {
+                call.p50_ms >= *begin && end.is_none_or(|end| call.p50_ms < *end)
+            };
+            let calls = measured.iter().filter(is_in).count();
+            let range = end.map_or_else(|| format!("{begin} +"), |end| format!("{begin}–{end}"));
             Bar {
-                label: match place % LABELLED_HOURS {
-                    0 => time.to_owned(),
-                    _ => String::new(),
-                },
                 told: match lang {
-                    Lang::En => format!("{time} UTC – calls: {calls}, failed: {failed}"),
-                    Lang::Es => format!("{time} UTC – llamadas: {calls}, fallidas: {failed}"),
+                    Lang::En => format!("{range} ms – calls: {calls}"),
+                    Lang::Es => format!("{range} ms – llamadas: {calls}"),
                 },
+                label: range,
                 value: calls as f64,
-                part: failed as f64,
+                part: 0.0,
             }
         })
         .collect();
+    let title = lang.t(
+        "Calls by their median answer latency (ms), 24 hours",
+        "Llamadas por su latencia de respuesta mediana (ms), 24 horas",
+    );
+    let heads = [lang.t("Latency", "Latencia"), lang.t("Calls", "Llamadas")];
+    chart::half(title, heads, &bars)
+}
+
+fn credits_by_day(days: &[UsageDay], lang: Lang) -> Markup {
+    let title = lang.t("Credits a day, 14 days", "Créditos por día, 14 días");
+    let heads = [
+        lang.t("Day (UTC)", "Día (UTC)"),
+        lang.t("Credits", "Créditos"),
+    ];
+    chart::half(title, heads, &billing::credits_by_day(days, lang))
+}
+
+fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
+    let bars = by_hour(hours, LABELLED_HOURS, |hour, time, label| {
+        let (calls, failed) = (hour.calls, hour.failed);
+        Bar {
+            label,
+            told: match lang {
+                Lang::En => format!("{time} UTC – calls: {calls}, failed: {failed}"),
+                Lang::Es => format!("{time} UTC – llamadas: {calls}, fallidas: {failed}"),
+            },
+            value: calls as f64,
+            part: failed as f64,
+        }
+    });
     let title = lang.t(
         "Calls per hour (UTC); failed ones in the second colour",
         "Llamadas por hora (UTC); las fallidas en el segundo color",
@@ -261,6 +349,26 @@ mod tests {
     }
 
     #[test]
+    fn every_call_that_was_measured_is_in_one_bar() {
+        let call = |p50_ms| CallLatency {
+            turns: 3,
+            p50_ms,
+            p95_ms: p50_ms * 2,
+        };
+        let calls = [0, 399, 400, 2_999, 3_000, 90_000].map(call);
+        let html = calls_by_wait(&calls, Lang::En).into_string();
+        for told in [
+            "0–400 ms – calls: 2",
+            "400–800 ms – calls: 1",
+            "800–1200 ms – calls: 0",
+            "2000–3000 ms – calls: 1",
+            "3000 + ms – calls: 2",
+        ] {
+            assert!(html.contains(told), "{told} in {html}");
+        }
+    }
+
+    #[test]
     fn the_day_is_a_bar_for_each_hour_with_what_failed_in_it() {
         let hours = [
             UsageHour {
@@ -274,6 +382,9 @@ mod tests {
                 failed: 0,
             },
         ];
+        let html = success_by_hour(&hours, Lang::En).into_string();
+        assert!(html.contains("08:00 UTC – 75.0 %"), "{html}");
+        assert!(html.contains("09:00 UTC – no calls"), "{html}");
         let html = calls_by_hour(&hours, Lang::En).into_string();
         assert!(html.contains("08:00 UTC – calls: 4, failed: 1"), "{html}");
         assert_eq!(

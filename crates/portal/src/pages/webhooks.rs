@@ -171,7 +171,7 @@ async fn register(post: Post<Developer>) -> Answer {
     match webhooks.create(post.account(), &body).await {
         Ok(registered) => {
             let id = registered.view.endpoint.id.to_string();
-            post.note("webhook.create", &id).await?;
+            post.note("webhook.create", &id).await;
             let title = post
                 .lang()
                 .t("Endpoint registered", "Punto de conexión registrado");

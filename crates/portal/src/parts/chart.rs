@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
+/// Of a chart by itself, and of one beside another.
 const WIDTH: f64 = 640.0;
+const HALF_WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 160.0;
 const LEFT: f64 = 44.0;
 const BOTTOM: f64 = 22.0;
@@ -22,17 +24,26 @@ pub(crate) struct Bar {
 
 /// Bars side by side, all of one unit.
 pub(crate) fn bars(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
+    drawn(WIDTH, title, heads, bars)
+}
+
+/// The same in a chart that has another one beside it.
+pub(crate) fn half(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
+    drawn(HALF_WIDTH, title, heads, bars)
+}
+
+fn drawn(width: f64, title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
     let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let top = round_up(most);
-    let step = (WIDTH - LEFT) / (bars.len().max(1)) as f64;
+    let step = (width - LEFT) / (bars.len().max(1)) as f64;
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - value / top);
     html! {
         figure.chart {
             figcaption { (title) }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
+            svg viewBox={ "0 0 " (width) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
                 // What is counted has no halves.
                 @for share in [0.0, 0.5, 1.0].into_iter().filter(|share| (top * share).fract() == 0.0) {
-                    line.grid x1=(LEFT) x2=(WIDTH) y1=(y(top * share)) y2=(y(top * share)) {}
+                    line.grid x1=(LEFT) x2=(width) y1=(y(top * share)) y2=(y(top * share)) {}
                     text.axis x=(LEFT - 6.0) y=(y(top * share) + 4.0) text-anchor="end" { (short(top * share)) }
                 }
                 @for (place, bar) in bars.iter().enumerate() {

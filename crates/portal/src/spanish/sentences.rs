@@ -613,7 +613,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     (
         "It is not known whether WhatsApp sent this message ({}). It is not sent again.",
-        "No se sabe si WhatsApp envió este mensaje ({}). No se envía otra vez.",
+        "No se sabe si WhatsApp envió este mensaje ({~}). No se envía otra vez.",
     ),
     (
         "It is not known whether WhatsApp took this message: the process that sent it ended before it was answered. It is not sent again.",
@@ -622,6 +622,105 @@ const SENTENCES: &[(&str, &str)] = &[
     (
         "WhatsApp did take the message of which it was not known whether it was sent.",
         "WhatsApp sí aceptó el mensaje del que no se sabía si se había enviado.",
+    ),
+    // Why WhatsApp did not send a message.
+    ("WhatsApp did not answer", "WhatsApp no respondió"),
+    (
+        "WhatsApp answered with status {}",
+        "WhatsApp respondió con el estado {}",
+    ),
+    (
+        "WhatsApp's answer is not the documented one",
+        "la respuesta de WhatsApp no es la documentada",
+    ),
+    (
+        "WhatsApp refused the access token: see that it is valid and has `whatsapp_business_messaging` for this number, and store the credential `whatsapp` anew",
+        "WhatsApp rechazó el token de acceso: revisa que sea válido y que tenga `whatsapp_business_messaging` para este número, y guarda de nuevo la credencial `whatsapp`",
+    ),
+    (
+        "WhatsApp sent nothing: the customer last wrote more than 24 hours ago, and has to write first",
+        "WhatsApp no envió nada: el cliente escribió por última vez hace más de 24 horas, y tiene que escribir primero",
+    ),
+    (
+        "WhatsApp cannot deliver to this customer: the number may have no WhatsApp, or takes no messages of businesses",
+        "WhatsApp no puede entregar a este cliente: quizá el número no tiene WhatsApp, o no acepta mensajes de empresas",
+    ),
+    (
+        "WhatsApp sends nothing for this business at present (code {}): see its state and its payment in WhatsApp Manager",
+        "WhatsApp no envía nada de esta empresa por ahora (código {}): revisa su estado y su pago en WhatsApp Manager",
+    ),
+    (
+        "WhatsApp does not send from this number (code {}): see that it is registered, and the ids in the credential",
+        "WhatsApp no envía desde este número (código {}): revisa que esté registrado, y los ids de la credencial",
+    ),
+    (
+        "WhatsApp did not deliver the message, and does not say why",
+        "WhatsApp no entregó el mensaje, y no dice por qué",
+    ),
+    (
+        "WhatsApp refused the message (code {}): its meaning is in the list of the Cloud API's error codes",
+        "WhatsApp rechazó el mensaje (código {}): su significado está en la lista de códigos de error de la Cloud API",
+    ),
+    (
+        "WhatsApp refused the message with status {}",
+        "WhatsApp rechazó el mensaje con el estado {}",
+    ),
+    // Why an application that an account connected is not.
+    (
+        "{} answered the request for consent with an error",
+        "{} respondió con un error a la solicitud de permiso",
+    ),
+    (
+        "{} did not answer when it was asked for access: connect it again",
+        "{} no respondió cuando se le pidió acceso: conéctala de nuevo",
+    ),
+    (
+        "{} did not take the consent, which is good once and for a few minutes: connect it again",
+        "{} no aceptó el permiso, que vale una sola vez y por unos minutos: conéctala de nuevo",
+    ),
+    (
+        "{} does not know this service: whoever runs it must look at integrations.{}.client_id and integrations.{}.client_secret",
+        "{} no conoce este servicio: quien lo opera debe revisar integrations.{}.client_id e integrations.{}.client_secret",
+    ),
+    (
+        "{} was allowed less than what agents need: connect it again, and allow all of it",
+        "A {} se le permitió menos de lo que necesitan los agentes: conéctala de nuevo y permite todo",
+    ),
+    (
+        "{} answered the request for access with HTTP status {}: connect it again later",
+        "{} respondió a la solicitud de acceso con el estado HTTP {}: conéctala de nuevo más tarde",
+    ),
+    (
+        "{} answered the request for access in a form that is not the documented one",
+        "{} respondió a la solicitud de acceso de una forma que no es la documentada",
+    ),
+    (
+        "this service is not set up for {} any more",
+        "este servicio ya no está configurado para {}",
+    ),
+    (
+        "{} granted access for a time, and that is over: connect it again",
+        "{} dio acceso por un tiempo, que ya terminó: conéctala de nuevo",
+    ),
+    (
+        "{} takes the authorization no more (it was withdrawn there, or has run out): connect it again",
+        "{} ya no acepta la autorización (se retiró allá, o venció): conéctala de nuevo",
+    ),
+    (
+        "{} does not answer, and the access that it granted has lapsed; it is asked again and again",
+        "{} no responde, y el acceso que dio ya venció; se le sigue preguntando",
+    ),
+    (
+        "{} does not know this service any more: whoever runs it must look at integrations.{}.client_id and integrations.{}.client_secret",
+        "{} ya no conoce este servicio: quien lo opera debe revisar integrations.{}.client_id e integrations.{}.client_secret",
+    ),
+    (
+        "{} answers with HTTP status {}, and the access that it granted has lapsed; it is asked again and again",
+        "{} responde con el estado HTTP {}, y el acceso que dio ya venció; se le sigue preguntando",
+    ),
+    (
+        "{} answers in a form that is not the documented one, and the access that it granted has lapsed; it is asked again and again",
+        "{} responde de una forma que no es la documentada, y el acceso que dio ya venció; se le sigue preguntando",
     ),
     // The ledger's own entries.
     ("Credits at account creation", "Créditos al crear la cuenta"),
@@ -791,6 +890,22 @@ mod tests {
                 "`to`: {}",
             ],
         ),
+        (
+            "engine/src/whatsapp.rs",
+            &[
+                "no connection to WhatsApp could be opened",
+                "WhatsApp takes no more messages for now",
+            ],
+        ),
+        (
+            "services/src/integrations/connecting.rs",
+            &[
+                "the schema of {} is no JSON",
+                "a consent's secret",
+                "the system gives no randomness",
+            ],
+        ),
+        ("services/src/integrations/renewing.rs", &[]),
         ("services/src/knowledge/content.rs", &[]),
         ("services/src/knowledge/fetch.rs", &[]),
         ("services/src/knowledge/librarian.rs", &[]),
@@ -937,7 +1052,10 @@ mod tests {
                 let is_error = before.trim_start().starts_with("#[");
                 let is_message = matches!(
                     *path,
-                    "services/src/voices/adding.rs" | "egress/src/target.rs" | "domain/src/e164.rs"
+                    "services/src/voices/adding.rs"
+                        | "egress/src/target.rs"
+                        | "domain/src/e164.rs"
+                        | "engine/src/whatsapp.rs"
                 );
                 if (!is_error || is_message) && !is_known(&text) && !others.contains(&text.as_str())
                 {
@@ -1003,6 +1121,14 @@ mod tests {
             (
                 "The address holds image/png: it must be a txt, md, html, pdf, docx or csv file.",
                 "La dirección tiene image/png: debe ser un archivo txt, md, html, pdf, docx o csv.",
+            ),
+            (
+                "It is not known whether WhatsApp sent this message (WhatsApp did not answer). It is not sent again.",
+                "No se sabe si WhatsApp envió este mensaje (WhatsApp no respondió). No se envía otra vez.",
+            ),
+            (
+                "HubSpot was allowed less than what agents need: connect it again, and allow all of it",
+                "A HubSpot se le permitió menos de lo que necesitan los agentes: conéctala de nuevo y permite todo",
             ),
             (
                 "Monthly credits of the scale plan, 2026-04",

@@ -58,3 +58,39 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
     assert_eq!(ana.post(path, &back).await.leads(), "/profile");
     world.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_travels_over_https_or_within_the_machine() {
+    let far = "\r\nX-Forwarded-For: 203.0.113.9";
+    for (public_url, from, expected) in [
+        ("http://voice.example.com", "", Some(false)),
+        ("http://voice.example.com", far, None),
+        ("https://voice.example.com", "", Some(true)),
+        ("https://voice.example.com", far, Some(true)),
+    ] {
+        let world = World::start_known_as(public_url).await;
+        let email = format!("owner@{}.example", world.account);
+        let ana = world.browser(MemberRole::Owner).await.saying(from);
+        let fields = [("email", email.as_str()), ("password", PASSWORD)];
+        let answer = ana.post("/sign-in", &fields).await;
+        let case = format!("{public_url} {from}");
+        let Some(is_secure) = expected else {
+            assert_eq!(answer.header("set-cookie"), None, "{case}");
+            let why = "Without HTTPS you can sign in from this machine alone";
+            answer.assert(403).shows(&[why, "http.public_url"]);
+            world.close().await;
+            continue;
+        };
+        let cookie = answer.header("set-cookie").unwrap_or_default();
+        let words: Vec<&str> = cookie.split("; ").collect();
+        assert!(words[0].starts_with("offhook_session="), "{case}: {cookie}");
+        for (word, is_there) in [
+            ("HttpOnly", true),
+            ("SameSite=Lax", true),
+            ("Secure", is_secure),
+        ] {
+            assert_eq!(words.contains(&word), is_there, "{case}: {cookie}");
+        }
+        world.close().await;
+    }
+}

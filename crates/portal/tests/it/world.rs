@@ -52,14 +52,31 @@ impl World {
 
     /// The same, with people so many times faster than real ones.
     pub(crate) async fn start_at(speed: f64, applications: Vec<Arc<dyn Application>>) -> Self {
+        Self::start_as(speed, applications, PortalConfig::default()).await
+    }
+
+    /// One that its customers know by this address.
+    pub(crate) async fn start_known_as(public_url: &str) -> Self {
+        let public_url = Some(public_url.to_owned());
+        Self::start_as(SPEED, Vec::new(), PortalConfig { public_url }).await
+    }
+
+    async fn start_as(
+        speed: f64,
+        applications: Vec<Arc<dyn Application>>,
+        config: PortalConfig,
+    ) -> Self {
         let database = TestDatabase::sqlite();
         let store = database.open().await;
         let clock = ManualClock::default();
         let directory = must(tempfile::tempdir());
         let services = services(store, &clock, &directory, speed);
         let services = services.with_applications(applications);
-        let portal = Portal::new(services.clone(), PortalConfig::default());
-        let limits = RateLimits::new(LimitSettings::default());
+        let portal = Portal::new(services.clone(), config);
+        let limits = RateLimits::new(LimitSettings {
+            trusted_proxies: vec![must("127.0.0.0/8".parse())],
+            ..LimitSettings::default()
+        });
         let state = HttpState::new(services.clone(), limits, HttpConfig::default())
             .with_pages(Arc::new(move |config| portal.clone().mount(config)));
         let listener = must(TcpListener::bind("127.0.0.1:0"));

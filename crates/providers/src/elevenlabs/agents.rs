@@ -119,7 +119,9 @@ async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> 
         let path = ["v1", "convai", "agents"];
         let page: Page = client.get(key, &path, &query).await?;
         for agent in page.agents {
-            let id = agent.agent_id.filter(|id| !id.is_empty());
+            // U+FFFD stands for what could not be read: it would name another agent, or none.
+            let is_read = |id: &String| !id.is_empty() && !id.contains(char::REPLACEMENT_CHARACTER);
+            let id = agent.agent_id.filter(is_read);
             ids.push(id.ok_or(Failed::Malformed)?);
         }
         match (page.has_more, page.next_cursor) {

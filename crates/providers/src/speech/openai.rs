@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
+use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
@@ -119,7 +120,7 @@ impl Transcriber for Transcriptions {
             .body(form.body);
         let request = with_headers(request, &self.headers);
         let answer = fetch::body(request, MAX_ANSWER_BYTES, LIMIT).await?;
-        let answer: Transcription = serde_json::from_slice(&answer)
+        let answer: Transcription = read_foreign(&answer)
             .map_err(|_| SpeechError::Protocol("a transcription is not of its form"))?;
         Ok(answer.text)
     }

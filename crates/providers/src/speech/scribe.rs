@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserSettings, SpeechError, SpeechToText,
@@ -107,7 +108,7 @@ impl Hearing for Scribe {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
-        let said: Said = serde_json::from_str(text)
+        let said: Said = read_foreign(text.as_bytes())
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let words = said.text.trim();
         match said.message_type.as_str() {

@@ -7,27 +7,24 @@ use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::reading::{Listed, Reading, following};
+use super::reading::{Listed, Reading, UNCLEAR, following};
 use super::wire::{self, Spoken, once};
-use super::{PAGE_SIZE, Source, adding_a, owners};
+use super::{PAGE, PAGE_SIZE, Source, adding_a, owners};
 
 /// Asks for no voice that costs more than the model that speaks with it.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
-
-/// What is wrong with a page that has a token of the next one, and does not say whether there is one.
-const UNCLEAR: &str = "a page does not say whether more follow";
 
 pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct WorkspacePage {
-    #[serde(deserialize_with = "wire::elements")]
-    voices: Vec<WorkspaceVoice>,
-    /// Without it and a token there are no more.
+    #[serde(deserialize_with = "wire::places")]
+    voices: Vec<Option<WorkspaceVoice>>,
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
-    #[serde(default, deserialize_with = "wire::id")]
-    next_page_token: Option<String>,
+    /// `null` on the last page.
+    #[serde(default, deserialize_with = "wire::there")]
+    next_page_token: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -88,8 +85,8 @@ struct Rates {
 
 #[derive(Deserialize)]
 struct SharedPage {
-    #[serde(deserialize_with = "wire::elements")]
-    voices: Vec<LibraryVoice>,
+    #[serde(deserialize_with = "wire::places")]
+    voices: Vec<Option<LibraryVoice>>,
     /// Without it the list ends with a page that has nothing new.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
@@ -162,13 +159,16 @@ impl Library {
             let page: WorkspacePage = self.0.page("v2/voices", &query, &[]).await?;
             let has_more = match (page.has_more, &page.next_page_token) {
                 (Some(has_more), _) => has_more,
-                (None, None) => false,
-                (None, Some(_)) => return Err(VoiceLibraryError::Malformed(UNCLEAR)),
+                (None, Some(Value::Null)) => false,
+                // Nobody knows whether it was cut short; a page with room on it was not.
+                (None, None) if page.voices.len() < PAGE => false,
+                (None, _) => return Err(UNCLEAR),
             };
             let listed = page.voices.into_iter();
-            let listed = listed.filter_map(|voice| self.of_workspace(voice));
+            let listed = listed.map(|voice| self.of_workspace(voice?));
             reading.page(listed, Some(has_more))?;
-            token = following(has_more, page.next_page_token, token.as_deref())?;
+            let next = page.next_page_token.and_then(wire::id_of);
+            token = following(has_more, next, token.as_deref())?;
             if token.is_none() {
                 return Ok(reading.whole());
             }
@@ -184,7 +184,7 @@ impl Library {
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
             let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
             let listed = page.voices.into_iter();
-            let listed = listed.filter_map(|voice| self.of_library(voice));
+            let listed = listed.map(|voice| self.of_library(voice?));
             if !reading.page(listed, page.has_more)? {
                 break;
             }

@@ -17,8 +17,8 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(deserialize_with = "wire::elements")]
-    data: Vec<ListedVoice>,
+    #[serde(deserialize_with = "wire::places")]
+    data: Vec<Option<ListedVoice>>,
     /// Without it the list ends with a page that has nothing new.
     #[serde(default, deserialize_with = "wire::more")]
     has_more: Option<bool>,
@@ -75,8 +75,8 @@ impl Library {
             }
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
             let listed = page.data.into_iter();
-            let listed: Vec<Listed> = listed.filter_map(voice).collect();
-            let next = listed.last().map(|(id, _)| id.clone());
+            let listed: Vec<Option<Listed>> = listed.map(|listed| voice(listed?)).collect();
+            let next = listed.iter().flatten().last().map(|(id, _)| id.clone());
             let goes_on = reading.page(listed, page.has_more)?;
             last = following(goes_on, next, last.as_deref())?;
             if last.is_none() {

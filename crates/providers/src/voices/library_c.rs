@@ -13,8 +13,8 @@ pub(super) struct Library(pub(super) Source);
 
 #[derive(Deserialize)]
 struct Models {
-    #[serde(deserialize_with = "wire::elements")]
-    tts: Vec<Model>,
+    #[serde(deserialize_with = "wire::places")]
+    tts: Vec<Option<Model>>,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ impl VoiceLibrary for Library {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
         let listed = models.tts.into_iter();
         let mut reading = Reading::default();
-        reading.page(listed.filter_map(|model| self.voice(model)), Some(false))?;
+        reading.page(listed.map(|model| self.voice(model?)), Some(false))?;
         Ok(reading.whole())
     }
 }

@@ -14,6 +14,10 @@ const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does n
 /// A page says that more follow, and has nothing that is not known.
 const ROUND: VoiceLibraryError = VoiceLibraryError::Malformed("the list goes round in a circle");
 
+/// A page of which nothing can be read, or a full one, does not say whether it is the last.
+pub(super) const UNCLEAR: VoiceLibraryError =
+    VoiceLibraryError::Malformed("a page does not say whether more follow");
+
 /// A page says that more follow, and not how to ask for them: what has come is half a list.
 const CUT: VoiceLibraryError =
     VoiceLibraryError::Malformed("the list goes on and does not say where");
@@ -40,17 +44,21 @@ impl Reading {
 
     /// Takes a page; whether there is another one behind it, as the page says, or if it does not, as long as pages have
     /// something new. A list moves on while it is read, so a page may repeat what another had; one that has nothing else and
-    /// goes on is the same page again.
+    /// goes on is the same page again. `None` stands for a voice without an id that can be read.
     ///
     /// # Errors
-    /// The list does not end, or goes round.
+    /// The list does not end, goes round, or nobody can tell whether it ends here.
     pub(super) fn page(
         &mut self,
-        listed: impl IntoIterator<Item = Listed>,
+        listed: impl IntoIterator<Item = Option<Listed>>,
         goes_on: Option<bool>,
     ) -> Result<bool, VoiceLibraryError> {
-        let (mut is_empty, mut has_news) = (true, false);
-        for (id, voice) in listed {
+        let (mut is_empty, mut has_news, mut is_readable) = (true, false, true);
+        for listed in listed {
+            let Some((id, voice)) = listed else {
+                is_readable = false;
+                continue;
+            };
             is_empty = false;
             if self.ids.insert(id) {
                 has_news = true;
@@ -60,6 +68,7 @@ impl Reading {
         self.pages += 1;
         match goes_on {
             Some(true) if !is_empty && !has_news => Err(ROUND),
+            None if is_empty && !is_readable => Err(UNCLEAR),
             goes_on => match goes_on.unwrap_or(has_news) {
                 true if self.pages >= MAX_PAGES => Err(ENDLESS),
                 goes_on => Ok(goes_on),

@@ -18,7 +18,7 @@ use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{
     self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, RECORDING, TRUNK_NUMBER,
 };
-use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
+use offhook_testkit::upstream::{Answer, Asked, Fault, UPSTREAM_WORDS, Upstream};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -209,6 +209,28 @@ async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle
     let refused = provider.place(KEY, call(NUMBER), soon()).await;
     assert!(matches!(refused, Err(LegacyError::Refused(_))));
     assert_eq!(fake.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn an_answer_to_a_call_is_taken_at_its_word_or_not_at_all() {
+    for answer in [
+        r#"{"success":true,"success":false}"#,
+        r#"{"success":true,"conversation_id":"conv_1\ud83d"}"#,
+    ] {
+        let upstream = Upstream::start(move |asked: &Asked| match asked.path.rsplit('/').next() {
+            Some("outbound-call") => {
+                Answer::bytes(200, "application/json", answer.as_bytes().to_vec())
+            }
+            _ => Answer::json(
+                200,
+                &json!([fake::number("phnum_1", NUMBER, "twilio", Some(AGENT))]),
+            ),
+        })
+        .await;
+        let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+        let placed = provider.place(KEY, call(NUMBER), soon()).await;
+        assert_eq!(placed, Err(LegacyError::Unknown), "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -406,6 +428,10 @@ async fn done(
         Operation::Agents => provider.agents(KEY).await.map(drop),
         Operation::Rename => provider.rename(KEY, AGENT, "Front").await,
         Operation::Place => provider.place(KEY, call(NUMBER), soon()).await.map(drop),
+        Operation::PlaceOnTrunk => {
+            let placed = provider.place(KEY, call(TRUNK_NUMBER), soon()).await;
+            placed.map(drop)
+        }
         Operation::Progress => provider.progress(KEY, &by_id(id)).await.map(drop),
         Operation::Look => provider.progress(KEY, &by_handle()).await.map(drop),
         Operation::Recording => match recorded(provider, &by_id(id)).await {
@@ -422,27 +448,35 @@ enum Operation {
     Agents,
     Rename,
     Place,
+    PlaceOnTrunk,
     Progress,
     Look,
     Recording,
 }
 
-const OPERATIONS: [(Operation, &str, &str); 6] = [
+const OPERATIONS: [(Operation, &str, &str); 7] = [
     (Operation::Agents, "GET", "/v1/convai/agents"),
     (Operation::Rename, "PATCH", "/v1/convai/agents"),
     (Operation::Place, "POST", "/v1/convai/twilio"),
+    (Operation::PlaceOnTrunk, "POST", "/v1/convai/sip-trunk"),
     (Operation::Progress, "GET", "/v1/convai/conversations/"),
     (Operation::Look, "GET", "/v1/convai/conversations"),
     (Operation::Recording, "GET", "/v1/convai/conversations/"),
 ];
 
+/// An answer for which nobody waits.
+const NEVER: Fault = Fault::Slow(Duration::from_secs(3_600));
+
 /// What a fault comes to: for what has an effect, and for what has none. `None`: it is no fault there.
 fn expected(operation: Operation, fault: Fault) -> Option<LegacyError> {
     use LegacyError::{Later, Refused, Unknown};
-    let writes = operation == Operation::Place || operation == Operation::Rename;
+    let writes = matches!(
+        operation,
+        Operation::Place | Operation::PlaceOnTrunk | Operation::Rename
+    );
     let after = |seconds| Some(Duration::from_secs(seconds));
     Some(match fault {
-        Fault::Close | Fault::LoseAnswer | Fault::CutBody => Unknown,
+        Fault::Close | Fault::LoseAnswer | Fault::CutBody | NEVER => Unknown,
         Fault::Slow(_) => return None,
         // What the answer to a change says is of no interest, if it is the provider that says it.
         Fault::Unknown if operation == Operation::Rename => return None,
@@ -468,6 +502,7 @@ async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect()
         Fault::Close,
         Fault::LoseAnswer,
         Fault::Slow(Duration::from_millis(200)),
+        NEVER,
         Fault::CutBody,
         Fault::Malformed,
         Fault::Unknown,
@@ -485,7 +520,13 @@ async fn every_operation_says_of_every_fault_whether_it_may_have_had_an_effect()
             done(&provider, operation, &id).await.unwrap();
             let before = fake.upstream().asked_of(method, path).len();
             fake.upstream().fail(method, path, *fault, 1);
+            if *fault == NEVER {
+                tokio::time::pause();
+            }
             let said = done(&provider, operation, &id).await;
+            if *fault == NEVER {
+                tokio::time::resume();
+            }
             let asked = fake.upstream().asked_of(method, path).len() - before;
             let case = format!("{operation:?} {fault:?}: {said:?}");
             match (&said, expected(operation, *fault)) {

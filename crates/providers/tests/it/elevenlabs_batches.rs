@@ -288,6 +288,9 @@ fn comes(result: &Result<&'static str, LegacyError>) -> Comes {
     }
 }
 
+/// An answer for which nobody waits.
+const NEVER: Fault = Fault::Slow(Duration::from_secs(3_600));
+
 #[tokio::test]
 async fn every_fault_of_every_operation_is_told_apart_and_nothing_is_sent_twice() {
     use Comes::{Done, Later, Nothing, Refused, Unknown};
@@ -296,6 +299,7 @@ async fn every_fault_of_every_operation_is_told_apart_and_nothing_is_sent_twice(
         (Fault::Close, [Unknown; 4]),
         (Fault::LoseAnswer, [Unknown; 4]),
         (Fault::Slow(Duration::from_millis(300)), [Done; 4]),
+        (NEVER, [Unknown; 4]),
         (Fault::CutBody, [Unknown; 4]),
         (Fault::Status(401), [Refused; 4]),
         (Fault::Status(404), [Refused, Refused, Nothing, Refused]),
@@ -319,7 +323,13 @@ async fn every_fault_of_every_operation_is_told_apart_and_nothing_is_sent_twice(
             let before = provider.asked(operation);
             let (method, path) = path(operation);
             provider.service.upstream().fail(method, &path, fault, 1);
+            if fault == NEVER {
+                tokio::time::pause();
+            }
             let result = provider.ask(operation).await;
+            if fault == NEVER {
+                tokio::time::resume();
+            }
             let what = format!("{operation} with {fault:?}");
             assert_eq!(comes(&result), expected, "{what}: {result:?}");
             assert_eq!(provider.asked(operation), before + 1, "{what}");

@@ -90,12 +90,54 @@ async fn a_list_of_agents_that_goes_on_and_does_not_say_where_is_none() {
             1,
         ),
         (json!({"agents": [null], "has_more": false}), json!(null), 1),
+        (json!({"agents": one, "next_cursor": {}}), json!(null), 1),
+        (
+            json!({"agents": [{"agent_id": "agent_\u{fffd}"}], "has_more": false}),
+            json!(null),
+            1,
+        ),
     ] {
         let told = format!("{first} {second}");
         let (upstream, provider) = listing(json!({"": first, "2": second})).await;
         let listed = provider.agents(KEY).await;
         assert_eq!(listed, Err(LegacyError::Unknown), "{told}");
         assert_eq!(upstream.asked().len(), pages, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_agents_that_cannot_be_read_as_it_is_ends_nowhere() {
+    for (page, is_read) in [
+        (
+            r#"{"agents":[{"agent_id":"agent_1","name":"Half \ud83d"}],"has_more":false}"#,
+            true,
+        ),
+        (
+            r#"{"agents":[{"agent_id":"agent_1"}],"next_cursor":1e999}"#,
+            false,
+        ),
+        (
+            r#"{"agents":[{"agent_id":"agent_1"}],"agents":[],"has_more":false}"#,
+            false,
+        ),
+        (
+            r#"{"agents":[{"agent_id":"agent_1\ud83d"}],"has_more":false}"#,
+            false,
+        ),
+    ] {
+        let upstream = Upstream::start(move |asked: &Asked| match asked.path.rsplit('/').next() {
+            Some("agents") => Answer::bytes(200, "application/json", page.as_bytes().to_vec()),
+            Some("phone-numbers") => Answer::json(200, &json!([])),
+            id => Answer::json(200, &fake::agent(id.unwrap_or_default(), "Reception")),
+        })
+        .await;
+        let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
+        let listed = provider.agents(KEY).await;
+        assert_eq!(
+            listed.is_ok_and(|listed| listed.is_whole),
+            is_read,
+            "{page}"
+        );
     }
 }
 

@@ -188,6 +188,62 @@ async fn a_page_that_does_not_say_by_a_boolean_whether_more_follow_costs_the_lis
 }
 
 #[tokio::test]
+async fn a_workspace_that_says_nothing_of_more_ends_where_its_page_has_room() {
+    let page = |count: usize| -> Vec<Value> {
+        let odd = json!({"name": "no id"});
+        let ids = (1..count).map(|number| json!({"voice_id": format!("v{number}")}));
+        ids.chain([odd]).collect()
+    };
+    for (page, expected) in [
+        (json!({"voices": page(99)}), Ok(98)),
+        (
+            json!({"voices": page(100), "next_page_token": null}),
+            Ok(99),
+        ),
+        (json!({"voices": page(100)}), Err(())),
+        (json!({"voices": page(9), "next_page_token": 7}), Err(())),
+        (json!({"voices": page(9), "next_page_token": ""}), Err(())),
+    ] {
+        let case = page["next_page_token"].clone();
+        let upstream = Upstream::start(move |asked| {
+            let shared = json!({"voices": [], "has_more": false});
+            Answer::json(
+                200,
+                if asked.path == "/v2/voices" {
+                    &page
+                } else {
+                    &shared
+                },
+            )
+        })
+        .await;
+        let listed = library_at(A, upstream.base_url()).voices().await;
+        let listed = listed.map(|voices| voices.len()).map_err(|_| ());
+        assert_eq!(listed, expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_which_nothing_can_be_read_ends_no_list() {
+    for (provider, list) in [(A, "voices"), (B, "data")] {
+        let upstream = Upstream::start(move |asked| {
+            let first = asked.query.contains("&page=0") || !asked.query.contains("starting_after");
+            let odd = asked.path == "/v1/shared-voices" && !asked.query.contains("&page=0");
+            let id = if odd || !first { json!(7) } else { json!("v") };
+            let mut page = json!({list: [{"voice_id": id, "id": id}, "?"]});
+            if asked.path == "/v2/voices" {
+                page["has_more"] = json!(false);
+            }
+            Answer::json(200, &page)
+        })
+        .await;
+        let listed = library_at(provider, upstream.base_url()).voices().await;
+        let is_malformed = matches!(listed, Err(VoiceLibraryError::Malformed(_)));
+        assert!(is_malformed, "{provider}: {listed:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_list_that_says_nothing_of_more_ends_with_a_page_that_has_nothing_new() {
     for (provider, path, list) in [(A, "/v1/shared-voices", "voices"), (B, "/voices", "data")] {
         let upstream = Upstream::start(move |asked| {

@@ -13,8 +13,9 @@ const WIDE: Quota = Quota::per_minute(1_000_000);
 const LIMIT: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(900);
 
-/// How long the way back may take (decision 4.5: a second), and what a busy machine may add.
-const BACK: Duration = Duration::from_secs(3);
+/// How long the way back may take (decision 4.5), and what a busy machine may add to some of several.
+const BACK: Duration = Duration::from_secs(1);
+const BACK_IF_BUSY: Duration = Duration::from_secs(3);
 
 fn client() -> Key {
     use std::hash::BuildHasher as _;
@@ -47,16 +48,16 @@ async fn recovery(store: &RedisStore) -> Duration {
     began.elapsed()
 }
 
-/// Checks until they fail without a wait; each lasts at most as long as it may.
-async fn goes_down(store: &RedisStore) -> u32 {
-    let (began, mut failed) = (Instant::now(), 0);
+/// Checks until they fail without a wait; each lasts at most as long as it may. How long those lasted that failed.
+async fn goes_down(store: &RedisStore) -> Vec<Duration> {
+    let (began, mut failed) = (Instant::now(), Vec::new());
     loop {
         let asked = Instant::now();
         let answer = store.take(client(), WIDE).await;
         let took = asked.elapsed();
         assert!(took < LIMIT + BUSY, "a check lasted {took:?}");
         if answer == Err(Unavailable) {
-            failed += 1;
+            failed.push(took);
             if took < Duration::from_millis(10) && !store.is_reachable() {
                 return failed;
             }
@@ -179,6 +180,7 @@ async fn a_refused_client_that_goes_on_costs_the_server_nothing() {
 async fn while_the_server_is_dead_nothing_is_admitted_and_it_is_back_within_a_second() {
     let mut server = RedisServer::start().await;
     let store = connect(&server.url()).await;
+    let mut recoveries = Vec::new();
     for _ in 0..3 {
         server.kill();
         goes_down(&store).await;
@@ -190,8 +192,10 @@ async fn while_the_server_is_dead_nothing_is_admitted_and_it_is_back_within_a_se
         assert!(began.elapsed() < LIMIT + BUSY, "{:?}", began.elapsed());
         server.start_again().await;
         let took = recovery(&store).await;
-        assert!(took < BACK, "back after {took:?}");
+        assert!(took < BACK_IF_BUSY, "back after {took:?}");
+        recoveries.push(took);
     }
+    assert!(recoveries.iter().min() < Some(&BACK), "{recoveries:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,7 +223,9 @@ async fn a_server_that_hangs_holds_a_request_for_a_tenth_of_a_second_and_five_in
     server.freeze();
     // The heartbeat may be one of the five.
     let failed = goes_down(&store).await;
-    assert!((1..=6).contains(&failed), "{failed}");
+    assert!((1..=6).contains(&failed.len()), "{failed:?}");
+    let waited = failed.iter().filter(|took| **took > LIMIT / 4).min();
+    assert!(waited < Some(&(LIMIT * 2)), "{failed:?}");
     assert_eq!(
         store.take(key, Quota::per_minute(1)).await,
         Err(Unavailable),
@@ -227,7 +233,7 @@ async fn a_server_that_hangs_holds_a_request_for_a_tenth_of_a_second_and_five_in
     );
     server.thaw();
     let took = recovery(&store).await;
-    assert!(took < BACK, "back after {took:?}");
+    assert!(took < BACK_IF_BUSY, "back after {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,7 +249,7 @@ async fn a_slow_network_and_a_black_hole_are_failures_within_a_tenth_of_a_second
         goes_down(&store).await;
         proxy.set(Network::Good);
         let took = recovery(&store).await;
-        assert!(took < BACK, "{network:?}: back after {took:?}");
+        assert!(took < BACK_IF_BUSY, "{network:?}: back after {took:?}");
     }
     proxy.set(Network::Slow(Duration::from_millis(10)));
     for _ in 0..10 {
@@ -295,7 +301,7 @@ async fn a_server_that_cannot_be_written_to_is_no_store() {
     server.say("REPLICAOF 127.0.0.1 1").await;
     goes_down(&store).await;
     server.say("REPLICAOF NO ONE").await;
-    assert!(recovery(&store).await < BACK);
+    assert!(recovery(&store).await < BACK_IF_BUSY);
 }
 
 #[tokio::test(flavor = "multi_thread")]

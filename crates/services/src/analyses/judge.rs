@@ -79,19 +79,36 @@ impl Judge {
     }
 }
 
-/// The object in an answer, without what models write around it: their thoughts, fences, a polite sentence.
+/// The one object in an answer, without what models write around it: their thoughts, fences, a polite sentence. A draft
+/// among the thoughts is no answer, and of two objects nobody can tell which one is meant.
 fn object_in(answer: &str) -> Option<&str> {
-    // What ends thoughts may be quoted in the object.
-    let behind_thoughts = answer.rsplit("</think>").next();
-    let places = behind_thoughts.into_iter().chain([answer]);
-    places.filter_map(first_object).next()
+    let (before, behind) = answer.split_at(answer.find('{')?);
+    let (object, rest) = if before.contains("<think>") {
+        first_object(answer.split_once("</think>")?.1)?
+    } else {
+        // Thoughts need not say where they begin. What ends them may be quoted in the object, too.
+        match first_object(behind) {
+            Some((object, rest)) => {
+                let thought = rest.rsplit_once("</think>");
+                let answered = thought.and_then(|(_, answer)| first_object(answer));
+                answered.unwrap_or((object, rest))
+            }
+            None => first_object(behind.split_once("</think>")?.1)?,
+        }
+    };
+    let more = rest.match_indices('{');
+    let is_only = more
+        .filter_map(|(at, _)| first_object(rest.get(at..)?))
+        .next();
+    is_only.is_none().then_some(object)
 }
 
-fn first_object(text: &str) -> Option<&str> {
+/// The object that begins at the first brace, and what follows it.
+fn first_object(text: &str) -> Option<(&str, &str)> {
     let object = text.get(text.find('{')?..)?;
     let mut values = serde_json::Deserializer::from_str(object).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
-    object.get(..values.byte_offset())
+    object.split_at_checked(values.byte_offset())
 }
 
 fn shortened(text: &str) -> String {
@@ -121,10 +138,26 @@ mod tests {
             format!("```\n{kept}\n```\nIs there anything else?"),
             format!("Here you are: {kept}"),
             format!("<think>Is {{\"day\": \"Sun\"}} right?</think>\n{kept}"),
+            format!("Is {{\"day\": \"Sun\"}} right? No.</think>\n{kept}"),
             format!("{kept}\nLet me know if {{day}} is right </think>."),
             "{\n  \"rooms\": 2,\n  \"day\": \"Mon\"\n}".to_owned(),
         ] {
             assert_eq!(judge().read(&answer).as_deref(), Ok(kept), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_draft_among_thoughts_is_no_answer_and_neither_are_two() {
+        for answer in [
+            r#"<think>Maybe {"day":"Mon"}? I do not know.</think> I cannot tell."#,
+            r#"<think>{"day":"Mon"}</think>{"day":"Tue","no"#,
+            r#"<think>{"day":"Mon"}"#,
+            r#"{"day":"Mon"} Correction: {"day":"Tue"}"#,
+            r#"{"day":"Mon"} {x} {"day":"Tue"}"#,
+        ] {
+            let misfit = judge().read(answer).unwrap_err();
+            let no_object = "the model's answer was not a JSON object";
+            assert_eq!(misfit.for_people, no_object, "{answer}");
         }
     }
 

@@ -28,7 +28,8 @@ impl Times {
     }
 
     /// Moves a call to where it can have taken place: accepted, then answered, then over, and none of it ahead of `now`
-    /// if what it lasted has room before that. What it lasted stays, unless no call lasts so long.
+    /// if what it lasted has room before that. What it lasted stays, unless no call lasts so long; what is guessed of that
+    /// is not believed further than there is room.
     pub(crate) fn fit(&mut self, progress: &mut LegacyProgress, now: Timestamp) {
         // What the provider works out once a call is over takes none of its time.
         self.over_at = progress.end.as_ref().map(|_| self.over_at.unwrap_or(now));
@@ -49,7 +50,8 @@ impl Times {
                 .map_or(Duration::ZERO, |turn| turn.started_at.since(told)),
         };
         let room = now.since(self.accepted);
-        let is_absurd = lasted > room.max(LONGEST);
+        let is_guessed = progress.end.as_ref().is_some_and(|end| end.is_guessed);
+        let is_absurd = lasted > if is_guessed { room } else { room.max(LONGEST) };
         let lasted = if is_absurd { room } else { lasted };
         let began = told.min(now.minus(lasted)).max(self.earliest(lasted));
         // Turns that are written already stay, and what follows them comes behind them.
@@ -122,6 +124,7 @@ mod tests {
         LegacyEnd {
             outcome,
             ended_at: at(ended),
+            is_guessed: false,
             summary: String::new(),
             recorded: false,
             is_told: true,
@@ -169,6 +172,16 @@ mod tests {
         let mut times = Times::new(at(ACCEPTED), None);
         let over = fitted(&mut times, talk(1_020, &[], Some(400)), 1_100);
         assert_eq!(over, (Some(ACCEPTED), vec![], Some(1_400)));
+    }
+
+    #[test]
+    fn what_is_guessed_of_it_has_room() {
+        for (guessed, ended) in [(40, 1_060), (3_500, 1_100)] {
+            let mut progress = talk(1_020, &[0, guessed], Some(guessed));
+            progress.end.as_mut().unwrap().is_guessed = true;
+            let over = fitted(&mut Times::new(at(ACCEPTED), None), progress, 1_100);
+            assert_eq!(over.2, Some(ended), "{guessed}");
+        }
     }
 
     #[test]

@@ -1,23 +1,20 @@
 //! Twilio: its REST interface over an [`Upstream`], and what Twilio does of its own accord: it signs and posts callbacks,
 //! opens a call's WebSocket, speaks, listens, and sends marks back.
 
-use std::net::SocketAddr;
+mod forms;
+mod stream;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::{SinkExt as _, StreamExt as _};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use ring::hmac;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::upstream::{Answer, Asked, Upstream};
+
+pub use forms::{Scheme, SignedForm, sign, status_form, verdict_form};
+pub use stream::{Stream, beginning, echo, key, sound, stop};
 
 /// The deployment's account, its token, and a key of it.
 pub const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
@@ -103,26 +100,6 @@ struct State {
 pub struct FakeTwilio {
     upstream: Upstream,
     state: Arc<Mutex<State>>,
-}
-
-/// A form with its signature, to be posted to a path of ours.
-#[derive(Debug, Clone)]
-pub struct SignedForm {
-    /// The path.
-    pub path: String,
-    /// The headers that Twilio sends with it.
-    pub headers: Vec<(&'static str, String)>,
-    /// The form.
-    pub body: String,
-}
-
-/// How a form is signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// With the account's token, by HMAC-SHA1.
-    Token,
-    /// With the shared key, by HMAC-SHA256.
-    SharedKey,
 }
 
 impl FakeTwilio {
@@ -211,231 +188,6 @@ impl FakeTwilio {
 
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What Twilio posts of a call, with these members besides.
-#[must_use]
-pub fn status_form(
-    call: &PlacedCall,
-    status: &str,
-    more: &[(&str, &str)],
-    scheme: Scheme,
-) -> SignedForm {
-    let url = call.asked("StatusCallback").unwrap_or_default();
-    let mut members = vec![("CallStatus", status)];
-    members.extend(more);
-    signed_form(call, url, &members, scheme)
-}
-
-/// What Twilio posts once it has found out who answered.
-#[must_use]
-pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
-    let url = call.asked("AsyncAmdStatusCallback").unwrap_or_default();
-    signed_form(call, url, &[("AnsweredBy", verdict)], Scheme::Token)
-}
-
-fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Scheme) -> SignedForm {
-    let mut members = vec![
-        ("CallSid", call.sid.as_str()),
-        ("AccountSid", ACCOUNT),
-        ("From", call.asked("From").unwrap_or_default()),
-        ("To", call.asked("To").unwrap_or_default()),
-        ("Direction", "outbound-api"),
-        ("ApiVersion", "2010-04-01"),
-    ];
-    members.extend(more);
-    sign(url, &members, scheme)
-}
-
-/// A form of these members for an address of ours.
-#[must_use]
-pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
-    let mut sorted = members.to_vec();
-    sorted.sort_unstable();
-    let mut text = url.to_owned();
-    for (name, value) in sorted {
-        text.push_str(name);
-        text.push_str(value);
-    }
-    let (algorithm, key) = match scheme {
-        Scheme::Token => (hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN),
-        Scheme::SharedKey => (hmac::HMAC_SHA256, SIGNING_KEY),
-    };
-    let signed = hmac::sign(&hmac::Key::new(algorithm, key.as_bytes()), text.as_bytes());
-    let mut headers = vec![("x-twilio-signature", STANDARD.encode(signed))];
-    if scheme == Scheme::SharedKey {
-        let settings = "key=webhooks_shared_key_1,algorithm=HMAC_SHA256".to_owned();
-        headers.push(("x-twilio-webhooks-signature-settings", settings));
-    }
-    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    let pairs: Vec<String> = members
-        .iter()
-        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
-        .collect();
-    let path = url.splitn(4, '/').nth(3).unwrap_or_default();
-    SignedForm {
-        path: format!("/{path}"),
-        headers,
-        body: pairs.join("&"),
-    }
-}
-
-impl SignedForm {
-    /// Posts it to a listener of ours; the status of the answer.
-    ///
-    /// # Panics
-    /// If it does not answer.
-    pub async fn post(&self, to: SocketAddr) -> u16 {
-        let mut request = format!(
-            "POST {} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
-             content-length: {}\r\n",
-            self.path,
-            self.body.len()
-        );
-        for (name, value) in &self.headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        request.push_str("\r\n");
-        request.push_str(&self.body);
-        let exchange = async {
-            let mut socket = TcpStream::connect(to).await?;
-            socket.write_all(request.as_bytes()).await?;
-            let mut answer = Vec::new();
-            socket.read_to_end(&mut answer).await?;
-            Ok::<_, std::io::Error>(answer)
-        };
-        let answer = exchange.await;
-        let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", self.path));
-        let answer = String::from_utf8_lossy(&answer);
-        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-        status.unwrap_or_else(|| panic!("no answer to {}", self.path))
-    }
-
-    /// The value of a header.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<String> {
-        let found = self.headers.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| value.clone())
-    }
-}
-
-/// The messages by which Twilio begins a stream.
-#[must_use]
-pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
-    let start = json!({
-        "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
-        "start": {
-            "accountSid": ACCOUNT, "streamSid": "MZ0123456789abcdef0123456789abcdef", "callSid": call.sid,
-            "tracks": ["inbound"],
-            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
-            "customParameters": {"token": token},
-        },
-    });
-    let connected = json!({"event": "connected", "protocol": "Call", "version": "1.0.0"});
-    [connected.to_string(), start.to_string()]
-}
-
-/// A message of sound: µ-law, as numbered.
-#[must_use]
-pub fn sound(codes: &[u8], number: u64) -> String {
-    let media = json!({
-        "track": "inbound", "chunk": number.to_string(), "timestamp": (number * 20).to_string(),
-        "payload": STANDARD.encode(codes),
-    });
-    json!({"event": "media", "sequenceNumber": (number + 1).to_string(), "media": media})
-        .to_string()
-}
-
-/// The message that a mark was reached.
-#[must_use]
-pub fn echo(name: &str) -> String {
-    json!({"event": "mark", "sequenceNumber": "4", "mark": {"name": name}}).to_string()
-}
-
-/// The message of a key.
-#[must_use]
-pub fn key(digit: char) -> String {
-    json!({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": digit.to_string()}})
-        .to_string()
-}
-
-/// The message that a stream is over.
-#[must_use]
-pub fn stop(call: &PlacedCall) -> String {
-    json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
-}
-
-/// A stream's WebSocket, as Twilio has it.
-pub struct Stream(WebSocketStream<TcpStream>);
-
-impl Stream {
-    /// Opens it at a listener of ours.
-    ///
-    /// # Panics
-    /// If it is refused.
-    pub async fn open(to: SocketAddr, path: &str) -> Self {
-        let opening = async {
-            let request = format!("ws://{to}{path}").into_client_request().ok()?;
-            let socket = TcpStream::connect(to).await.ok()?;
-            let (socket, _) = tokio_tungstenite::client_async(request, socket)
-                .await
-                .ok()?;
-            Some(socket)
-        };
-        let socket = tokio::time::timeout(PATIENCE, opening).await;
-        Self(
-            socket
-                .ok()
-                .flatten()
-                .unwrap_or_else(|| panic!("no stream at {to}{path}")),
-        )
-    }
-
-    /// The status by which a listener of ours refuses it.
-    ///
-    /// # Panics
-    /// If it does not refuse it.
-    pub async fn refused(to: SocketAddr, path: &str) -> u16 {
-        let asking = async {
-            let request = format!("ws://{to}{path}").into_client_request().ok()?;
-            let socket = TcpStream::connect(to).await.ok()?;
-            match tokio_tungstenite::client_async(request, socket).await {
-                Err(Error::Http(answer)) => Some(answer.status().as_u16()),
-                _ => None,
-            }
-        };
-        let status = tokio::time::timeout(PATIENCE, asking).await;
-        status
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| panic!("no refusal at {to}{path}"))
-    }
-
-    /// Sends a message; what is closed takes none.
-    pub async fn send(&mut self, text: String) -> bool {
-        self.0.send(Message::Text(text.into())).await.is_ok()
-    }
-
-    /// The next message, or `None` once it is closed.
-    ///
-    /// # Panics
-    /// If nothing comes for long.
-    pub async fn next(&mut self) -> Option<Value> {
-        loop {
-            let next = tokio::time::timeout(PATIENCE, self.0.next()).await;
-            let next = next.unwrap_or_else(|_| panic!("nothing comes from the stream"));
-            match next {
-                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).ok(),
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                _ => return None,
-            }
-        }
-    }
-
-    /// Closes it without a word.
-    pub fn cut(self) {
-        drop(self);
-    }
 }
 
 fn answer(state: &mut State, asked: &Asked) -> Answer {

@@ -28,6 +28,8 @@ pub(super) enum Deed {
     Forgets,
     /// Will not.
     Refuses,
+    /// Takes it, and says that it is too busy.
+    TakesAndPutsOff,
     /// Cannot be reached.
     IsAway,
 }
@@ -35,6 +37,8 @@ pub(super) enum Deed {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) deeds: VecDeque<Deed>,
+    /// What the next looks for a batch by its name come to, instead of what is there.
+    pub(super) looks: VecDeque<LegacyError>,
     /// Whether it keeps everybody waiting.
     pub(super) holds: bool,
     /// Whether it says for ever that the first of a batch who waits is being dialed.
@@ -171,7 +175,7 @@ impl LegacyBatches for Batching {
             (state.deeds.pop_front(), state.holds)
         };
         match deed {
-            None | Some(Deed::LosesItsAnswer) => {}
+            None | Some(Deed::LosesItsAnswer | Deed::TakesAndPutsOff) => {}
             Some(Deed::Forgets) => return Err(LegacyError::Unknown),
             Some(Deed::Refuses) => return Err(LegacyError::Refused("not today")),
             Some(Deed::IsAway) => return Err(LegacyError::NotConnected),
@@ -190,6 +194,7 @@ impl LegacyBatches for Batching {
         }
         match deed {
             None => Ok(format!("btc_{name}")),
+            Some(Deed::TakesAndPutsOff) => Err(LegacyError::Later(None)),
             Some(_) => Err(LegacyError::Unknown),
         }
     }
@@ -200,7 +205,10 @@ impl LegacyBatches for Batching {
         agent: &str,
         name: &str,
     ) -> Result<Option<String>, LegacyError> {
-        let state = self.state();
+        let mut state = self.state();
+        if let Some(error) = state.looks.pop_front() {
+            return Err(error);
+        }
         let found = state.batches.get(name);
         let found = found.filter(|batch| batch.calls.iter().all(|call| call.agent == agent));
         Ok(found.map(|_| format!("btc_{name}")))

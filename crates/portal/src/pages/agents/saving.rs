@@ -126,7 +126,7 @@ pub(super) async fn save(
     let head = saved.agent.head_version;
     let changed = saved.agent.updated_at != view.agent.updated_at;
     if changed {
-        post.note("agent.update", &id.to_string()).await?;
+        post.note("agent.update", &id.to_string()).await;
     }
     if !fields.is_set(PUBLISH) {
         return Ok(Ok(saved_sentence(post.lang(), head, changed)));
@@ -158,7 +158,7 @@ pub(super) async fn publish(
     {
         return Ok(Err(Trouble::from(error).of_form(post.lang())?));
     }
-    post.note("agent.publish", &id.to_string()).await?;
+    post.note("agent.publish", &id.to_string()).await;
     Ok(Ok(match post.lang() {
         Lang::En => format!("Version {version} is published: conversations from now on have it."),
         Lang::Es => format!("La versión {version} está publicada: las conversaciones ya la usan."),

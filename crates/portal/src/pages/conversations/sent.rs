@@ -7,6 +7,7 @@ use offhook_services::store::{Conversation, WhatsAppSent};
 use super::detail::named;
 use crate::lang::Lang;
 use crate::parts::words::{self, Tone};
+use crate::spanish::written;
 use crate::trouble::Trouble;
 use crate::visit::Visitor;
 
@@ -43,7 +44,7 @@ fn row(sent: &WhatsAppSent, lang: Lang) -> Markup {
             td { (words::when(sent.queued_at)) }
             td {
                 (words::badge(tone, word))
-                @if let Some(failure) = &sent.failure { " " span.soft { (failure) } }
+                @if let Some(failure) = &sent.failure { " " span.soft { (written(failure, lang)) } }
                 @if sent.updated_at != sent.queued_at {
                     p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
                 }

@@ -64,7 +64,7 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
         .await
     {
         Ok(registered) => {
-            post.note("webhook.rotate_secret", &id.to_string()).await?;
+            post.note("webhook.rotate_secret", &id.to_string()).await;
             let title = post.lang().t("A new secret", "Un secreto nuevo");
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }

@@ -1,5 +1,6 @@
 //! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
 
+use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
@@ -47,7 +48,7 @@ impl Hearing for Flux {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
-        let said: Said = serde_json::from_str(text)
+        let said: Said = read_foreign(text.as_bytes())
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         match said.kind.as_str() {
             "TurnInfo" => self.turn(&said.event, said.transcript.trim(), told),

@@ -400,6 +400,7 @@ impl Followed<'_> {
         LegacyEnd {
             outcome: failed(reason),
             ended_at: self.shared.clock.now(),
+            is_guessed: false,
             summary: String::new(),
             recorded: false,
             is_told: true,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, BatchId, ClaimId, ConversationId, Runtime};
 use offhook_engine::CallControl;
 use offhook_engine::legacy::{LegacyCall, LegacyError};
-use offhook_engine::legacy_batches::LegacyBatch;
+use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches};
 use offhook_failpoints as failpoints;
 use offhook_storage::{Conversation, Slice, StoreError, mint};
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +28,9 @@ pub(super) use watches::watch_of;
 
 /// How long the calls of a slice may take to look at their agent before the others go without them.
 const GATHERED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How soon a look that failed is repeated.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Fewer calls are placed one by one.
 const AT_LEAST: usize = 2;
@@ -219,9 +222,18 @@ async fn hand_over(
         Err(error) => {
             tracing::warn!(%error, batch = %batch, "the legacy provider did not take calls together");
             // Before they are asked for once more it is looked whether they are there all the same.
-            match batches.find_batch(&credential, &agent, &slice.name()).await {
-                Ok(Some(id)) => Some(id),
-                Ok(None) | Err(_) => return withdraw(shared, &slice, members).await,
+            let name = slice.name();
+            let found = look(batches, (&credential, &agent, &name), place_by).await;
+            match (found, error) {
+                (Ok(Some(id)), _) => Some(id),
+                // What never left is not there, and who is not let in has done nothing, whoever can be asked.
+                (Ok(None), _)
+                | (Err(_), LegacyError::NotConnected)
+                | (Err(LegacyError::Refused(_)), LegacyError::Refused(_)) => {
+                    return withdraw(shared, &slice, members).await;
+                }
+                // Nobody can tell yet, and nobody is called twice: it is looked for by whoever waits for its calls.
+                (Err(_), _) => None,
             }
         }
     };
@@ -243,6 +255,26 @@ async fn hand_over(
         tracing::error!(%error, slice = %slice_id, "what the provider calls a slice could not be written; its name is");
     }
     failpoints::hit(failpoints::SLICE_AFTER_WRITE);
+}
+
+/// What the provider calls the batch of this name, if it has one. It is asked until it says so, or `until`.
+async fn look(
+    batches: &dyn LegacyBatches,
+    (credential, agent, name): (&str, &str, &str),
+    until: Instant,
+) -> Result<Option<String>, LegacyError> {
+    loop {
+        let found = batches.find_batch(credential, agent, name).await;
+        let again = match &found {
+            Err(LegacyError::Later(Some(after))) => Instant::now() + *after,
+            Err(LegacyError::Later(None) | LegacyError::Unknown) => Instant::now() + LOOK_AGAIN,
+            Err(LegacyError::NotConnected | LegacyError::Refused(_)) | Ok(_) => return found,
+        };
+        if again >= until {
+            return found;
+        }
+        sleep_until(again).await;
+    }
 }
 
 /// Writes the slice down; returns who is in it, and tells the others to go alone.

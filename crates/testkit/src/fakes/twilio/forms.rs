@@ -1,0 +1,138 @@
+//! The forms that Twilio posts, signed as it signs them.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use ring::hmac;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{ACCOUNT, PlacedCall, SIGNING_KEY, TOKEN};
+
+/// A form with its signature, to be posted to a path of ours.
+#[derive(Debug, Clone)]
+pub struct SignedForm {
+    /// The path.
+    pub path: String,
+    /// The headers that Twilio sends with it.
+    pub headers: Vec<(&'static str, String)>,
+    /// The form.
+    pub body: String,
+}
+
+/// How a form is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// With the account's token, by HMAC-SHA1.
+    Token,
+    /// With the shared key, by HMAC-SHA256.
+    SharedKey,
+}
+
+/// What Twilio posts of a call, with these members besides.
+#[must_use]
+pub fn status_form(
+    call: &PlacedCall,
+    status: &str,
+    more: &[(&str, &str)],
+    scheme: Scheme,
+) -> SignedForm {
+    let url = call.asked("StatusCallback").unwrap_or_default();
+    let mut members = vec![("CallStatus", status)];
+    members.extend(more);
+    signed_form(call, url, &members, scheme)
+}
+
+/// What Twilio posts once it has found out who answered.
+#[must_use]
+pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
+    let url = call.asked("AsyncAmdStatusCallback").unwrap_or_default();
+    signed_form(call, url, &[("AnsweredBy", verdict)], Scheme::Token)
+}
+
+fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Scheme) -> SignedForm {
+    let mut members = vec![
+        ("CallSid", call.sid.as_str()),
+        ("AccountSid", ACCOUNT),
+        ("From", call.asked("From").unwrap_or_default()),
+        ("To", call.asked("To").unwrap_or_default()),
+        ("Direction", "outbound-api"),
+        ("ApiVersion", "2010-04-01"),
+    ];
+    members.extend(more);
+    sign(url, &members, scheme)
+}
+
+/// A form of these members for an address of ours.
+#[must_use]
+pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    let mut text = url.to_owned();
+    for (name, value) in sorted {
+        text.push_str(name);
+        text.push_str(value);
+    }
+    let (algorithm, key) = match scheme {
+        Scheme::Token => (hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, TOKEN),
+        Scheme::SharedKey => (hmac::HMAC_SHA256, SIGNING_KEY),
+    };
+    let signed = hmac::sign(&hmac::Key::new(algorithm, key.as_bytes()), text.as_bytes());
+    let mut headers = vec![("x-twilio-signature", STANDARD.encode(signed))];
+    if scheme == Scheme::SharedKey {
+        let settings = "key=webhooks_shared_key_1,algorithm=HMAC_SHA256".to_owned();
+        headers.push(("x-twilio-webhooks-signature-settings", settings));
+    }
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let pairs: Vec<String> = members
+        .iter()
+        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+        .collect();
+    let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+    SignedForm {
+        path: format!("/{path}"),
+        headers,
+        body: pairs.join("&"),
+    }
+}
+
+impl SignedForm {
+    /// Posts it to a listener of ours; the status of the answer.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub async fn post(&self, to: SocketAddr) -> u16 {
+        let mut request = format!(
+            "POST {} HTTP/1.1\r\nhost: {to}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: {}\r\n",
+            self.path,
+            self.body.len()
+        );
+        for (name, value) in &self.headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        request.push_str(&self.body);
+        let exchange = async {
+            let mut socket = TcpStream::connect(to).await?;
+            socket.write_all(request.as_bytes()).await?;
+            let mut answer = Vec::new();
+            socket.read_to_end(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        let answer = exchange.await;
+        let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", self.path));
+        let answer = String::from_utf8_lossy(&answer);
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+        status.unwrap_or_else(|| panic!("no answer to {}", self.path))
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<String> {
+        let found = self.headers.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.clone())
+    }
+}

@@ -1,0 +1,133 @@
+//! A call's sound as Twilio sends it: messages over a WebSocket.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::{ACCOUNT, PATIENCE, PlacedCall};
+
+/// The messages by which Twilio begins a stream.
+#[must_use]
+pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
+    let start = json!({
+        "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
+        "start": {
+            "accountSid": ACCOUNT, "streamSid": "MZ0123456789abcdef0123456789abcdef", "callSid": call.sid,
+            "tracks": ["inbound"],
+            "mediaFormat": {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1},
+            "customParameters": {"token": token},
+        },
+    });
+    let connected = json!({"event": "connected", "protocol": "Call", "version": "1.0.0"});
+    [connected.to_string(), start.to_string()]
+}
+
+/// A message of sound: µ-law, as numbered.
+#[must_use]
+pub fn sound(codes: &[u8], number: u64) -> String {
+    let media = json!({
+        "track": "inbound", "chunk": number.to_string(), "timestamp": (number * 20).to_string(),
+        "payload": STANDARD.encode(codes),
+    });
+    json!({"event": "media", "sequenceNumber": (number + 1).to_string(), "media": media})
+        .to_string()
+}
+
+/// The message that a mark was reached.
+#[must_use]
+pub fn echo(name: &str) -> String {
+    json!({"event": "mark", "sequenceNumber": "4", "mark": {"name": name}}).to_string()
+}
+
+/// The message of a key.
+#[must_use]
+pub fn key(digit: char) -> String {
+    json!({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": digit.to_string()}})
+        .to_string()
+}
+
+/// The message that a stream is over.
+#[must_use]
+pub fn stop(call: &PlacedCall) -> String {
+    json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
+}
+
+/// A stream's WebSocket, as Twilio has it.
+pub struct Stream(WebSocketStream<TcpStream>);
+
+impl Stream {
+    /// Opens it at a listener of ours.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn open(to: SocketAddr, path: &str) -> Self {
+        let opening = async {
+            let request = format!("ws://{to}{path}").into_client_request().ok()?;
+            let socket = TcpStream::connect(to).await.ok()?;
+            let (socket, _) = tokio_tungstenite::client_async(request, socket)
+                .await
+                .ok()?;
+            Some(socket)
+        };
+        let socket = tokio::time::timeout(PATIENCE, opening).await;
+        Self(
+            socket
+                .ok()
+                .flatten()
+                .unwrap_or_else(|| panic!("no stream at {to}{path}")),
+        )
+    }
+
+    /// The status by which a listener of ours refuses it.
+    ///
+    /// # Panics
+    /// If it does not refuse it.
+    pub async fn refused(to: SocketAddr, path: &str) -> u16 {
+        let asking = async {
+            let request = format!("ws://{to}{path}").into_client_request().ok()?;
+            let socket = TcpStream::connect(to).await.ok()?;
+            match tokio_tungstenite::client_async(request, socket).await {
+                Err(Error::Http(answer)) => Some(answer.status().as_u16()),
+                _ => None,
+            }
+        };
+        let status = tokio::time::timeout(PATIENCE, asking).await;
+        status
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| panic!("no refusal at {to}{path}"))
+    }
+
+    /// Sends a message; what is closed takes none.
+    pub async fn send(&mut self, text: String) -> bool {
+        self.0.send(Message::Text(text.into())).await.is_ok()
+    }
+
+    /// The next message, or `None` once it is closed.
+    ///
+    /// # Panics
+    /// If nothing comes for long.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.0.next()).await;
+            let next = next.unwrap_or_else(|_| panic!("nothing comes from the stream"));
+            match next {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).ok(),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                _ => return None,
+            }
+        }
+    }
+
+    /// Closes it without a word.
+    pub fn cut(self) {
+        drop(self);
+    }
+}
