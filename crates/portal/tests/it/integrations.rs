@@ -417,7 +417,10 @@ async fn tokens_are_renewed_in_time_and_the_status_is_true() {
         .await
         .assert(200)
         .shows(&["Expired", said, "Connect again"]);
-    let ben = world.browser(MemberRole::Admin).await.in_spanish();
+    let ben = world
+        .browser_elsewhere(MemberRole::Admin)
+        .await
+        .in_spanish();
     ben.get("/integrations").await.assert(200).shows(&[
         "Google Calendar ya no acepta la autorización (se retiró allá, o venció): conéctala de nuevo",
     ]);

@@ -120,10 +120,10 @@ pub(super) async fn renew_now(
             return Tokens::read(&there.secret).map(Some);
         }
         // Who waits for the turn may give up; it reaches its end.
-        let (shared, id) = (shared.clone(), held.id);
+        let shared = shared.clone();
         let turn = tokio::spawn(async move {
             let now = shared.clock.now();
-            match shared.store.take_tokens(id, LEASE, now).await? {
+            match shared.store.take_tokens(&there, LEASE, now).await? {
                 Some(taken) => renew(&shared, taken, true).await.map(Some),
                 None => Ok(None),
             }

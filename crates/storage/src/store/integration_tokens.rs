@@ -238,29 +238,31 @@ impl Store {
         Ok(opened.collect())
     }
 
-    /// Takes the turn at renewing these tokens for `lease`; `None` if they are gone, or somebody else is at it.
+    /// Takes the turn at renewing these tokens for `lease`; `None` if they are gone, others are there in their place, or
+    /// somebody else is at it.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
     #[boxed]
     pub async fn take_tokens(
         &self,
-        id: CredentialId,
+        held: &HeldTokens,
         lease: Duration,
         now: Timestamp,
     ) -> Result<Option<HeldTokens>, StoreError> {
-        let offset = self.offset();
-        let taken = write!(self, |conn| {
+        let (id, offset) = (held.id, self.offset());
+        let (store, known) = (self.clone(), held.secret.clone());
+        write!(self, |conn| {
             let judged = dialect::lease_clock(conn, offset).await?;
             let times = (now, judged, judged.plus(lease));
             let taken =
                 queries::integration_tokens::take(conn, (id, true), mint(now), times).await?;
-            Ok(match taken {
+            let taken = taken.map(|sealed| store.opened(sealed)).transpose()?;
+            Ok(match taken.filter(|taken| taken.secret == known) {
                 None => Verdict::Rollback(None),
                 taken => Verdict::Commit(taken),
             })
-        })?;
-        taken.map(|sealed| self.opened(sealed)).transpose()
+        })
     }
 
     /// Ends a turn at renewing, and says how the connection stands then; `false` if the turn was another's by now, or the

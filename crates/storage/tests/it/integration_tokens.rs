@@ -180,7 +180,7 @@ contract! {
         let first = take(2_700).await.remove(0);
         assert_eq!((first.secret.as_str(), first.tries), ("tokens", 0));
         assert!(take(9_999).await.is_empty(), "it is somebody's, whatever this node's clock says");
-        assert_eq!(store.take_tokens(first.id, LEASE, after(9_999)).await.unwrap(), None);
+        assert_eq!(store.take_tokens(&first, LEASE, after(9_999)).await.unwrap(), None);
         turn_lease_clock(&store, 61);
         let second = take(2_700).await.remove(0);
         assert_ne!(first.claim, second.claim);
@@ -192,13 +192,16 @@ contract! {
         assert_eq!((held.secret.as_str(), held.claim), ("new", None));
         assert_eq!(held.lapses_at, Some(after(7_000)));
         assert!(take(5_999).await.is_empty());
+        // Whoever still has the ones before finds that there is nothing to renew.
+        assert_eq!(store.take_tokens(&first, LEASE, after(5_999)).await.unwrap(), None);
+        assert!(store.take_tokens(&held, LEASE, after(5_999)).await.unwrap().is_some());
     }
 
     async fn a_claim_that_its_process_left_is_taken_over_though_the_tokens_are_not_due(store: Store) {
         let shop = Shop::new(&store).await;
         connect(&shop, "tokens", times(3_600, 2_700)).await;
         let held = look(&shop).await.1.unwrap();
-        let left = store.take_tokens(held.id, LEASE, T0).await.unwrap().unwrap();
+        let left = store.take_tokens(&held, LEASE, T0).await.unwrap().unwrap();
         assert!(!store.has_due_tokens(T0).await.unwrap());
         turn_lease_clock(&store, 61);
         assert!(store.has_due_tokens(T0).await.unwrap());
@@ -206,7 +209,7 @@ contract! {
         assert_ne!(taken.claim, left.claim);
         // A new process on the embedded database waits for nobody.
         assert_eq!(store.release_tokens().await.unwrap(), 1);
-        assert!(store.take_tokens(held.id, LEASE, T0).await.unwrap().is_some());
+        assert!(store.take_tokens(&held, LEASE, T0).await.unwrap().is_some());
     }
 
     async fn the_status_tells_what_became_of_a_renewal(store: Store) {
@@ -215,7 +218,7 @@ contract! {
         connect(&shop, "tokens", times(3_600, 10)).await;
         let end = async |renewal, seconds| {
             let held = look(&shop).await.1.unwrap();
-            let taken = store.take_tokens(held.id, LEASE, after(seconds)).await.unwrap();
+            let taken = store.take_tokens(&held, LEASE, after(seconds)).await.unwrap();
             let taken = taken.unwrap();
             assert!(store.end_renewal(turn(&taken), renewal, after(seconds)).await.unwrap());
             taken.tries
