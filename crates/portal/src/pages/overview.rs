@@ -20,9 +20,8 @@ use crate::visit::{Viewer, Visit, Visitor};
 /// Conversations that are shown.
 const NEWEST: u32 = 5;
 
-/// Hours between two that have a label below them, in a chart by itself and in one beside another.
-const LABELLED_HOURS: usize = 3;
-const LABELLED_HOURS_OF_HALF: usize = 6;
+/// Hours between two that have a label below them.
+const LABELLED_HOURS: usize = 6;
 
 /// Days whose credits are shown.
 const DAYS: i32 = 14;
@@ -57,8 +56,8 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         @if let Some(steps) = &steps { (steps) }
         (figures.cards(&visit))
         @if steps.is_none() {
-            (calls_by_hour(&figures.day.hours, lang))
             div.charts {
+                (calls_by_hour(&figures.day.hours, lang))
                 (success_by_hour(&figures.day.hours, lang))
                 (calls_by_wait(&figures.day.measured, lang))
                 (credits_by_day(&figures.days, lang))
@@ -170,23 +169,23 @@ fn success(calls: i64, failed: i64) -> Option<String> {
 }
 
 /// A bar for each hour: when it begins, in UTC, and whether that stands below it.
-fn by_hour(
-    hours: &[UsageHour],
-    labelled: usize,
-    bar: impl Fn(&UsageHour, &str, String) -> Bar,
-) -> Vec<Bar> {
+fn by_hour(hours: &[UsageHour], bar: impl Fn(&UsageHour, &str, String) -> Bar) -> Vec<Bar> {
     let hours = hours.iter().enumerate();
     let bars = hours.map(|(place, hour)| {
         let begins = hour.begins_at().to_string();
         let time = begins.get(11..16).unwrap_or_default();
-        let label = if place % labelled == 0 { time } else { "" };
+        let label = if place % LABELLED_HOURS == 0 {
+            time
+        } else {
+            ""
+        };
         bar(hour, time, label.to_owned())
     });
     bars.collect()
 }
 
 fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
-    let bars = by_hour(hours, LABELLED_HOURS_OF_HALF, |hour, time, label| {
+    let bars = by_hour(hours, |hour, time, label| {
         let part = success(hour.calls, hour.failed);
         Bar {
             label,
@@ -226,15 +225,15 @@ fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
                     Lang::En => format!("{range} ms – calls: {calls}"),
                     Lang::Es => format!("{range} ms – llamadas: {calls}"),
                 },
-                label: range,
+                label: begin.to_string(),
                 value: calls as f64,
                 part: 0.0,
             }
         })
         .collect();
     let title = lang.t(
-        "Calls by their median answer latency (ms), 24 hours",
-        "Llamadas por su latencia de respuesta mediana (ms), 24 horas",
+        "Calls by median answer latency (from … ms)",
+        "Llamadas por latencia de respuesta mediana (desde … ms)",
     );
     let heads = [lang.t("Latency", "Latencia"), lang.t("Calls", "Llamadas")];
     chart::half(title, heads, &bars)
@@ -250,7 +249,7 @@ fn credits_by_day(days: &[UsageDay], lang: Lang) -> Markup {
 }
 
 fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
-    let bars = by_hour(hours, LABELLED_HOURS, |hour, time, label| {
+    let bars = by_hour(hours, |hour, time, label| {
         let (calls, failed) = (hour.calls, hour.failed);
         Bar {
             label,
@@ -267,7 +266,7 @@ fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
         "Llamadas por hora (UTC); las fallidas en el segundo color",
     );
     let heads = [lang.t("Hour", "Hora"), lang.t("Calls", "Llamadas")];
-    chart::bars(title, heads, &bars)
+    chart::half(title, heads, &bars)
 }
 
 /// What there is to do before the first conversation, and what of it is done.

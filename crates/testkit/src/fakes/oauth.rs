@@ -153,10 +153,27 @@ impl Authority {
     #[must_use]
     pub fn answer(&self, asked: &Asked) -> Option<Answer> {
         match (asked.method.as_str(), asked.path.as_str()) {
+            ("GET", AUTHORIZE_PATH) => Some(self.page(asked)),
             ("POST", TOKEN_PATH) => Some(self.token(asked)),
             ("POST", REVOKE_PATH) => Some(self.revoke(asked)),
             _ => None,
         }
+    }
+
+    /// Its own page, where a member says yes or no by a link.
+    fn page(&self, asked: &Asked) -> Answer {
+        let url = format!("http://authority.example{AUTHORIZE_PATH}?{}", asked.query);
+        let back = asked.parameter("redirect_uri").unwrap_or_default();
+        let link = |query: String, name: &str| {
+            let href = format!("{back}?{query}").replace('&', "&amp;");
+            format!("<p><a href=\"{href}\">{name}</a></p>")
+        };
+        let html = format!(
+            "<!doctype html><html lang=\"en\"><title>Consent</title><link rel=\"icon\" href=\"data:,\">{}{}</html>",
+            link(self.consent(&url), "Allow"),
+            link(self.refuse(&url, "access_denied"), "Deny"),
+        );
+        Answer::bytes(200, "text/html; charset=utf-8", html.into_bytes())
     }
 
     fn token(&self, asked: &Asked) -> Answer {

@@ -1,13 +1,17 @@
 //! Tools, and what else agents work with.
 
-use offhook_tests::{Person, both, needs_browser};
+use offhook_testkit::fakes::calendar::{API_PATH, FakeCalendar};
+use offhook_testkit::fakes::oauth::{
+    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
+};
+use offhook_tests::{Options, Person, both, needs_browser};
 use serde_json::json;
 
 use super::super::stage::Stage;
 
 deeds! {
     a_tool_is_made_changed_and_deleted: "/portal/tools", "/portal/tools/new", "/portal/tools/{id}";
-    an_application_is_looked_for: "/portal/integrations";
+    an_application_is_connected_and_taken_back: "/portal/integrations";
 }
 
 both! {
@@ -57,6 +61,57 @@ both! {
         browser.agrees().await;
         browser.sees(("The tool is deleted.", "La herramienta se eliminó.")).await;
         browser.sees(("No tool yet", "Aún no hay herramientas")).await;
+        browser.no_violations().await;
+    }
+
+    async fn an_application_is_connected_and_taken_back(database: Database) {
+        needs_browser!();
+        let person = Person::on(&database);
+        let calendar = FakeCalendar::start().await;
+        let base = calendar.upstream.base_url();
+        let key = |name: &str| format!("integrations.google_calendar.{name}");
+        let options = Options::on(database)
+            .set(&key("client_id"), CLIENT_ID)
+            .set(&key("client_secret"), CLIENT_SECRET)
+            .set(&key("authorize_url"), format!("{base}{AUTHORIZE_PATH}"))
+            .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
+            .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
+            .set(&key("api_url"), format!("{base}{API_PATH}"));
+        let stage = Stage::with(options).await;
+        let browser = stage.owner(person).await;
+        let status = async || {
+            let list = stage.account.read("/v1/integrations?limit=100").await;
+            let mut all = list["data"].as_array().into_iter().flatten();
+            let found = all.find(|one| one["toolkit"] == "google_calendar");
+            found.map_or_else(String::new, |one| one["status"].as_str().unwrap_or_default().to_owned())
+        };
+        let begin = async || {
+            browser.open("/portal/integrations").await;
+            browser.click_first("form[action$='/google_calendar/connect'] button").await;
+            browser.sees(("The next page is Google Calendar's own", "La página siguiente es la de Google Calendar")).await;
+        };
+        begin().await;
+        browser.axe().await;
+        browser.screenshot("connect").await;
+        browser.click(("Continue to 127.0.0.1", "Continuar a 127.0.0.1")).await;
+        browser.click("Deny").await;
+        browser.sees(("was not allowed: nothing has changed", "No se permitió el acceso a Google Calendar")).await;
+        assert_eq!(status().await, "available");
+
+        begin().await;
+        browser.click(("Continue to 127.0.0.1", "Continuar a 127.0.0.1")).await;
+        browser.click("Allow").await;
+        browser.sees(("Google Calendar is connected.", "Google Calendar está conectada.")).await;
+        assert_eq!(status().await, "active");
+        assert_eq!(calendar.authority.good().0.len(), 1);
+        let tools = stage.account.read("/v1/agents/tools").await;
+        assert_eq!(tools["data"].as_array().map(Vec::len), Some(2), "{tools}");
+
+        browser.click(("Disconnect", "Desconectar")).await;
+        browser.agrees().await;
+        browser.sees(("the access was given back", "se devolvió el acceso")).await;
+        assert_eq!(status().await, "disconnected");
+        assert_eq!(calendar.authority.good().0.len(), 0);
         browser.no_violations().await;
     }
 
