@@ -39,16 +39,28 @@ pub(crate) fn store_config(settings: &Settings) -> anyhow::Result<StoreConfig> {
     }
 }
 
-/// The rows, brought to this version's schema, with the key that seals the secrets among them.
+/// The rows, brought to this version's schema, with the key that seals the secrets among them; for a command.
 ///
 /// # Errors
 /// The data directory, the master key or the database cannot be had.
 pub(crate) async fn open_store(settings: &Settings) -> anyhow::Result<Store> {
+    open(settings, store_config(settings)?.patient()).await
+}
+
+/// As [`open_store`], for what answers requests.
+///
+/// # Errors
+/// As [`open_store`].
+pub(crate) async fn open_store_to_serve(settings: &Settings) -> anyhow::Result<Store> {
+    open(settings, store_config(settings)?).await
+}
+
+async fn open(settings: &Settings, config: StoreConfig) -> anyhow::Result<Store> {
     if !settings.is_shared() {
         data_dir::create(&settings.data_dir)?;
     }
     let key = data_dir::master_key(settings)?;
-    Ok(Store::open(&store_config(settings)?, key).await?)
+    Ok(Store::open(&config, key).await?)
 }
 
 /// A provider that no agent can name is a setting without effect.

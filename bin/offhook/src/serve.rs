@@ -138,7 +138,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         // A file is there or not.
         false => Duration::ZERO,
     };
-    let store = patiently(limit, async || parts::open_store(&settings).await).await?;
+    let store = patiently(limit, async || parts::open_store_to_serve(&settings).await).await?;
     let node = parts::new_node();
     if let Some(gone) = data_dir::succeed(&settings.data_dir, node)? {
         patiently(limit, async || Ok(store.leave_node(gone).await?)).await?;

@@ -76,6 +76,7 @@ impl TestDatabase {
             config: StoreConfig::Postgres {
                 url: with_database(&maintenance, &name),
                 connections: 16,
+                wait: StoreConfig::WAIT,
             },
             place: Arc::new(Place::Server {
                 maintenance,
@@ -227,6 +228,7 @@ async fn template(maintenance: &str, client: &Client) -> String {
         let config = StoreConfig::Postgres {
             url: with_database(maintenance, &raw),
             connections: 1,
+            wait: StoreConfig::WAIT,
         };
         must("the template migrates", Store::migrate(&config).await);
         run(client, &format!("ALTER DATABASE {raw} RENAME TO {name}")).await;

@@ -31,6 +31,9 @@ const LATER_TIMES: [&str; 2] = ["dial.after_turn:4", "deliver.after_send:4"];
 /// Points that are played at once: more would take each other's processor and PostgreSQL's connections.
 const AT_ONCE: usize = 12;
 
+/// Points that are prepared at once: each starts a service twice, and commands beside it.
+const PREPARED_AT_ONCE: usize = 3;
+
 /// How the keys of calls that are placed after the crash end.
 const LATER: &str = " later";
 
@@ -263,14 +266,19 @@ fn points() -> impl Iterator<Item = &'static str> {
 /// Plays every point, and tells which ones failed.
 async fn every_point(databases: Vec<Database>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
+    let stages = Arc::new(Semaphore::new(PREPARED_AT_ONCE));
     let mut playing = Vec::new();
     for (point, database) in points().zip(databases) {
-        let places = places.clone();
+        let (places, stages) = (places.clone(), stages.clone());
         playing.push((
             point,
             tokio::spawn(async move {
                 let _place = must("a place", places.acquire().await);
-                Scene::set(point, database).await.play().await;
+                let scene = {
+                    let _stage = must("a stage", stages.acquire().await);
+                    Scene::set(point, database).await
+                };
+                scene.play().await;
             }),
         ));
     }

@@ -43,9 +43,6 @@ const SESSION: &str = "-c lock_timeout=2s -c statement_timeout=5s \
     -c idle_in_transaction_session_timeout=5s -c synchronous_commit=on -c TimeZone=UTC \
     -c plan_cache_mode=force_generic_plan -c jit=off -c random_page_cost=1.1";
 
-/// How long a request waits for a connection.
-const WAIT: Duration = Duration::from_secs(2);
-
 /// What is said of a server that does not answer.
 const SILENT: &str = "the server does not answer";
 
@@ -58,7 +55,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn open(url: &str, connections: usize) -> Result<Self, StoreError> {
+    pub(crate) fn open(url: &str, connections: usize, wait: Duration) -> Result<Self, StoreError> {
         let door = Door::of(url, SESSION)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
@@ -75,16 +72,16 @@ impl Postgres {
         let manager = AsyncDieselConnectionManager::new_with_config(url, manager);
         let pool = Pool::builder(manager)
             .max_size(connections)
-            .wait_timeout(Some(WAIT))
-            .create_timeout(Some(WAIT))
-            .recycle_timeout(Some(WAIT))
+            .wait_timeout(Some(wait))
+            .create_timeout(Some(wait))
+            .recycle_timeout(Some(wait))
             .runtime(deadpool::Runtime::Tokio1)
             .build()
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         let runtime = Handle::current();
         Ok(Self {
             pool,
-            pulse: Pulse::of(listening.clone(), &runtime),
+            pulse: Pulse::of(listening.clone(), wait, &runtime),
             door: Arc::new(listening),
             runtime,
         })
@@ -196,13 +193,17 @@ impl Postgres {
             return None;
         }
         let done = self.runtime.spawn(work);
-        tokio::select! {
+        let done = tokio::select! {
             biased;
-            done = done => Some(done.unwrap_or_else(|_| {
+            done = done => done.unwrap_or_else(|_| {
                 Err(StoreError::Internal("a unit of work panicked".into()))
-            })),
-            () = self.pulse.stops() => None,
+            }),
+            () = self.pulse.stops() => return None,
+        };
+        if done.is_ok() {
+            self.pulse.is_heard();
         }
+        Some(done)
     }
 }
 
@@ -239,7 +240,7 @@ async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Object<AsyncPgConnec
     let got = pool.get().await;
     metrics().database.waited(asked.elapsed());
     got.map_err(|error| match error {
-        PoolError::Timeout(_) => StoreError::Unavailable("no connection within 2 s".into()),
+        PoolError::Timeout(_) => StoreError::Unavailable("no connection in time".into()),
         other => StoreError::Unavailable(other.to_string()),
     })
 }

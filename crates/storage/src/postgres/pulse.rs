@@ -3,26 +3,28 @@
 //! A network that swallows what is sent tells nobody: without this, whoever waits for a statement on such a connection
 //! waits until the kernel gives it up, and whoever comes next waits for a connection. A session of its own asks for
 //! nothing every quarter of a second; when that goes unanswered, everybody who waits is told at once, and so is whoever
-//! comes until it is answered again. A statement that is merely slow is waited for as ever.
+//! comes until it is answered again. A statement that is merely slow is waited for as ever, and one that is done says as
+//! much as an answer to nothing: on a machine that is out of breath the question itself may be what takes long.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::connect::Door;
 
 /// The pause between two questions.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// A server that has said nothing for so long is out of reach. With [`EVERY`] and the way to the client this keeps
-/// every answer below two seconds.
-const SILENT_AFTER: Duration = Duration::from_millis(1_400);
+/// A server that has said nothing for this part of what anything may wait for it is out of reach: with [`EVERY`] and the
+/// way to the client, 1.4 of 2 seconds keep every answer below two.
+const SILENT_AFTER: f64 = 0.7;
 
 /// A question is given up after so long more: an answer that comes late is one, and opening a session may take its time
 /// on a busy machine. Less would open another session for ever where each takes longer than [`SILENT_AFTER`].
@@ -34,6 +36,7 @@ pub(crate) struct Pulse(Arc<Beating>);
 
 struct Beating {
     silent: watch::Receiver<bool>,
+    heard: Arc<Heard>,
     task: JoinHandle<()>,
 }
 
@@ -44,11 +47,22 @@ impl Drop for Beating {
 }
 
 impl Pulse {
-    /// Begins to ask.
-    pub(crate) fn of(door: Door, runtime: &Handle) -> Self {
+    /// Begins to ask; the server is silent when it has said nothing for most of `wait`.
+    pub(crate) fn of(door: Door, wait: Duration, runtime: &Handle) -> Self {
         let (tell, silent) = watch::channel(false);
-        let task = runtime.spawn(ask(door, tell));
-        Self(Arc::new(Beating { silent, task }))
+        let heard = Arc::new(Heard::begin());
+        let silent_after = wait.mul_f64(SILENT_AFTER);
+        let task = runtime.spawn(ask(door, silent_after, heard.clone(), tell));
+        Self(Arc::new(Beating {
+            silent,
+            heard,
+            task,
+        }))
+    }
+
+    /// The server has answered somebody.
+    pub(crate) fn is_heard(&self) {
+        self.0.heard.now();
     }
 
     /// Whether the server is out of reach, as far as is known.
@@ -66,15 +80,40 @@ impl Pulse {
     }
 }
 
-async fn ask(door: Door, tell: watch::Sender<bool>) {
+/// When the server was last heard, by whomever.
+struct Heard {
+    begun: Instant,
+    /// Milliseconds after `begun`.
+    last: AtomicU64,
+}
+
+impl Heard {
+    fn begin() -> Self {
+        Self {
+            begun: Instant::now(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    fn now(&self) {
+        let passed = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.fetch_max(passed, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Instant {
+        self.begun + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+}
+
+async fn ask(door: Door, silent_after: Duration, heard: Arc<Heard>, tell: watch::Sender<bool>) {
     let mut session = None;
     loop {
         sleep(EVERY).await;
         let answers = {
             let mut answered = pin!(answered(&door, &mut session));
-            match timeout(SILENT_AFTER, &mut answered).await {
-                Ok(answers) => Some(answers),
-                Err(_) => {
+            match unless_silent(answered.as_mut(), silent_after, &heard).await {
+                Some(answers) => Some(answers),
+                None => {
                     say(&tell, false);
                     timeout(GIVEN_UP_AFTER, answered).await.ok()
                 }
@@ -84,6 +123,24 @@ async fn ask(door: Door, tell: watch::Sender<bool>) {
             session = None;
         }
         say(&tell, answers == Some(true));
+    }
+}
+
+/// Waits for an answer for as long as anything is heard; `None` once nothing was for so long.
+async fn unless_silent<T>(
+    mut answered: Pin<&mut impl Future<Output = T>>,
+    silent_after: Duration,
+    heard: &Heard,
+) -> Option<T> {
+    let asked = Instant::now();
+    loop {
+        let silent_at = asked.max(heard.last()) + silent_after;
+        if let Ok(answer) = timeout_at(silent_at, answered.as_mut()).await {
+            return Some(answer);
+        }
+        if asked.max(heard.last()) + silent_after <= silent_at {
+            return None;
+        }
     }
 }
 
@@ -114,5 +171,46 @@ async fn answered(door: &Door, session: &mut Option<AsyncPgConnection>) -> bool 
             true
         }
         Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(1_400);
+
+    async fn answers_after(seconds: u64) {
+        sleep(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_says_nothing_is_silent_in_time() {
+        let began = Instant::now();
+        let answer = unless_silent(pin!(answers_after(10)), LIMIT, &Heard::begin()).await;
+        assert_eq!(answer, None);
+        assert_eq!(began.elapsed(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_answers_others_is_not_silent() {
+        let heard = Arc::new(Heard::begin());
+        let others = tokio::spawn({
+            let heard = heard.clone();
+            async move {
+                for _ in 0..6 {
+                    sleep(Duration::from_secs(1)).await;
+                    heard.now();
+                }
+            }
+        });
+        let answer = unless_silent(pin!(answers_after(6)), LIMIT, &heard).await;
+        assert_eq!(answer, Some(()));
+        assert!(others.await.is_ok());
+
+        let began = Instant::now();
+        let answer = unless_silent(pin!(answers_after(10)), LIMIT, &heard).await;
+        assert_eq!(answer, None, "what was heard before says nothing of now");
+        assert_eq!(began.elapsed(), LIMIT);
     }
 }

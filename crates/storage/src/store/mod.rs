@@ -90,6 +90,8 @@ pub enum StoreConfig {
         url: String,
         /// Connections at most.
         connections: usize,
+        /// How long anything may wait for the server before that is an outage.
+        wait: Duration,
     },
 }
 
@@ -111,6 +113,27 @@ impl std::fmt::Debug for StoreConfig {
 }
 
 impl StoreConfig {
+    /// What a request may wait for PostgreSQL: it is answered within two seconds.
+    pub const WAIT: Duration = Duration::from_secs(2);
+
+    /// What a command may: nobody is gone meanwhile, and the machine may be busy with starting everything at once.
+    const WAIT_OF_COMMANDS: Duration = Duration::from_secs(15);
+
+    /// As it is for somebody at a terminal.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        match self {
+            Self::Postgres {
+                url, connections, ..
+            } => Self::Postgres {
+                url,
+                connections,
+                wait: Self::WAIT_OF_COMMANDS,
+            },
+            sqlite @ Self::Sqlite { .. } => sqlite,
+        }
+    }
+
     /// Reads a database URL.
     ///
     /// # Errors
@@ -120,6 +143,7 @@ impl StoreConfig {
             Some("postgres" | "postgresql") => Ok(Self::Postgres {
                 url: url.to_owned(),
                 connections: 16,
+                wait: Self::WAIT,
             }),
             // Connections share neither a nameless database nor one in memory.
             Some("sqlite") => match &url["sqlite://".len()..] {
@@ -209,9 +233,11 @@ impl Store {
         let clock_offset = Arc::new(AtomicI64::new(0));
         let inner = match config {
             StoreConfig::Sqlite { file, readers } => Inner::Sqlite(Sqlite::open(file, *readers)?),
-            StoreConfig::Postgres { url, connections } => {
-                Inner::Postgres(Postgres::open(url, *connections)?)
-            }
+            StoreConfig::Postgres {
+                url,
+                connections,
+                wait,
+            } => Inner::Postgres(Postgres::open(url, *connections, *wait)?),
         };
         let steps = match &inner {
             Inner::Sqlite(_) => None,

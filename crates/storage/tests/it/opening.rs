@@ -159,6 +159,7 @@ mod only_postgres {
         let with_options = StoreConfig::Postgres {
             url: format!("{url}?options=-c%20search_path%3Dnowhere"),
             connections: 1,
+            wait: StoreConfig::WAIT,
         };
         let applied = Store::migrate(&with_options).await;
         assert!(
