@@ -237,6 +237,13 @@ async fn nobody_is_called_alone_before_it_is_known_that_they_are_not_called_toge
             vec![LegacyError::Later(Some(Duration::from_secs(60)))],
         ),
         (Deed::Refuses, vec![LegacyError::Refused("not let in")]),
+        // Nobody can be asked, and what was refused is not there.
+        (
+            Deed::Refuses,
+            vec![LegacyError::Later(Some(Duration::from_secs(60)))],
+        ),
+        (Deed::PutsOff, vec![LegacyError::Refused("not let in")]),
+        (Deed::PutsOff, vec![LegacyError::NotConnected]),
     ] {
         let (app, provider) = at(&[deed], false, CallSettings::default()).await;
         provider.state().looks = looks.clone().into();
@@ -248,7 +255,8 @@ async fn nobody_is_called_alone_before_it_is_known_that_they_are_not_called_toge
         assert!(state.looks.is_empty());
         for call in &state.asked[0].1 {
             let is_alone = state.alone.contains(call);
-            assert_eq!(is_alone, matches!(deed, Deed::Refuses), "{looks:?}");
+            let is_known = matches!(deed, Deed::Refuses | Deed::PutsOff);
+            assert_eq!(is_alone, is_known, "{looks:?}");
         }
     }
 }

@@ -14,6 +14,10 @@ const FAULTS: usize = 5;
 /// Characters of one of them.
 const FAULT_CHARS: usize = 300;
 
+/// Braces behind an object that are looked at for another one, each to the end of the answer: more of them are no
+/// polite sentence.
+const BRACES: usize = 64;
+
 /// An answer of so many bytes was cut short, maybe before a character that would have been cut in two.
 const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
@@ -96,11 +100,13 @@ fn object_in(answer: &str) -> Option<&str> {
             None => first_object(behind.split_once("</think>")?.1)?,
         }
     };
-    let more = rest.match_indices('{');
+    let mut more = rest.match_indices('{');
     let is_only = more
+        .by_ref()
+        .take(BRACES)
         .filter_map(|(at, _)| first_object(rest.get(at..)?))
         .next();
-    is_only.is_none().then_some(object)
+    (is_only.is_none() && more.next().is_none()).then_some(object)
 }
 
 /// The object that begins at the first brace, and what follows it.
@@ -159,6 +165,12 @@ mod tests {
             let no_object = "the model's answer was not a JSON object";
             assert_eq!(misfit.for_people, no_object, "{answer}");
         }
+    }
+
+    #[test]
+    fn braces_without_end_are_no_answer() {
+        let braces = r#"{"":"#.repeat(EXTRACTION_MAX_BYTES / 5);
+        assert_eq!(object_in(&format!("{{}}{braces}")), None);
     }
 
     #[test]

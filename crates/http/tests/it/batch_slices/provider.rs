@@ -30,6 +30,8 @@ pub(super) enum Deed {
     Refuses,
     /// Takes it, and says that it is too busy.
     TakesAndPutsOff,
+    /// Is too busy.
+    PutsOff,
     /// Cannot be reached.
     IsAway,
 }
@@ -178,6 +180,7 @@ impl LegacyBatches for Batching {
             None | Some(Deed::LosesItsAnswer | Deed::TakesAndPutsOff) => {}
             Some(Deed::Forgets) => return Err(LegacyError::Unknown),
             Some(Deed::Refuses) => return Err(LegacyError::Refused("not today")),
+            Some(Deed::PutsOff) => return Err(LegacyError::Later(None)),
             Some(Deed::IsAway) => return Err(LegacyError::NotConnected),
         }
         let name = batch.name.clone();

@@ -29,6 +29,9 @@ pub(super) use watches::watch_of;
 /// How long the calls of a slice may take to look at their agent before the others go without them.
 const GATHERED_WITHIN: Duration = Duration::from_secs(2);
 
+/// What is left, of the time that a call may wait to be dialed, for placing those alone that were refused together.
+const FOR_ALONE: Duration = Duration::from_secs(5);
+
 /// How soon a look that failed is repeated.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -219,17 +222,24 @@ async fn hand_over(
         Ok(id) => Some(id),
         // Whether an unanswered request had an effect is for the look-up by its name to say.
         Err(LegacyError::Unknown) => None,
+        // What never left is not there: the time is for placing the calls.
+        Err(LegacyError::NotConnected) => return withdraw(shared, &slice, members).await,
         Err(error) => {
             tracing::warn!(%error, batch = %batch, "the legacy provider did not take calls together");
             // Before they are asked for once more it is looked whether they are there all the same.
             let name = slice.name();
-            let found = look(batches, (&credential, &agent, &name), place_by).await;
+            // What was refused is most likely to be called alone, and that takes time.
+            let until = match error {
+                LegacyError::Refused(_) => place_by.checked_sub(FOR_ALONE).unwrap_or(place_by),
+                _ => place_by,
+            };
+            let found = look(batches, (&credential, &agent, &name), until).await;
             match (found, error) {
                 (Ok(Some(id)), _) => Some(id),
-                // What never left is not there, and who is not let in has done nothing, whoever can be asked.
+                // What was refused is not there, whoever can be asked; and who lets nobody look took nothing either.
                 (Ok(None), _)
-                | (Err(_), LegacyError::NotConnected)
-                | (Err(LegacyError::Refused(_)), LegacyError::Refused(_)) => {
+                | (Err(_), LegacyError::Refused(_))
+                | (Err(LegacyError::Refused(_)), _) => {
                     return withdraw(shared, &slice, members).await;
                 }
                 // Nobody can tell yet, and nobody is called twice: it is looked for by whoever waits for its calls.
@@ -267,8 +277,10 @@ async fn look(
         let found = batches.find_batch(credential, agent, name).await;
         let again = match &found {
             Err(LegacyError::Later(Some(after))) => Instant::now() + *after,
-            Err(LegacyError::Later(None) | LegacyError::Unknown) => Instant::now() + LOOK_AGAIN,
-            Err(LegacyError::NotConnected | LegacyError::Refused(_)) | Ok(_) => return found,
+            Err(LegacyError::Later(None) | LegacyError::Unknown | LegacyError::NotConnected) => {
+                Instant::now() + LOOK_AGAIN
+            }
+            Err(LegacyError::Refused(_)) | Ok(_) => return found,
         };
         if again >= until {
             return found;
