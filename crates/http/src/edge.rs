@@ -40,6 +40,10 @@ const CORS_ANSWER_HEADERS: &str = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-
 /// Seconds that a browser may remember the answer to a preflight.
 const CORS_MAX_AGE_S: &str = "600";
 
+/// The status of a request in its account's log whose client did not wait for an answer, as proxies write it: there is
+/// none of HTTP's own, for nobody is told.
+const CLIENT_GONE: u16 = 499;
+
 /// One request and its answer, as the edge and the extractor share it.
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
@@ -110,6 +114,7 @@ async fn pass(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     req.extensions_mut().insert(exchange.clone());
     let method = req.method().clone();
+    let _unanswered = Unanswered(&state, &exchange);
     // The request moves into the service and is lost if a handler panics, so that answer goes out as an error that
     // carries its whole response.
     let served = AssertUnwindSafe(async move { next.call(req).await });
@@ -132,6 +137,19 @@ async fn pass(
             let error = ApiError::internal(format_args!("panicked: {}", panic_text(&*panic)));
             let answer = HttpResponse::from_error(error);
             Err(lost(&state, &exchange, (&method, answer)))
+        }
+    }
+}
+
+/// A request whose client goes away is dropped where it stands, and what it did stays: its account's log tells of it, too.
+struct Unanswered<'a>(&'a HttpState, &'a Exchange);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let Self(state, exchange) = self;
+        // What was answered is recorded by then.
+        if let Ok(gone) = StatusCode::from_u16(CLIENT_GONE) {
+            exchange.record(state, &HttpResponse::new(gone));
         }
     }
 }
@@ -389,7 +407,7 @@ impl Exchange {
         let location = answer.headers().get(header::LOCATION);
         let location = location.and_then(|location| location.to_str().ok());
         let made = location.and_then(Resource::of_path).or(self.made.get());
-        made.filter(|_| status.is_success())
+        made.filter(|_| status.is_success() || status.as_u16() == CLIENT_GONE)
             .or_else(|| Resource::of_path(path))
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 }
 
 /// The methods that requests with a key have.
-pub(crate) const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+pub(crate) const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The longest path to look for.
 pub(crate) const MAX_PATH_CHARS: usize = 500;

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use offhook_domain::{Clock as _, Plan, Scope, Scopes};
+use offhook_metrics::metrics;
 use offhook_services::PageRequest;
 use offhook_services::store::LogFilter;
+use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
 use crate::app::{Setup, TestApp, text};
 use crate::client::must;
+use crate::raw;
 
 /// The log behind everything that has been answered.
 async fn logs(app: &TestApp, query: &str) -> Vec<Value> {
@@ -204,6 +207,64 @@ async fn refusals_by_limit_scope_and_form_are_in_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_method_that_the_interface_has_is_in_the_log_and_can_be_asked_for() {
+    let app = TestApp::start().await;
+    let nobody = "/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91";
+    for (method, path) in [
+        ("GET", nobody.to_owned()),
+        ("POST", format!("{nobody}/publish")),
+        ("PUT", format!("{nobody}/widget")),
+        ("PATCH", nobody.to_owned()),
+        (
+            "DELETE",
+            "/v1/knowledge/documents/0190163d-8694-739b-aea5-966c26f8ad91".to_owned(),
+        ),
+    ] {
+        app.request(method, &path).json(json!({})).send().await;
+        let entries = logs(&app, &format!("?method={method}&path={path}")).await;
+        assert_eq!(column(&entries, "method"), [method]);
+    }
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_client_goes_away_is_in_the_log() {
+    let database = TestDatabase::sqlite();
+    let app = TestApp::with(Setup {
+        database: Some(database.clone()),
+        ..Setup::default()
+    })
+    .await;
+    let remaining = async || {
+        let answer = app.get("/v1/me").send().await;
+        answer.number("x-ratelimit-remaining")
+    };
+    let before = remaining().await;
+    // Nobody writes until this ends.
+    let other = raw::hold(&database);
+    let gone = app.post("/v1/agents", json!({"name": "Eva"})).open().await;
+    // Whose it is, is known once it is counted; then it waits to write.
+    let mut asked = 1;
+    while remaining().await > before - asked - 1 {
+        asked += 1;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop(gone);
+    let is_dropped = || metrics().text().contains("\nhttp_requests_in_flight 0\n");
+    while !is_dropped() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop(other);
+    let entries = logs(&app, "?path=/v1/agents").await;
+    assert_eq!(column(&entries, "status"), [499], "{entries:?}");
+    assert_eq!(column(&entries, "error"), [Value::Null]);
+    // What it did stays.
+    let agents = app.get("/v1/agents").send().await.assert(200);
+    assert_eq!(agents["data"].as_array().map(Vec::len), Some(1));
+    app.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn filters_choose_entries_and_faults_are_named() {
     let app = TestApp::start().await;
     app.agent().await;
@@ -242,7 +303,7 @@ async fn filters_choose_entries_and_faults_are_named() {
         ("status=", status),
         (
             "method=get",
-            "`method`: must be `GET`, `POST`, `PATCH` or `DELETE`",
+            "`method`: must be `GET`, `POST`, `PUT`, `PATCH` or `DELETE`",
         ),
         ("key_id=x", "`key_id`: must be a UUID"),
         ("request_id=x", "`request_id`: must be a UUID"),

@@ -16,6 +16,13 @@ pub(crate) fn change(database: &TestDatabase, sql: &str) -> usize {
     must(diesel::sql_query(sql).execute(&mut open(database)))
 }
 
+/// Keeps everybody from writing, until it is dropped.
+pub(crate) fn hold(database: &TestDatabase) -> SqliteConnection {
+    let mut connection = open(database);
+    must(connection.batch_execute("BEGIN IMMEDIATE"));
+    connection
+}
+
 fn open(database: &TestDatabase) -> SqliteConnection {
     let file = database.directory().map(|place| place.join("offhook.db"));
     let file = file.unwrap_or_default();
