@@ -1,11 +1,15 @@
 //! Which path is which page.
 
 use std::future::Future;
+use std::panic::resume_unwind;
 
 use actix_web::http::header::{ACCEPT, ALLOW, HeaderValue, LOCATION};
+use actix_web::rt;
 use actix_web::web::{self, Payload, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, Route, guard};
 use offhook_http::ApiError;
+use offhook_services::store::StoreError;
+use tracing::Instrument as _;
 
 use crate::lang::Lang;
 use crate::layout::{Frame, Section};
@@ -104,7 +108,7 @@ impl Page {
         let answer = move |req: HttpRequest, body: Payload| {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| {
-                handler(Post::read(portal, req, body).await?).await
+                to_its_end(handler(Post::read(portal, req, body).await?)).await
             })
         };
         self.routes.push(web::post().to(answer));
@@ -120,7 +124,7 @@ impl Page {
         let answer = move |req: HttpRequest, body: Payload| {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| {
-                handler(Upload::read(portal, req, body).await?).await
+                to_its_end(handler(Upload::read(portal, req, body).await?)).await
             })
         };
         self.routes.push(web::post().to(answer));
@@ -181,6 +185,21 @@ where
         Err(Trouble::SignedOut { typed }) => rooms::sign_in::instead(&portal, &req, typed).await,
         Err(Trouble::Earlier(earlier)) => rooms::sign_in::once_more(&portal, &req, *earlier),
         Err(trouble) => told(portal, req, trouble).await,
+    }
+}
+
+/// What changes something and then writes it into the audit log does both, whether the browser waits for it or not: when
+/// a connection is closed, whatever it waits for is dropped where it stands.
+pub(crate) async fn to_its_end(work: impl Future<Output = Answer> + 'static) -> Answer {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a page's work holds its request, which is its worker's; a worker that stops waits for what it answers"
+    )]
+    let work = rt::spawn(work.in_current_span());
+    match work.await {
+        Ok(answer) => answer,
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(error) => Err(StoreError::Internal(error.to_string()).into()),
     }
 }
 

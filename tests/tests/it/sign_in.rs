@@ -1,6 +1,13 @@
 //! Signing in to the portal, from outside: what a browser sends and gets, without one.
 
-use offhook_tests::{Answer, Client, Database, Options, Request, Server, both};
+use std::time::Duration;
+
+use offhook_testkit::fakes::calendar::{API_PATH, FakeCalendar};
+use offhook_testkit::fakes::oauth::{
+    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
+};
+use offhook_testkit::upstream::Fault;
+use offhook_tests::{Answer, Client, Database, Options, Request, Server, both, eventually};
 use serde_json::Value;
 
 const PASSWORD: &str = "correct horse battery";
@@ -358,6 +365,47 @@ both! {
         assert!(team.contains("Ana &lt;b&gt;Luz&lt;/b&gt;"), "{team}");
         let log = ana.get("/portal/settings/audit").await.text();
         assert_eq!(log.matches("member.rename").count(), 1, "{log}");
+    }
+
+    async fn what_a_form_changed_is_in_the_audit_log_though_its_browser_went_away(database: Database) {
+        let calendar = FakeCalendar::start().await;
+        let base = calendar.upstream.base_url();
+        let key = |name: &str| format!("integrations.google_calendar.{name}");
+        let options = Options::on(database)
+            .set(&key("client_id"), CLIENT_ID)
+            .set(&key("client_secret"), CLIENT_SECRET)
+            .set(&key("authorize_url"), format!("{base}{AUTHORIZE_PATH}"))
+            .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
+            .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
+            .set(&key("api_url"), format!("{base}{API_PATH}"));
+        let server = Server::start(options).await;
+        let (_, ana) = owner(&server, "ana@example.com").await;
+        let list = "/portal/integrations";
+        let connect = format!("{list}/google_calendar/connect");
+        let begun = ana.send_with_token(list, &connect, &[]).await.text();
+        let url = between(&begun, "class=\"button primary\" href=\"", "\"").replace("&amp;", "&");
+        let consent = calendar.authority.consent(&url);
+        let back = ana.get(&format!("{list}/callback?{consent}")).await;
+        assert_eq!((back.status, location(&back)), (303, list), "{}", back.text());
+
+        calendar.upstream.fail("POST", REVOKE_PATH, Fault::Slow(Duration::from_secs(2)), 1);
+        let path = format!("{list}/google_calendar/disconnect");
+        let ana = std::sync::Arc::new(ana);
+        let sent = tokio::spawn({
+            let ana = ana.clone();
+            async move { ana.send_with_token(list, &path, &[]).await }
+        });
+        eventually("the provider is asked", Duration::from_secs(20), async || {
+            (!calendar.upstream.asked_of("POST", REVOKE_PATH).is_empty()).then_some(())
+        })
+        .await;
+        sent.abort();
+        assert!(sent.await.is_err_and(|error| error.is_cancelled()));
+        eventually("the line of the log", Duration::from_secs(20), async || {
+            let log = ana.get("/portal/settings/audit").await.text();
+            log.contains("integration.disconnect").then_some(())
+        })
+        .await;
     }
 
     async fn the_first_account_is_made_with_the_code_of_the_log(database: Database) {

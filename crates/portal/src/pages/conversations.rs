@@ -10,22 +10,19 @@ mod watch;
 pub(crate) mod wording;
 
 use maud::{Markup, html};
-use offhook_domain::{AgentId, Channel, ConversationId, ConversationStatus, MemberRole, Timestamp};
-use offhook_services::PageRequest;
+use offhook_domain::{Channel, ConversationId, ConversationStatus, MemberRole, Timestamp};
 use offhook_services::store::{AgentFilter, ConversationFilter, ConversationView};
 
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::{list, words};
 use crate::routes::Page;
-use crate::trouble::{Answer, Trouble};
+use crate::trouble::Answer;
 use crate::visit::{Developer, Viewer, Visit, Visitor};
-
-/// Agents that a choice offers.
-const OFFERED_AGENTS: u32 = 100;
 
 /// The fields that narrow the list.
 const FILTERS: [&str; 6] = ["from", "to", "agent", "status", "channel", "phone"];
@@ -48,11 +45,11 @@ pub(super) fn routes() -> Vec<Page> {
 async fn all(visit: Visit<Viewer>) -> Answer {
     let lang = visit.lang();
     let title = Section::Conversations.name(lang);
-    let agents = agent_choice(&visit, AgentFilter::default()).await?;
+    let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
     let filter = match read(visit.query(), lang) {
         Ok(filter) => filter,
         Err(said) => {
-            let body = html! { (form::refusal(Some(said))) (filters(&visit, agents)) };
+            let body = html! { (form::refusal(Some(said))) (filters(&visit, &agents)) };
             return Ok(visit.refused(Section::Conversations, title, &body));
         }
     };
@@ -66,7 +63,7 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     });
     let body = html! {
         (actions(&visit))
-        (filters(&visit, agents))
+        (filters(&visit, &agents))
         @if page.items.is_empty() { (nothing(&visit, is_narrowed)) } @else {
             (table(&page.items, lang))
             (list::more(&visit, page.has_more, last))
@@ -153,24 +150,7 @@ fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
     )
 }
 
-/// The account's agents as a choice, the newest first.
-pub(crate) async fn agent_choice(
-    visit: &Visitor,
-    filter: AgentFilter,
-) -> Result<Vec<(String, String)>, Trouble> {
-    let page = PageRequest::<AgentId> {
-        after: None,
-        limit: OFFERED_AGENTS,
-    };
-    let agents = visit.services().agents();
-    let page = agents.list(visit.account(), filter, page).await?;
-    let agents = page.items.into_iter();
-    Ok(agents
-        .map(|agent| (agent.id.to_string(), agent.name))
-        .collect())
-}
-
-fn filters(visit: &Visitor, agents: Vec<(String, String)>) -> Markup {
+fn filters(visit: &Visitor, agents: &AgentChoice) -> Markup {
     let lang = visit.lang();
     let asked = visit.query();
     let any = lang.t("Any", "Cualquiera");
@@ -183,7 +163,7 @@ fn filters(visit: &Visitor, agents: Vec<(String, String)>) -> Markup {
         form.filters method="get" action={ (PATH) "/conversations" } role="search" {
             (Input::text("from", lang.t("From (UTC)", "Desde (UTC)")).kind("date").value(asked.text("from")))
             (Input::text("to", lang.t("To (UTC)", "Hasta (UTC)")).kind("date").value(asked.text("to")))
-            (Select::new("agent", lang.t("Agent", "Agente")).option("", any).options(agents).chosen(asked.text("agent")))
+            (agents.field(visit, "agent", lang.t("Agent", "Agente"), asked.text("agent"), Some(any)))
             (Select::new("status", lang.t("Status", "Estado")).option("", any).options(statuses).chosen(asked.text("status")))
             (Select::new("channel", lang.t("Channel", "Canal")).option("", any).options(channels).chosen(asked.text("channel")))
             (Input::text("phone", lang.t("Phone number", "Número de teléfono")).kind("tel").value(asked.text("phone")))

@@ -17,7 +17,7 @@ use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The methods that requests with a key have.
-const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {

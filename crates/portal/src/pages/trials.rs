@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use offhook_domain::{AgentStatus, Json, Runtime};
 use offhook_services::store::AgentFilter;
 
-use super::conversations;
 use crate::fields::Fields;
 use crate::lang::Lang;
-use crate::parts::form::{Input, Select};
+use crate::parts::agent_choice::AgentChoice;
+use crate::parts::form::Input;
 use crate::parts::list;
 use crate::routes::Page;
 use crate::trouble::Trouble;
@@ -31,22 +31,23 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// The agents that can be tried: value and name.
-type Choice = Vec<(String, String)>;
-
-async fn active_agents(visitor: &Visitor, runtime: Option<Runtime>) -> Result<Choice, Trouble> {
+/// The agents that can be tried.
+async fn active_agents(
+    visitor: &Visitor,
+    runtime: Option<Runtime>,
+) -> Result<AgentChoice, Trouble> {
     let active = AgentFilter {
         runtime,
         status: Some(AgentStatus::Active),
         ..AgentFilter::default()
     };
-    conversations::agent_choice(visitor, active).await
+    AgentChoice::of(visitor, active).await
 }
 
 /// The fields that both forms share.
-fn agent_field(agents: Choice, fields: &Fields, lang: Lang) -> Markup {
-    let label = lang.t("Agent", "Agente");
-    html! { (Select::new("agent", label).options(agents).chosen(fields.text("agent"))) }
+fn agent_field(visitor: &Visitor, agents: &AgentChoice, fields: &Fields) -> Markup {
+    let label = visitor.lang().t("Agent", "Agente");
+    agents.field(visitor, "agent", label, fields.text("agent"), None)
 }
 
 fn metadata_field(fields: &Fields, lang: Lang) -> Markup {

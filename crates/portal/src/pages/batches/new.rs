@@ -71,10 +71,13 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
 pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
-        Ok(id) => {
+        Ok((id, replayed)) => {
             let t = upload.lang();
             let said = t.t("The batch was taken.", "El lote fue aceptado.");
             let path = format!("/batch-calls/{id}");
+            if replayed {
+                return Ok(upload.go(&path, said));
+            }
             upload
                 .done("batch.create", &id.to_string(), &path, said)
                 .await
@@ -364,7 +367,7 @@ async fn taken(
     visitor: &Visitor,
     fields: &Fields,
     file: Result<Option<SentFile>, Trouble>,
-) -> Result<BatchId, Trouble> {
+) -> Result<(BatchId, bool), Trouble> {
     let t = visitor.lang();
     file?;
     let rows = list_of(fields, t).map_err(refused)?;
@@ -393,7 +396,7 @@ async fn taken(
     let reply = batches
         .create(visitor.caller(), once, &body, printed)
         .await?;
-    id_of(&reply.location)
+    Ok((id_of(&reply.location)?, reply.replayed))
 }
 
 /// What is kept of a batch for a form that is sent twice: where it is says enough.

@@ -8,7 +8,7 @@ use url::Url;
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::routes::Page;
+use crate::routes::{Page, to_its_end};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Admin, Post, Visit, Visitor};
 
@@ -74,6 +74,10 @@ async fn connect(post: Post<Admin>) -> Answer {
 
 /// `GET /portal/integrations/callback?state&code|error`: what an application sent the member back with.
 async fn callback(visit: Visit<Admin>) -> Answer {
+    to_its_end(connected(visit)).await
+}
+
+async fn connected(visit: Visit<Admin>) -> Answer {
     let query = visit.query();
     let state = query.text("state").to_owned();
     let (code, error) = (

@@ -2,7 +2,7 @@
 //! webhooks.
 
 use maud::{Markup, html};
-use offhook_domain::{CallHandle, CallState, ConversationId, RequestId, Resource, ResourceKind};
+use offhook_domain::{CallHandle, ConversationId, RequestId, Resource, ResourceKind};
 use offhook_http::Code;
 use offhook_services::PageRequest;
 use offhook_services::store::{
@@ -13,6 +13,7 @@ use super::answer;
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::pages::conversations::wording;
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Trouble};
@@ -149,13 +150,6 @@ const fn named(kind: ResourceKind, t: Lang) -> (&'static str, Option<&'static st
 
 fn conversation(view: &ConversationView, t: Lang) -> Markup {
     let conversation = &view.conversation;
-    let (tone, state) = match conversation.state {
-        CallState::Completed => (Tone::Good, t.t("Completed", "Completada")),
-        CallState::Failed => (Tone::Bad, t.t("Failed", "Falló")),
-        CallState::Queued => (Tone::Busy, t.t("Waiting", "En espera")),
-        CallState::Dialing => (Tone::Busy, t.t("Dialing", "Marcando")),
-        CallState::Live | CallState::Closing => (Tone::Busy, t.t("Under way", "En curso")),
-    };
     list::facts(&[
         (
             t.t("Conversation", "Conversación"),
@@ -172,8 +166,7 @@ fn conversation(view: &ConversationView, t: Lang) -> Markup {
         (
             t.t("State", "Estado"),
             html! {
-                (badge(tone, state))
-                @if let Some(reason) = conversation.failure_reason { " " (reason.as_str()) }
+                (wording::state(conversation, t)) " " (wording::ending(conversation, t))
             },
         ),
         (t.t("Began", "Comenzó"), when(conversation.started_at)),

@@ -1,8 +1,9 @@
 //! Who changed what.
 
+use std::collections::HashSet;
+
 use maud::{Markup, html};
 use offhook_domain::{EventId, MemberId};
-use offhook_services::PageRequest;
 use offhook_services::store::{AuditEntry, Member};
 
 use super::SECTION;
@@ -11,8 +12,8 @@ use crate::parts::{list, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// Members whose names stand in the list; behind them ids do.
-const NAMED_MEMBERS: u32 = 100;
+/// What stands before a member's id in an entry.
+const MEMBER: &str = "member:";
 
 pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
@@ -22,7 +23,7 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
         .people()
         .audit(visit.account(), page)
         .await?;
-    let members = members(&visit).await?;
+    let members = members(&visit, &entries.items).await?;
     let heads = [
         t.t("When", "Cuándo"),
         t.t("Who", "Quién"),
@@ -68,13 +69,18 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(SECTION, title, &body))
 }
 
-async fn members(visitor: &Visitor) -> Result<Vec<Member>, Trouble> {
-    let page = PageRequest {
-        after: None::<(_, MemberId)>,
-        limit: NAMED_MEMBERS,
-    };
-    let (seats, team) = (visitor.caller().terms.seats_max, visitor.services().team());
-    Ok(team.list(visitor.account(), seats, page).await?.0.items)
+/// Those who did what this page tells, and are still here.
+async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>, Trouble> {
+    let ids = entries
+        .iter()
+        .filter_map(|entry| entry.actor.strip_prefix(MEMBER)?.parse().ok());
+    let ids: HashSet<MemberId> = ids.collect();
+    let team = visitor.services().team();
+    let mut members = Vec::with_capacity(ids.len());
+    for id in ids {
+        members.extend(team.member(visitor.account(), id).await?);
+    }
+    Ok(members)
 }
 
 /// Who it was: a member by name, or the operator.
@@ -82,7 +88,7 @@ fn actor_told(actor: &str, members: &[Member], lang: Lang) -> Markup {
     if actor == "cli" {
         return html! { (lang.t("Operator (command line)", "Operador (línea de comandos)")) };
     }
-    let id = actor.strip_prefix("member:").unwrap_or(actor);
+    let id = actor.strip_prefix(MEMBER).unwrap_or(actor);
     let member = members.iter().find(|member| member.id.to_string() == id);
     html! {
         @match member {

@@ -5,11 +5,12 @@ use offhook_domain::{CallHandle, Json};
 use offhook_http::{Code, admit_call};
 use offhook_services::{PlaceCall, PlaceCallError, PlacedReply};
 
-use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::pages::conversations::plain;
+use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Visit, Visitor};
@@ -20,7 +21,7 @@ const ONCE: &str = "once";
 /// `GET /portal/try/call`
 pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     let agents = active_agents(&visit, None).await?;
-    let body = draw(&visit, agents, visit.query(), None);
+    let body = draw(&visit, &agents, visit.query(), None);
     Ok(visit.page(Section::Conversations, title(&visit), &body))
 }
 
@@ -46,7 +47,12 @@ impl From<String> for Refused {
     }
 }
 
-fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, refused: Option<&Refused>) -> Markup {
+fn draw(
+    visitor: &Visitor,
+    agents: &AgentChoice,
+    fields: &Fields,
+    refused: Option<&Refused>,
+) -> Markup {
     let lang = visitor.lang();
     let said = refused.map(|refused| refused.said.as_str());
     if agents.is_empty() {
@@ -63,7 +69,7 @@ fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, refused: Option<&Ref
     );
     let fields = html! {
         input type="hidden" name=(ONCE) value=(once);
-        (agent_field(agents, fields, lang))
+        (agent_field(visitor, agents, fields))
         (Input::text("to", lang.t("Call this number", "Llamar a este número")).kind("tel").value(fields.text("to")).hint(to_hint).autocomplete("tel").required())
         (metadata_field(fields, lang))
         button.primary type="submit" { (lang.t("Call now", "Llamar ahora")) }
@@ -96,7 +102,7 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
         Err(refused) => refused,
     };
     let agents = active_agents(&post, None).await?;
-    let body = draw(&post, agents, &post.fields, Some(&refused));
+    let body = draw(&post, &agents, &post.fields, Some(&refused));
     Ok(post.refused(Section::Conversations, title(&post), &body))
 }
 

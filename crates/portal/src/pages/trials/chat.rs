@@ -6,13 +6,14 @@ use offhook_http::ApiError;
 use offhook_services::store::{ChatView, Moment};
 use offhook_services::{Answering, ChatError, ChatEvent};
 
-use super::{Choice, active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
+use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Trouble, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
@@ -23,7 +24,7 @@ const TURNS_AT_ONCE: u32 = 100;
 /// `GET /portal/try/chat`
 pub(super) async fn begin(visit: Visit<Developer>) -> Answer {
     let agents = active_agents(&visit, Some(Runtime::Engine)).await?;
-    let body = draw(&visit, agents, visit.query(), None);
+    let body = draw(&visit, &agents, visit.query(), None);
     Ok(visit.page(Section::Conversations, title(&visit), &body))
 }
 
@@ -31,13 +32,13 @@ fn title(visitor: &Visitor) -> &'static str {
     visitor.lang().t("Try a chat", "Probar un chat")
 }
 
-fn draw(visitor: &Visitor, agents: Choice, fields: &Fields, said: Option<&str>) -> Markup {
+fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&str>) -> Markup {
     let lang = visitor.lang();
     if agents.is_empty() {
         return html! { (form::refusal(said)) (nobody_to_try(lang)) };
     }
     let fields = html! {
-        (agent_field(agents, fields, lang))
+        (agent_field(visitor, agents, fields))
         (metadata_field(fields, lang))
         p.hint { (lang.t(
             "Each answer costs credits as any other chat's. Chats that nobody writes in end after half an hour.",
@@ -69,7 +70,7 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
         }
         Err(said) => {
             let agents = active_agents(&post, Some(Runtime::Engine)).await?;
-            let body = draw(&post, agents, &post.fields, Some(&said));
+            let body = draw(&post, &agents, &post.fields, Some(&said));
             Ok(post.refused(Section::Conversations, title(&post), &body))
         }
     }
