@@ -429,7 +429,13 @@ async fn real(name: &str, arguments: &[&str], voice_id: &str) -> Option<f64> {
     };
     let mouth = voice.open(settings).await.unwrap();
     let text = "Good morning. How can I help you today?";
-    let (samples, _, error) = gather(mouth.speak(words(text))).await;
+    let (mut samples, _, mut error) = gather(mouth.speak(words(text))).await;
+    // A program that comes off a cold disk may miss the time that a listener is kept waiting: the next one is at hand.
+    for _ in 0..2 {
+        if error == Some(SpeechError::Timeout) {
+            (samples, _, error) = gather(mouth.speak(words(text))).await;
+        }
+    }
     assert_eq!(error, None);
     let loud = samples
         .iter()
