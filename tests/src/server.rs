@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
+use offhook_testkit::fakes::calendar::{API_PATH, FakeCalendar};
+use offhook_testkit::fakes::oauth::{
+    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -59,6 +63,19 @@ impl Options {
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.settings.insert(key.to_owned(), value.to_string());
         self
+    }
+
+    /// With a calendar that members can connect.
+    #[must_use]
+    pub fn with_calendar(self, calendar: &FakeCalendar) -> Self {
+        let base = calendar.upstream.base_url();
+        let key = |name: &str| format!("integrations.google_calendar.{name}");
+        self.set(&key("client_id"), CLIENT_ID)
+            .set(&key("client_secret"), CLIENT_SECRET)
+            .set(&key("authorize_url"), format!("{base}{AUTHORIZE_PATH}"))
+            .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
+            .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
+            .set(&key("api_url"), format!("{base}{API_PATH}"))
     }
 
     /// With files in the server's own data directory, also on a database that several servers share.

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_testkit::fakes::calendar::{API_PATH, FakeCalendar};
-use offhook_testkit::fakes::oauth::{
-    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
-};
+use offhook_testkit::fakes::calendar::FakeCalendar;
+use offhook_testkit::fakes::oauth::REVOKE_PATH;
 use offhook_testkit::upstream::Fault;
 use offhook_tests::{Answer, Client, Database, Options, Request, Server, both, eventually};
 use serde_json::Value;
@@ -369,15 +367,7 @@ both! {
 
     async fn what_a_form_changed_is_in_the_audit_log_though_its_browser_went_away(database: Database) {
         let calendar = FakeCalendar::start().await;
-        let base = calendar.upstream.base_url();
-        let key = |name: &str| format!("integrations.google_calendar.{name}");
-        let options = Options::on(database)
-            .set(&key("client_id"), CLIENT_ID)
-            .set(&key("client_secret"), CLIENT_SECRET)
-            .set(&key("authorize_url"), format!("{base}{AUTHORIZE_PATH}"))
-            .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
-            .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
-            .set(&key("api_url"), format!("{base}{API_PATH}"));
+        let options = Options::on(database).with_calendar(&calendar);
         let server = Server::start(options).await;
         let (_, ana) = owner(&server, "ana@example.com").await;
         let list = "/portal/integrations";

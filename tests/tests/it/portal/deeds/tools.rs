@@ -1,9 +1,6 @@
 //! Tools, and what else agents work with.
 
-use offhook_testkit::fakes::calendar::{API_PATH, FakeCalendar};
-use offhook_testkit::fakes::oauth::{
-    AUTHORIZE_PATH, CLIENT_ID, CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH,
-};
+use offhook_testkit::fakes::calendar::FakeCalendar;
 use offhook_tests::{Options, Person, both, needs_browser};
 use serde_json::json;
 
@@ -68,15 +65,7 @@ both! {
         needs_browser!();
         let person = Person::on(&database);
         let calendar = FakeCalendar::start().await;
-        let base = calendar.upstream.base_url();
-        let key = |name: &str| format!("integrations.google_calendar.{name}");
-        let options = Options::on(database)
-            .set(&key("client_id"), CLIENT_ID)
-            .set(&key("client_secret"), CLIENT_SECRET)
-            .set(&key("authorize_url"), format!("{base}{AUTHORIZE_PATH}"))
-            .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
-            .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
-            .set(&key("api_url"), format!("{base}{API_PATH}"));
+        let options = Options::on(database).with_calendar(&calendar);
         let stage = Stage::with(options).await;
         let browser = stage.owner(person).await;
         let status = async || {
