@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use maud::{Markup, html};
 use offhook_domain::{EventId, MemberId};
+use offhook_services::PageRequest;
 use offhook_services::store::{AuditEntry, Member};
 
 use super::SECTION;
@@ -11,6 +12,9 @@ use crate::lang::Lang;
 use crate::parts::{list, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
+
+/// Members that are read at once: more than most teams have.
+const TEAM: u32 = 100;
 
 /// What stands before a member's id in an entry.
 const MEMBER: &str = "member:";
@@ -69,14 +73,23 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(SECTION, title, &body))
 }
 
-/// Those who did what this page tells, and are still here.
+/// The team as far as one page of it goes, and those behind it who did what this page tells.
 async fn members(visitor: &Visitor, entries: &[AuditEntry]) -> Result<Vec<Member>, Trouble> {
+    let page = PageRequest {
+        after: None::<(_, MemberId)>,
+        limit: TEAM,
+    };
+    let (seats, team) = (visitor.caller().terms.seats_max, visitor.services().team());
+    let page = team.list(visitor.account(), seats, page).await?.0;
+    let mut members = page.items;
+    if !page.has_more {
+        return Ok(members);
+    }
     let ids = entries
         .iter()
         .filter_map(|entry| entry.actor.strip_prefix(MEMBER)?.parse().ok());
-    let ids: HashSet<MemberId> = ids.collect();
-    let team = visitor.services().team();
-    let mut members = Vec::with_capacity(ids.len());
+    let mut ids: HashSet<MemberId> = ids.collect();
+    ids.retain(|id| members.iter().all(|member| member.id != *id));
     for id in ids {
         members.extend(team.member(visitor.account(), id).await?);
     }

@@ -1,0 +1,108 @@
+//! Where a store's data is, and how long its server is waited for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the data is.
+#[derive(Clone)]
+pub enum StoreConfig {
+    /// An SQLite file.
+    Sqlite {
+        /// The file; made if there is none.
+        file: PathBuf,
+        /// Threads that read.
+        readers: usize,
+    },
+    /// A PostgreSQL database.
+    Postgres {
+        /// `postgres://…`.
+        url: String,
+        /// Connections at most.
+        connections: usize,
+        /// How long anything may wait for the server before that is an outage.
+        wait: Duration,
+    },
+}
+
+/// The URL is not shown: it holds a password.
+impl std::fmt::Debug for StoreConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite { file, readers } => f
+                .debug_struct("Sqlite")
+                .field("file", file)
+                .field("readers", readers)
+                .finish(),
+            Self::Postgres { connections, .. } => f
+                .debug_struct("Postgres")
+                .field("connections", connections)
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+impl StoreConfig {
+    /// What a request may wait for PostgreSQL: it is answered within two seconds.
+    pub const WAIT: Duration = Duration::from_secs(2);
+
+    /// What a command may: nobody is gone meanwhile, and the machine may be busy with starting everything at once.
+    const WAIT_OF_COMMANDS: Duration = Duration::from_secs(15);
+
+    /// As it is for somebody at a terminal.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        match self {
+            Self::Postgres {
+                url, connections, ..
+            } => Self::Postgres {
+                url,
+                connections,
+                wait: Self::WAIT_OF_COMMANDS,
+            },
+            sqlite @ Self::Sqlite { .. } => sqlite,
+        }
+    }
+
+    /// Reads a database URL.
+    ///
+    /// # Errors
+    /// A sentence for any other scheme: a misspelt one must not become the name of a file.
+    pub fn from_url(url: &str) -> Result<Self, String> {
+        match url.split_once("://").map(|(scheme, _)| scheme) {
+            Some("postgres" | "postgresql") => Ok(Self::Postgres {
+                url: url.to_owned(),
+                connections: 16,
+                wait: Self::WAIT,
+            }),
+            // Connections share neither a nameless database nor one in memory.
+            Some("sqlite") => match &url["sqlite://".len()..] {
+                "" | ":memory:" => Err(
+                    "the database URL must name a file, such as sqlite://data/offhook.db"
+                        .to_owned(),
+                ),
+                file => Ok(Self::sqlite(file)),
+            },
+            _ => Err("the database URL must begin with postgres:// or sqlite://".to_owned()),
+        }
+    }
+
+    /// An SQLite file with the usual number of readers.
+    #[must_use]
+    pub fn sqlite(file: impl Into<PathBuf>) -> Self {
+        Self::Sqlite {
+            file: file.into(),
+            readers: 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_in_a_log_does_not_show_the_password() {
+        let config = StoreConfig::from_url("postgres://u:hunter2@h/d").unwrap();
+        assert_eq!(format!("{config:?}"), "Postgres { connections: 16, .. }");
+    }
+}
