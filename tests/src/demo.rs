@@ -1,5 +1,6 @@
 //! `offhook demo`, stayed with.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
@@ -40,7 +41,7 @@ impl Demo {
             .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(must("a file", File::create(folder.path().join("stderr"))))
             .kill_on_drop(true);
         let mut process = must("offhook demo", command.spawn());
         let Some(stdout) = process.stdout.take() else {
@@ -51,7 +52,8 @@ impl Demo {
         let welcome = within("the call of the demo", CALL, async {
             loop {
                 let Some(line) = must("the demo's output", said.next_line().await) else {
-                    panic!("the demo ended:\n{printed}");
+                    let why = std::fs::read_to_string(folder.path().join("stderr"));
+                    panic!("the demo ended:\n{printed}\n{}", why.unwrap_or_default());
                 };
                 printed.push_str(&line);
                 printed.push('\n');

@@ -31,6 +31,7 @@ pub use database::Database;
 pub use demo::Demo;
 pub use embeddings::EmbeddingsServer;
 pub use exposition::{Exposition, Sample};
+pub use fantoccini::key::Key;
 pub use model::model_server;
 pub use objects::ObjectServer;
 pub use phone::{Phone, PhoneCall, Utterance, Weather};

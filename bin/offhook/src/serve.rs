@@ -34,6 +34,9 @@ const LAST_EVENTS_LIMIT: Duration = Duration::from_secs(4);
 /// cut then.
 const STREAMS_LIMIT: Duration = Duration::from_millis(500);
 
+/// How long deeds of the portal whose browsers are gone may take.
+const DEEDS_LIMIT: Duration = Duration::from_secs(5);
+
 /// How long deliveries under way may take once all calls are reported: one attempt's deadline and its record.
 const DELIVERIES_LIMIT: Duration = Duration::from_secs(15);
 
@@ -76,6 +79,7 @@ pub(crate) struct Running {
 
 struct Http {
     state: HttpState,
+    portal: Portal,
     handle: ServerHandle,
     server: JoinHandle<std::io::Result<()>>,
 }
@@ -287,8 +291,10 @@ impl Http {
             public_url: settings.http.public_url.clone(),
         };
         let portal = Portal::new(services.clone(), portal);
-        let state = HttpState::new(services.clone(), limits, config)
-            .with_pages(Arc::new(move |config| portal.clone().mount(config)));
+        let state = HttpState::new(services.clone(), limits, config).with_pages(Arc::new({
+            let portal = portal.clone();
+            move |config| portal.clone().mount(config)
+        }));
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let server = match tls {
             Some(tls) => offhook_http::serve_https(listener, tls, state.clone(), threads)?,
@@ -297,6 +303,7 @@ impl Http {
         let handle = server.handle();
         Ok(Self {
             state,
+            portal,
             handle,
             server: tokio::spawn(server),
         })
@@ -304,6 +311,9 @@ impl Http {
 
     /// Takes no new requests and answers those under way. Streams of ended calls end by themselves.
     async fn stop(self) {
+        self.handle.pause().await;
+        // What takes longer is waited for with its connection, if there still is one.
+        let _ = timeout(DEEDS_LIMIT, self.portal.rests()).await;
         let stopped = self.handle.stop(true);
         tokio::pin!(stopped);
         if timeout(STREAMS_LIMIT, &mut stopped).await.is_err() {

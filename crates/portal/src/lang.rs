@@ -1,7 +1,7 @@
 //! The portal's languages. A text is written where it is used, in all of them: one that is missing does not compile.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::ACCEPT_LANGUAGE;
+use actix_web::http::header::{AcceptLanguage, Header as _};
 
 /// The cookie in which a chosen language is kept.
 pub(crate) const COOKIE: &str = "offhook_lang";
@@ -38,17 +38,16 @@ impl Lang {
         }
     }
 
-    /// The chosen language, or the first that the browser asks for.
+    /// The chosen language, or the one that the browser likes best.
     pub(crate) fn of(req: &HttpRequest) -> Self {
         let chosen = req
             .cookie(COOKIE)
             .and_then(|kept| Self::named(kept.value()));
         chosen.unwrap_or_else(|| {
-            let wished = req.headers().get(ACCEPT_LANGUAGE);
-            let wished = wished.and_then(|value| value.to_str().ok()).unwrap_or("");
-            let known = wished.split(',').find_map(|part| {
-                let tag = part.trim().split([';', '-']).next().unwrap_or("");
-                Self::named(&tag.to_ascii_lowercase())
+            let wished = AcceptLanguage::parse(req).map(|wished| wished.ranked());
+            let known = wished.unwrap_or_default().into_iter().find_map(|tag| {
+                let tag = tag.into_item()?;
+                Self::named(&tag.primary_language().to_ascii_lowercase())
             });
             known.unwrap_or(Self::En)
         })

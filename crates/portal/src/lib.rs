@@ -25,6 +25,7 @@ use actix_web::web::{self, ServiceConfig};
 use offhook_http::address_of;
 use offhook_services::Services;
 use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 
 pub use routes::{PagePath, pages};
 
@@ -48,6 +49,8 @@ pub struct Shared {
     pub(crate) config: PortalConfig,
     /// What the long forms that are just arriving may take together, in units of [`FORM_UNIT`].
     pub(crate) long_forms: Semaphore,
+    /// The deeds under way, whether their browsers wait for them or not.
+    pub(crate) deeds: TaskTracker,
 }
 
 /// Bytes of a form that need no permit, and those that one permit is for.
@@ -64,6 +67,7 @@ impl Portal {
             services,
             config,
             long_forms: Semaphore::new(LONG_FORMS),
+            deeds: TaskTracker::new(),
         }))
     }
 
@@ -78,6 +82,12 @@ impl Portal {
     /// A password and a session may travel to this browser: over HTTPS, or within the machine.
     pub(crate) fn may_sign_in(&self, req: &HttpRequest) -> bool {
         self.is_https() || address_of(req).is_some_and(|address| address.is_loopback())
+    }
+
+    /// Returns when no deed is under way: workers that stop wait for those alone whose browsers are still there.
+    pub async fn rests(&self) {
+        self.deeds.close();
+        self.deeds.wait().await;
     }
 
     /// Adds the portal's paths to an application.

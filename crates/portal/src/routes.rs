@@ -108,7 +108,11 @@ impl Page {
         let answer = move |req: HttpRequest, body: Payload| {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| {
-                to_its_end(handler(Post::read(portal, req, body).await?)).await
+                to_its_end(
+                    &portal.clone(),
+                    handler(Post::read(portal, req, body).await?),
+                )
+                .await
             })
         };
         self.routes.push(web::post().to(answer));
@@ -124,7 +128,11 @@ impl Page {
         let answer = move |req: HttpRequest, body: Payload| {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| {
-                to_its_end(handler(Upload::read(portal, req, body).await?)).await
+                to_its_end(
+                    &portal.clone(),
+                    handler(Upload::read(portal, req, body).await?),
+                )
+                .await
             })
         };
         self.routes.push(web::post().to(answer));
@@ -190,12 +198,15 @@ where
 
 /// What changes something and then writes it into the audit log does both, whether the browser waits for it or not: when
 /// a connection is closed, whatever it waits for is dropped where it stands.
-pub(crate) async fn to_its_end(work: impl Future<Output = Answer> + 'static) -> Answer {
+pub(crate) async fn to_its_end(
+    portal: &Portal,
+    work: impl Future<Output = Answer> + 'static,
+) -> Answer {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a page's work holds its request, which is its worker's; a worker that stops waits for what it answers"
+        reason = "a page's work holds its request, which is its worker's; before workers stop, the deeds are waited for"
     )]
-    let work = rt::spawn(work.in_current_span());
+    let work = rt::spawn(portal.deeds.track_future(work.in_current_span()));
     match work.await {
         Ok(answer) => answer,
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),

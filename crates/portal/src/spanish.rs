@@ -72,7 +72,7 @@ const fn of_code(code: Code) -> Option<&'static str> {
         Code::AgentNotFound => "`agent_id`: ningún agente de esta cuenta tiene este id",
         Code::PaymentRequired => "Los créditos de la cuenta no alcanzan.",
         Code::IdempotencyConflict => {
-            "Este formulario ya se envió con otros datos. Recarga la página y llénalo de nuevo."
+            "Este formulario ya se envió, con otros datos. Abre su página de nuevo y vuelve a llenarlo."
         }
         Code::UpstreamUnreachable => {
             "La red telefónica no está al alcance por ahora. No se marcó nada."

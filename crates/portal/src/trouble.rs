@@ -1,5 +1,7 @@
 //! What goes wrong, as pages in plain words.
 
+mod english;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::RETRY_AFTER;
@@ -98,6 +100,11 @@ impl Trouble {
         }
     }
 
+    /// The same, with the field called as its form calls it: the paths of the rules, and the labels.
+    pub(crate) fn of_fields(self, lang: Lang, labels: &[(&str, &str)]) -> Result<String, Self> {
+        self.of_form(lang).map(|said| labelled(said, labels))
+    }
+
     /// The page.
     pub(crate) fn answer(self, frame: &Frame<'_>) -> HttpResponse {
         let lang = frame.lang;
@@ -185,13 +192,41 @@ fn too_low(needed: MemberRole, lang: Lang) -> String {
     }
 }
 
+/// The field that a refusal names, and what is wrong with it: the rules begin their sentence with its path in backquotes.
+pub(crate) fn field_of(said: &str) -> Option<(&str, &str)> {
+    said.strip_prefix('`')?.split_once("`: ")
+}
+
+/// A refusal with its field called by a label. What is wrong within the field stands behind the label: an item by its place,
+/// a member by its name. A field without a label keeps its path.
+pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
+    let named = field_of(&said).and_then(|(path, message)| {
+        let known = labels.iter().find_map(|(known, label)| {
+            let within = path.strip_prefix(known)?;
+            let is_it = within.is_empty() || within.starts_with(['.', '[']);
+            is_it.then_some((label, within))
+        });
+        let (label, within) = known?;
+        let item = within
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let item = item.and_then(|place| place.parse::<usize>().ok());
+        Some(match (within, item) {
+            ("", _) => format!("{label}: {message}"),
+            (_, Some(place)) => format!("{label} ({}): {message}", place + 1),
+            (within, None) => format!("{label} ({}): {message}", within.trim_start_matches('.')),
+        })
+    });
+    named.unwrap_or(said)
+}
+
 /// What an error says to a reader of this language; in English where it is known by its words alone.
 pub(crate) fn sentence(error: &ApiError, lang: Lang) -> String {
-    let spanish = match lang {
-        Lang::En => None,
+    let own = match lang {
+        Lang::En => english::sentence(error),
         Lang::Es => spanish::sentence(error),
     };
-    spanish.unwrap_or_else(|| error.message().to_owned())
+    own.unwrap_or_else(|| error.message().to_owned())
 }
 
 fn heading(code: Code, lang: Lang) -> &'static str {
@@ -208,5 +243,22 @@ fn heading(code: Code, lang: Lang) -> &'static str {
         ),
         Code::InternalError => lang.t("Something broke on our side", "Algo falló de nuestro lado"),
         _ => lang.t("That did not work", "Eso no funcionó"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_calls_its_field_as_the_form_does() {
+        let labels = [("to", "Call this number"), ("origins", "Origins")];
+        let of = |said: &str| labelled(said.to_owned(), &labels);
+        assert_eq!(of("`to`: is required"), "Call this number: is required");
+        assert_eq!(of("`origins[1]`: no"), "Origins (2): no");
+        assert_eq!(of("`origins.a.b`: no"), "Origins (a.b): no");
+        for other in ["`top_k`: no", "the agent is archived", "`to` is a word"] {
+            assert_eq!(of(other), other);
+        }
     }
 }

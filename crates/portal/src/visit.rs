@@ -422,6 +422,19 @@ impl Visitor {
         Ok(self.go(path, said))
     }
 
+    /// The same of what the same form may have done before.
+    pub(crate) async fn done_once(
+        &self,
+        action: &str,
+        target: &str,
+        path: &str,
+        said: &str,
+    ) -> Answer {
+        let people = self.services().people();
+        people.note_once(&self.person, action, target).await;
+        Ok(self.go(path, said))
+    }
+
     /// Writes a change to the audit log.
     pub(crate) async fn note(&self, action: &str, target: &str) {
         let people = self.services().people();

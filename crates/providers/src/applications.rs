@@ -152,6 +152,7 @@ fn client(limit: Duration) -> Result<Client, SetupError> {
         .referer(false)
         .connect_timeout(CONNECT_LIMIT)
         .timeout(limit)
+        .pool_idle_timeout(crate::IDLE_LIMIT)
         .build()?)
 }
 

@@ -17,6 +17,12 @@ mod voices;
 mod wav;
 mod whatsapp;
 
+use std::time::Duration;
+
+/// How long a connection is kept for the next request: of one on a connection that the other side has just closed nobody
+/// knows what became.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
+
 pub use applications::{
     APPLICATIONS, ApplicationError, ApplicationSettings, application, application_within, token_url,
 };

@@ -22,9 +22,6 @@ const SECTION: &str = "whatsapp";
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a connection is kept for the next request.
-const IDLE_LIMIT: Duration = Duration::from_secs(5);
-
 /// How long a request may take: well within a lease (decision 8.7).
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -69,8 +66,7 @@ pub fn whatsapp(settings: &WhatsAppSettings) -> Result<Arc<dyn WhatsAppApi>, Set
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(CONNECT_LIMIT)
-        // A request on a connection that the other side has just closed is one of which nobody knows what became.
-        .pool_idle_timeout(IDLE_LIMIT)
+        .pool_idle_timeout(crate::IDLE_LIMIT)
         .tcp_nodelay(true)
         .build()
         .map_err(SetupError::from)?;

@@ -28,6 +28,24 @@ pub use teamwork::TeamRefusal;
 /// How long the answer to a deed waits for its line in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);
 
+/// For how long a form that is sent again is the same one: the life of an `Idempotency-Key`, and the time that its line may
+/// have taken.
+const SENT_AGAIN_WITHIN: Duration = Duration::from_secs(25 * 3_600);
+
+/// Waits for a line of the audit log to be written, [`NOTED_WITHIN`] at most. What takes longer goes on by itself.
+async fn noted(
+    action: &str,
+    writing: impl Future<Output = Result<(), StoreError>> + Send + 'static,
+) {
+    let action = action.to_owned();
+    let writing = tokio::spawn(async move {
+        if let Err(error) = writing.await {
+            tracing::error!(%error, action, "a change is missing in the audit log");
+        }
+    });
+    let _ = timeout(NOTED_WITHIN, writing).await;
+}
+
 /// Somebody who is signed in: as a member, in one of their accounts.
 #[derive(Debug, Clone)]
 pub struct Person {
@@ -77,13 +95,22 @@ impl People {
         let words = (action.to_owned(), target.to_owned());
         let (account, at) = (person.member.account_id, self.shared.clock.now());
         let store = self.shared.store.acting(person.actor());
-        let noted = tokio::spawn(async move {
-            if let Err(error) = insist(|| store.note(account, words.clone(), at)).await {
-                tracing::error!(%error, action = words.0, "a change is missing in the audit log");
-            }
-        });
-        // What takes longer goes on by itself.
-        let _ = timeout(NOTED_WITHIN, noted).await;
+        noted(action, async move {
+            insist(|| store.note(account, words.clone(), at)).await
+        })
+        .await;
+    }
+
+    /// The same of what may have been done, and noted, by the same form before, sent with the same `Idempotency-Key`.
+    pub async fn note_once(&self, person: &Person, action: &str, target: &str) {
+        let words = (action.to_owned(), target.to_owned());
+        let (account, at) = (person.member.account_id, self.shared.clock.now());
+        let since = at.minus(SENT_AGAIN_WITHIN);
+        let store = self.shared.store.acting(person.actor());
+        noted(action, async move {
+            insist(|| store.note_once(account, words.clone(), since, at)).await
+        })
+        .await;
     }
 
     /// A page of the account's audit log, the newest line first.

@@ -9,7 +9,7 @@ use offhook_engine::ports::speech::{VoiceKey, VoiceSettings};
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
-use offhook_storage::Conversation;
+use offhook_storage::{Conversation, VoiceOwner};
 
 use crate::Shared;
 use crate::dialer::insist;
@@ -103,7 +103,8 @@ impl Shared {
         keyed
     }
 
-    /// The account's key, if the voice is its own: the deployment's opens all others, and never this one.
+    /// The account's key, if the voice is its own: the deployment's opens all others, and never this one, nor one that was
+    /// the account's.
     async fn own_key(
         &self,
         account: AccountId,
@@ -117,9 +118,11 @@ impl Shared {
             return Ok(None);
         };
         let store = &self.store;
-        let is_own = insist(|| store.is_own_voice(account, provider, voice_id)).await;
-        if !is_own.map_err(|error| error.to_string())? {
-            return Ok(None);
+        let owner = insist(|| store.voice_owner(account, provider, voice_id)).await;
+        match owner.map_err(|error| error.to_string())? {
+            VoiceOwner::Account => {}
+            VoiceOwner::Service => return Ok(None),
+            VoiceOwner::Nobody => return Err("the voice is the account's own no more".to_owned()),
         }
         let secret = insist(|| store.credential_secret(account, credential)).await;
         let secret = secret.map_err(|error| error.to_string())?;

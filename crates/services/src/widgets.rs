@@ -133,6 +133,13 @@ fn origin(item: &Json) -> Result<String, String> {
     if !secure {
         return Err("must begin with https://; http:// is for localhost alone".to_owned());
     }
+    // What is no name of one host is what no browser sends.
+    let host = url.host_str().unwrap_or_default();
+    let labels = host.strip_suffix('.').unwrap_or(host);
+    if labels.contains('*') || labels.split('.').any(str::is_empty) {
+        let named = "must name one host, such as https://www.example.com: there is no wildcard";
+        return Err(named.to_owned());
+    }
     let written = url.origin().ascii_serialization();
     let has_more = url.path() != "/"
         || url.query().is_some()
@@ -193,6 +200,9 @@ mod tests {
             "https://example.com#x",
             "https://u:p@example.com",
             "https://*.example.com/",
+            "https://*.example.com",
+            "https://shop*.example.com",
+            "https://a..com",
             "file:///etc",
         ] {
             assert!(listing(bad).starts_with("`allowed_origins[0]`: "), "{bad}");

@@ -12,6 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::StoreError;
@@ -50,16 +51,43 @@ impl Door {
         Ok(Self { config, tls })
     }
 
-    /// Opens a session; the error is a sentence.
-    pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, String> {
+    /// Opens a session.
+    pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, NoSession> {
         let (client, connection) = self
             .config
             .connect(self.tls.clone())
             .await
-            .map_err(|error| describe(&error))?;
+            .map_err(|error| NoSession::of(&error))?;
         AsyncPgConnection::try_from_client_and_connection(client, connection)
             .await
-            .map_err(|error| error.to_string())
+            .map_err(|error| NoSession {
+                why: error.to_string(),
+                is_full: false,
+            })
+    }
+}
+
+/// No session could be opened.
+#[derive(Debug)]
+pub(crate) struct NoSession {
+    /// A sentence.
+    pub(crate) why: String,
+    /// The server is there and has as many sessions as it takes, or as its role or database may have.
+    pub(crate) is_full: bool,
+}
+
+impl NoSession {
+    fn of(error: &tokio_postgres::Error) -> Self {
+        Self {
+            why: describe(error),
+            is_full: error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS),
+        }
+    }
+}
+
+impl From<NoSession> for StoreError {
+    fn from(none: NoSession) -> Self {
+        Self::Unavailable(none.why)
     }
 }
 
@@ -364,7 +392,8 @@ mod tests {
         let (port, opening) = server(tls).await;
         let url = format!("postgres://u:p@localhost:{port}/d{query}");
         let door = Door::of(&url, "-c TimeZone=UTC").unwrap();
-        let said = door.connect().await.err().unwrap_or_default();
+        let said = door.connect().await.err().map(|none| none.why);
+        let said = said.unwrap_or_default();
         (opening.await.unwrap(), said)
     }
 
@@ -389,6 +418,35 @@ mod tests {
             (None, &checked, Opening::BrokenOff),
         ] {
             assert_eq!(open(tls, query).await.0, opening, "{query}");
+        }
+    }
+
+    /// What a server that refuses a session answers: `code` is the SQLSTATE.
+    async fn refused(code: &str) -> NoSession {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let fields = format!("SFATAL\0VFATAL\0C{code}\0Mno session for you\0\0");
+        let length = u32::try_from(4 + fields.len()).unwrap();
+        let said = [b"E", &length.to_be_bytes()[..], fields.as_bytes()].concat();
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut first = [0; 8];
+            socket.read_exact(&mut first).await.unwrap();
+            socket.write_all(&said).await.unwrap();
+            // What is unread when a socket is closed takes the answer with it.
+            let _ = socket.read_to_end(&mut Vec::new()).await;
+        });
+        let url = format!("postgres://u:p@localhost:{port}/d?sslmode=disable");
+        let door = Door::of(&url, "-c TimeZone=UTC").unwrap();
+        door.connect().await.err().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_takes_no_more_sessions_is_full_and_one_that_stops_is_not() {
+        for (code, is_full) in [("53300", true), ("57P03", false), ("28P01", false)] {
+            let none = refused(code).await;
+            assert_eq!(none.is_full, is_full, "{code}: {none:?}");
+            assert!(none.why.contains("no session for you"), "{none:?}");
         }
     }
 

@@ -82,7 +82,7 @@ fn write_ahead(conn: &mut SqliteConnection) -> Result<(), StoreError> {
 pub(crate) async fn postgres(url: &str) -> Result<Vec<String>, StoreError> {
     // Waiting for another node's migration may take longer than a session's usual patience.
     let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
-    let mut conn = door.connect().await.map_err(StoreError::Unavailable)?;
+    let mut conn = door.connect().await?;
     conn.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
         .await?;
     tokio::task::spawn_blocking(move || {

@@ -888,6 +888,17 @@ table! {
     use diesel::sql_types::*;
     use crate::sql;
 
+    lost_account_voices (account_id, provider, voice_id) {
+        account_id -> sql::Uuid,
+        provider -> sql::Word,
+        voice_id -> Text,
+    }
+}
+
+table! {
+    use diesel::sql_types::*;
+    use crate::sql;
+
     invoices (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,

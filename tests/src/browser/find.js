@@ -1,4 +1,5 @@
-// Finds what a person means by a label: arguments are the kind of thing, its name, and words near it (or null).
+// Finds what a person means by a label: arguments are the kind of thing, its name, and words near it (or null); or, for the
+// kind "focus", what has the focus.
 const [kind, wanted, near] = arguments;
 const clean = (words) => (words || "").replace(/\s+/g, " ").trim();
 const isShown = (element) =>
@@ -33,6 +34,16 @@ const nameOf = (element) => {
   if (element.tagName === "INPUT") return clean(element.value || element.title);
   return clean(element.textContent) || clean(element.title) || clean(element.querySelector("img")?.alt);
 };
+
+if (kind === "focus") {
+  let focused = document.activeElement;
+  while (focused.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  const { bottom, right, top, left } = focused.getBoundingClientRect();
+  const isInside = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
+  // The page as a whole has it before anything else does.
+  const seen = focused === document.body || (isInside && getComputedStyle(focused).outlineStyle !== "none");
+  return { names: [focused === document.body ? "" : nameOf(focused)], seen };
+}
 
 const REGIONS = "tr, li, article, section, fieldset, form, dialog, details, nav, aside, header, main";
 // How much stands in the smallest region around it that has these words; Infinity if there is none.

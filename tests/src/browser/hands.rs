@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fantoccini::actions::{InputSource, KeyAction, KeyActions};
 use fantoccini::elements::{Element, ElementRef};
+use fantoccini::key::Key;
 use serde_json::{Value, json};
 
 use super::{Browser, PATIENCE, Words};
@@ -11,6 +13,9 @@ use crate::wait::must;
 
 /// The name of an element's reference in WebDriver's JSON (WebDriver, section 12.2).
 const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// Nobody goes on for more stops of the tabulator than this.
+const TABS: usize = 60;
 
 /// How often the page is looked at.
 const EVERY: Duration = Duration::from_millis(40);
@@ -76,21 +81,48 @@ impl Browser {
         must(label, field.send_keys(&file.to_string_lossy()).await);
     }
 
-    /// Presses keys where the focus is.
-    pub async fn keys(&self, keys: &str) {
-        let active = must("the focus", self.client.active_element().await);
-        must(keys, active.send_keys(keys).await);
+    /// Presses the keys of these characters where the focus is, one after the other, as a keyboard does; [`Key`] has
+    /// those that write nothing.
+    pub async fn presses(&self, keys: &str) {
+        let mut hand = KeyActions::new("keyboard".to_owned());
+        for value in keys.chars() {
+            hand = hand.then(KeyAction::Down { value });
+            hand = hand.then(KeyAction::Up { value });
+        }
+        must(keys, self.client.perform_actions(hand).await);
     }
 
-    /// The name of what has the focus, and its kind of element.
-    pub async fn focus(&self) -> String {
-        let script = "const e = document.activeElement;
-            return `${e.tagName.toLowerCase()} ${(e.getAttribute('aria-label') || e.innerText || e.name || '').trim()}`";
-        self.js(script, vec![])
+    /// The name of what has the focus.
+    ///
+    /// # Panics
+    /// If a person could not see where it is.
+    pub async fn focused(&self) -> String {
+        let found = self.look("focus", "", None).await;
+        let name = found["names"][0].as_str().unwrap_or_default();
+        if found["seen"] != json!(true) {
+            self.fails(&format!("nobody sees that {name:?} has the focus"))
+                .await;
+        }
+        name.to_owned()
+    }
+
+    /// Goes on with the tabulator until what has this name has the focus; the names of what was passed on the way.
+    ///
+    /// # Panics
+    /// If it is not among the next [`TABS`], or a person could not see where the focus is.
+    pub async fn tabs_to(&self, name: impl Words) -> Vec<String> {
+        let name = self.words(&name);
+        let mut passed = Vec::new();
+        while passed.len() < TABS {
+            self.presses(&Key::Tab).await;
+            let focused = self.focused().await;
+            if focused == name {
+                return passed;
+            }
+            passed.push(focused);
+        }
+        self.fails(&format!("{name} cannot be reached by keys: {passed:?}"))
             .await
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
     }
 
     /// Waits until these words can be read on the page; letter case does not matter, as styles change it.
@@ -206,15 +238,15 @@ impl Browser {
         }
     }
 
+    async fn look(&self, kind: &str, name: &str, near: Option<&str>) -> Value {
+        let arguments = vec![json!(kind), json!(name), json!(near)];
+        self.js(include_str!("find.js"), arguments).await
+    }
+
     async fn find(&self, kind: &str, name: &str, near: Option<&str>) -> Element {
         let began = Instant::now();
         loop {
-            let found = self
-                .js(
-                    include_str!("find.js"),
-                    vec![json!(kind), json!(name), json!(near)],
-                )
-                .await;
+            let found = self.look(kind, name, near).await;
             let several = found["count"].as_u64() > Some(1) && found["same"] != json!(true);
             if !several && let Some(id) = found["element"][REFERENCE].as_str() {
                 return Element::from_element_id(

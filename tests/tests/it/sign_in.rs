@@ -279,6 +279,28 @@ both! {
         assert!(again.text().contains(&format!("name=\"text\" value=\"{shown}\"")), "it was cut short");
     }
 
+    async fn what_was_typed_is_shown_to_members_of_its_account_alone(database: Database) {
+        let server = start(database).await;
+        let (account, mut ana) = owner(&server, "ana@example.com").await;
+        let (_, mut eve) = owner(&server, "eve@example.com").await;
+        let plan = "our plan for the summer";
+        for (visitor, email, is_member) in [(&mut eve, "eve@example.com", false), (&mut ana, "ana@example.com", true)] {
+            visitor.session = None;
+            let body = format!("name=Plans&text={}", plan.replace(' ', "+"));
+            let fields = [
+                ("email", email), ("password", PASSWORD), ("resume_path", "/portal/knowledge/text"),
+                ("resume_body", &body), ("resume_account", &account),
+            ];
+            let answer = visitor.send("/portal/sign-in", &fields).await;
+            visitor.keep(&answer);
+            assert_eq!(answer.text().contains(plan), is_member, "{}", answer.text());
+            assert!(!answer.text().contains("Plans</"), "names of fields and short words are the form's");
+            if !is_member {
+                assert_eq!((answer.status, location(&answer)), (303, "/portal/"));
+            }
+        }
+    }
+
     async fn a_viewer_looks_and_an_owners_form_is_refused(database: Database) {
         let server = start(database).await;
         let (_, ana) = owner(&server, "ana@example.com").await;
@@ -344,6 +366,10 @@ both! {
         let spanish = server.client().get("/portal/sign-in").header("Accept-Language", "es-MX,es;q=0.9");
         let spanish = spanish.send().await.text();
         assert!(spanish.contains("Contraseña") && spanish.contains("lang=\"es-MX\""), "{spanish}");
+        for (wished, lang) in [("es;q=0.1,en;q=0.9", "en"), ("fr-FR,es-MX;q=0.8,en;q=0.5", "es-MX"), ("fr", "en"), ("?", "en")] {
+            let page = server.client().get("/portal/sign-in").header("Accept-Language", wished).send().await.text();
+            assert!(page.contains(&format!("<html lang=\"{lang}\"")), "{wished}: {page}");
+        }
     }
 
     async fn everybody_changes_their_own_name_and_nobody_elses(database: Database) {

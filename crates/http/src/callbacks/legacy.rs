@@ -5,12 +5,15 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use offhook_domain::AccountId;
 use offhook_services::ReportError;
 
-use crate::body::{MAX_BODY_BYTES, bytes_up_to};
+use crate::body::bytes_up_to;
 use crate::routes::Endpoint;
 use crate::{ApiError, HttpState};
 
 /// The header with the signature.
 const SIGNATURE: &str = "elevenlabs-signature";
+
+/// Bytes of a report: it holds all that was said, and what tools answered. One with sound in it is larger.
+const MAX_BYTES: usize = 4 << 20;
 
 /// The path, which is written into the provider's settings.
 pub(super) fn routes() -> Vec<Endpoint> {
@@ -25,7 +28,7 @@ async fn take(
     state: web::Data<HttpState>,
 ) -> Result<HttpResponse, ApiError> {
     let headers = request.headers();
-    let body = bytes_up_to(headers, payload.into_inner(), MAX_BODY_BYTES).await?;
+    let body = bytes_up_to(headers, payload.into_inner(), MAX_BYTES).await?;
     let mut signatures = headers.get_all(SIGNATURE);
     let signature = match (signatures.next(), signatures.next()) {
         (Some(one), None) => one.to_str().unwrap_or_default(),

@@ -276,6 +276,10 @@ async fn key_sent_for(service: &TcpListener, voice_id: &str) -> String {
                 }
             }
             let head = must(String::from_utf8(head));
+            assert!(
+                !(head.contains("/c1/") && head.contains("k-deployment")),
+                "the deployment's key opens what is not its own"
+            );
             // A conversation that was left may still ask for its own voice.
             if head.contains(&path) {
                 let mut lines = head.lines();
@@ -309,11 +313,37 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
     store(&app, app.account, "k-mine").await;
     app.services.voices().sync().await;
     must(app.services.voices().sync_accounts().await);
+    let mut agents = Vec::new();
     for (voice_id, key) in [("c1", "k-mine"), ("p1", "k-deployment")] {
         let agent = talking(&app, voice_id).await;
         let talk = must(app.services.talks().begin(PAGE, agent, None).await);
         assert_eq!(key_sent_for(&service, voice_id).await, key);
         drop(talk);
+        agents.push(agent);
     }
+    // Without the account's key nobody's opens the voice.
+    let credentials = app.services.credentials();
+    must(
+        credentials
+            .remove(app.account, CredentialProvider::VoicesA)
+            .await,
+    );
+    let mute = must(app.services.talks().begin(PAGE, agents[0], None).await);
+    let failed = async {
+        loop {
+            let calls = app.get("/v1/calls?channel=widget_voice&limit=1");
+            let calls = calls.send().await.assert(200);
+            if calls["data"][0]["status"] == "failed" {
+                return calls["data"][0]["failure_reason"].clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let reason = must(tokio::time::timeout(Duration::from_secs(20), failed).await);
+    assert_eq!(reason, "agent_error");
+    drop(mute);
+    let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);
+    assert_eq!(key_sent_for(&service, "p1").await, "k-deployment");
+    drop(talk);
     app.close().await;
 }

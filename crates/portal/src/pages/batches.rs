@@ -49,6 +49,23 @@ async fn callers(visitor: &Visitor) -> Result<AgentChoice, Trouble> {
     AgentChoice::of(visitor, filter).await
 }
 
+/// The number that a batch calls from: that of this id, or the agent's own where there is none.
+async fn calls_from(visitor: &Visitor, id: &str) -> String {
+    if id.is_empty() {
+        let t = visitor.lang();
+        return t.t("The agent's own", "El del agente").to_owned();
+    }
+    let Ok(known) = id.parse() else {
+        return id.to_owned();
+    };
+    let numbers = visitor.services().numbers();
+    match numbers.get(visitor.account(), known).await {
+        Ok(number) => number.phone_number.to_string(),
+        // It was given back since.
+        Err(_) => id.to_owned(),
+    }
+}
+
 /// `GET /portal/batch-calls`
 async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();

@@ -186,8 +186,12 @@ fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> 
         "Write the number with its country code, as +525512345678.",
         "Escribe el número con su clave de país, como +525512345678.",
     );
+    let order = lang.t(
+        "The first day is after the last one: choose again.",
+        "El primer día es posterior al último: elige de nuevo.",
+    );
     let text = |name| asked.get(name);
-    Ok(ConversationFilter {
+    let filter = ConversationFilter {
         voice_only: false,
         since: text("from")
             .map(Timestamp::parse_from)
@@ -213,7 +217,11 @@ fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> 
             .map(|phone| plain(phone).parse())
             .transpose()
             .map_err(|_| number)?,
-    })
+    };
+    match (filter.since, filter.until) {
+        (Some(since), Some(until)) if since > until => Err(order),
+        _ => Ok(filter),
+    }
 }
 
 /// A number without what people write between its digits.
@@ -239,6 +247,7 @@ mod tests {
         assert_eq!(filter.agent, None);
         for wrong in [
             "from=yesterday",
+            "from=2026-05-01&to=2026-04-30",
             "agent=1",
             "status=x",
             "channel=fax",

@@ -63,6 +63,16 @@ fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
     Err(ApiError::new(Code::PlanLimit, not_in_plan(visitor.lang())).into())
 }
 
+/// What the forms call the fields of documents and folders.
+const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
+    [
+        ("name", t.t("Name", "Nombre")),
+        ("folder_id", t.t("Folder", "Carpeta")),
+        ("text", t.t("Text", "Texto")),
+        ("url", t.t("Address", "Dirección")),
+    ]
+}
+
 const fn not_in_plan(t: Lang) -> &'static str {
     t.t(
         "Knowledge needs a plan with the Engine module: Pro or larger. Whoever runs this service changes plans.",

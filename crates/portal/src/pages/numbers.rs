@@ -169,11 +169,20 @@ async fn add(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
             let body = add_page(&post, fields, Some(&said)).await?;
             Ok(post.refused(Section::Numbers, add_title(&post), &body))
         }
     }
+}
+
+/// What the forms call the fields of a number.
+const fn labels(t: Lang) -> [(&'static str, &'static str); 3] {
+    [
+        ("phone_number", t.t("Number", "Número")),
+        ("label", t.t("Label", "Etiqueta")),
+        ("agent_id", t.t("Agent that answers", "Agente que contesta")),
+    ]
 }
 
 fn add_title(visitor: &Visitor) -> &'static str {
@@ -321,7 +330,10 @@ async fn change(post: Post<Developer>) -> Answer {
             post.done("number.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
+        Err(error) => refused(
+            &post.fields,
+            &Trouble::from(error).of_fields(t, &labels(t))?,
+        ),
     }
 }
 

@@ -191,7 +191,16 @@ async fn sign_in(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
         people.sign_out(old.value()).await?;
     }
     let signed_in = moved(&portal, signed_in, kept.account).await?;
+    let here = signed_in.person.caller.account.id;
     let mut answer = match &kept.resume {
+        // Somebody else's, who used this browser before: it is not theirs to read.
+        _ if kept.account.is_some_and(|account| account != here) => {
+            let said = lang.t(
+                "What was typed before is of an account that you are no member of. It was not kept.",
+                "Lo que se escribió antes es de una cuenta de la que no eres miembro. No se conservó.",
+            );
+            go(&portal, "/", said)
+        }
         Some((path, typed)) => {
             let account = &signed_in.person.caller.account;
             let token = token_of(&signed_in.token, account.id);
@@ -239,17 +248,13 @@ fn resume(
             "You are signed in again. What you had typed was not sent yet.",
             "Iniciaste sesión de nuevo. Lo que habías escrito aún no se envió.",
         )) }
-        // Who is no member of the form's account any more is in another one.
         p { (lang.t("It is sent in the account", "Se envía en la cuenta")) " " strong { (account) } "." }
         form method="post" action=(path) {
             input type="hidden" name=(TOKEN_FIELD) value=(token);
             @for (name, value) in fields() { input type="hidden" name=(name) value=(value); }
-            @if fields().any(|(name, _)| !is_secret(name)) {
-                dl.facts {
-                    @for (name, value) in fields().filter(|(name, _)| !is_secret(name)) {
-                        div { dt { (name) } dd dir="auto" { (value) } }
-                    }
-                }
+            // Whoever wrote it knows it by its words: the names of fields are the form's.
+            @for (_, value) in fields().filter(|(name, value)| !is_secret(name) && value.contains(' ')) {
+                pre.prose dir="auto" { (value) }
             }
             p { button.primary type="submit" { (lang.t("Send it now", "Enviar ahora")) } }
         }

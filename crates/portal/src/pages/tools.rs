@@ -182,7 +182,7 @@ async fn create(post: Post<Developer>) -> Answer {
             post.done("tool.create", &id, "/tools", said).await
         }
         Err(trouble) => {
-            let said = trouble.of_form(post.lang())?;
+            let said = trouble.of_fields(post.lang(), &form::labels(post.lang()))?;
             Ok(post.refused(Section::Tools, title, &again(Some(&said))))
         }
     }
@@ -257,7 +257,7 @@ async fn change(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(trouble) => {
-            let said = trouble.of_form(t)?;
+            let said = trouble.of_fields(t, &form::labels(t))?;
             let body = edit(&post, &view, &post.fields, Some(&said));
             Ok(post.refused(Section::Tools, title, &body))
         }

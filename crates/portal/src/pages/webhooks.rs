@@ -13,6 +13,7 @@ use offhook_services::Registered;
 use offhook_services::store::{EndpointHealth, EndpointView};
 
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::{form, list, words};
 use crate::routes::Page;
@@ -162,6 +163,23 @@ fn address_fields(visitor: &Visitor, fields: &Fields) -> Markup {
     }
 }
 
+/// What the forms call the fields of an endpoint.
+const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
+    [
+        ("url", t.t("Address (URL)", "Dirección (URL)")),
+        ("description", t.t("Description", "Descripción")),
+        (
+            "overlap_hours",
+            t.t(
+                "The old one signs along for",
+                "El anterior sigue firmando durante",
+            ),
+        ),
+        ("type", t.t("Event type", "Tipo de evento")),
+        ("since", t.t("Since (UTC)", "Desde (UTC)")),
+    ]
+}
+
 async fn register(post: Post<Developer>) -> Answer {
     let body = Json::object([
         ("url", Json::from(post.fields.text("url"))),
@@ -178,7 +196,7 @@ async fn register(post: Post<Developer>) -> Answer {
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
             let page = post.page_of(EndpointId::from_uuid);
             let endpoints = webhooks.list(post.account(), page).await?;
             let health = webhooks.health(post.account()).await?;

@@ -120,7 +120,7 @@ pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
         Refusal::PayloadGone => {
             "La entrega tiene más de 14 días y su contenido ya no se guarda: mira la llamada.".into()
         }
-        Refusal::EndpointDisabled => "El punto de conexión está desactivado: primero actívalo.".into(),
+        Refusal::EndpointDisabled => "El punto de conexión está deshabilitado: primero habilítalo.".into(),
         Refusal::DocumentUnread => {
             "El documento todavía se está leyendo: vuelve cuando esté listo.".into()
         }

@@ -129,6 +129,10 @@ const SENTENCES: &[(&str, &str)] = &[
         "tiene más de {} `unevaluatedProperties` y `unevaluatedItems`",
     ),
     ("has more than {} patterns", "tiene más de {} patrones"),
+    (
+        "has patterns that take too long: write shorter or fewer ones",
+        "tiene patrones que tardan demasiado: escribe menos, o más cortos",
+    ),
     // What is wrong there is told by the library that reads schemas, in its own words.
     (
         "is no valid JSON Schema at {}: {}",
@@ -334,6 +338,10 @@ const SENTENCES: &[(&str, &str)] = &[
     (
         "must be an origin such as https://www.example.com, without a path",
         "debe ser un origen como https://www.example.com, sin ruta",
+    ),
+    (
+        "must name one host, such as https://www.example.com: there is no wildcard",
+        "debe nombrar un host, como https://www.example.com: no hay comodines",
     ),
     (
         "must begin with https://; http:// is for localhost alone",

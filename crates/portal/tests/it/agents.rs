@@ -170,15 +170,23 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
         Form::of(&ana.get(&edit).await, &edit).with("system_prompt", "Typed <b>text</b>")
     };
     for (name, wrong, said) in [
-        ("llm.temperature", "warm", "must be a number"),
+        (
+            "llm.temperature",
+            "warm",
+            "Model, Temperature: must be a number",
+        ),
         ("llm.model", "no-such-model", "has no such model"),
         (
             "conversation.turns.endpointing_ms",
             "5",
-            "must be an integer from 200 to 3000",
+            "Turns, Silence that ends a turn, in ms: must be an integer from 200 to 3000",
         ),
         ("stt.settings", "{\r\n\"a\"", "not JSON"),
-        ("llm.fallback[0].provider", "nobody", "must not be empty"),
+        (
+            "llm.fallback[0].provider",
+            "nobody",
+            "Model, Fallback models (1), Model: must not be empty",
+        ),
     ] {
         let page = form()
             .await
@@ -205,7 +213,7 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
     let page = form.send(&ana, &edit).await.assert(422);
     page.shows(&[
         "Version 2 is saved, but it cannot be published yet",
-        "config.llm.provider",
+        "Model, Provider: is required to publish",
         "value=\"2\"",
     ]);
     world.close().await;
@@ -220,16 +228,16 @@ async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
     let edit = format!("{path}/edit");
     let form = async |browser: &Browser| Form::of(&browser.get(&edit).await, &edit);
     let stored = async || at(&config(&world, &path).await, HOURS);
-    for (name, value) in [
-        ("timezone", "America/Mexico_City"),
-        ("start", "09:00"),
-        ("end", "18:00"),
+    for (name, label, value) in [
+        ("timezone", "Time zone", "America/Mexico_City"),
+        ("start", "From", "09:00"),
+        ("end", "Until", "18:00"),
     ] {
         let field = format!("{HOURS}.{name}");
         let typed = form(&ana).await.with(&field, value);
         let page = typed.send(&ana, &edit).await.assert(422);
         page.shows(&[
-            &format!("config.{field}"),
+            &format!("Calling hours, {label}: the calling hours are filled in"),
             "their box is not ticked",
             &format!("value=\"{value}\""),
             "aria-invalid=\"true\"",
@@ -242,7 +250,7 @@ async fn calling_hours_without_their_tick_are_not_lost_in_silence() {
         .await
         .with("conversation.calling_hours.start", "09:00");
     let page = typed.send(&spanish, &edit).await.assert(422);
-    page.shows(&["su casilla no está marcada"]);
+    page.shows(&["Horario de llamadas, Desde: ", "su casilla no está marcada"]);
 
     let filled = form(&ana).await.with(HOURS, "on");
     let filled = filled
@@ -328,6 +336,27 @@ async fn rows_are_added_and_voices_found_without_a_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_agents_state_forbids_is_said_by_the_buttons_of_the_portal() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Front desk").await;
+    let active = [("status", "active")];
+    let refused = ana.post(&format!("{path}/status"), &active).await;
+    let refused = refused.assert(422);
+    let refused = refused.shows(&[
+        "An agent that is &quot;Draft&quot; cannot become &quot;Active&quot;: publish it.",
+    ]);
+    assert!(!refused.body.contains("POST "), "{}", refused.body);
+    let edit = format!("{path}/edit");
+    let form = Form::of(&ana.get(&edit).await, &edit).with("system_prompt", "Anew");
+    ana.post(&format!("{path}/archive"), &[]).await.leads();
+    let refused = form.send(&ana, &edit).await.assert(422);
+    let refused = refused.shows(&["The agent is archived: restore it first, and it is paused."]);
+    assert!(!refused.body.contains("PATCH"), "{}", refused.body);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_whole_configuration_is_edited_as_json() {
     let world = World::start().await;
     let ana = developer(&world).await;
@@ -340,7 +369,14 @@ async fn the_whole_configuration_is_edited_as_json() {
         .send(&ana, &edit)
         .await
         .assert(422);
-    let broken = broken.shows(&["not JSON", "line 1", "{&quot;system_prompt&quot;: }"]);
+    let broken = broken.shows(&[
+        "not JSON: it breaks at line 1, column 19<",
+        "{&quot;system_prompt&quot;: }",
+    ]);
+    let empty = Form::of(&broken, &edit).with("config", " ");
+    let empty = empty.send(&ana, &edit).await.assert(422);
+    let empty = empty.shows(&["must not be empty"]);
+    assert!(!empty.body.contains("EOF"), "{}", empty.body);
     let unknown = Form::of(&broken, &edit).with("config", "{\"colour\": 1}");
     unknown
         .send(&ana, &edit)
@@ -378,7 +414,7 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
     ];
     let page = saved(&ana, &widget, &wrong).await.assert(422);
     page.shows(&[
-        "`allowed_origins[0]`",
+        "Allowed origins (1): ",
         "https://a.example/path",
         "value=\"7\"",
     ]);
@@ -434,11 +470,10 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
             .with("http.headers[0].value", "s3cret-of-ours")
     };
     let wrong = form(&page).with("parameters", "{\"type\":\"nothing\"}");
-    wrong
-        .send(&ana, "/tools/new")
-        .await
-        .assert(422)
-        .shows(&["`parameters`", "find_order"]);
+    wrong.send(&ana, "/tools/new").await.assert(422).shows(&[
+        "Arguments (JSON Schema): must have the `type` `object`",
+        "find_order",
+    ]);
     let made = form(&page).send(&ana, "/tools/new").await;
     assert_eq!(made.leads(), "/tools");
     let page = ana

@@ -25,10 +25,13 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
     ]);
 
     for (typed, said) in [
-        ("{\"type\":", "`schema`: "),
+        (
+            "{\"type\":",
+            "JSON Schema: not JSON: it breaks at line 1, column 8",
+        ),
         (
             "{\"type\": \"array\"}",
-            "`schema`: must have the `type` `object`",
+            "JSON Schema: must have the `type` `object`",
         ),
         ("<i>", "&lt;i&gt;"),
     ] {

@@ -186,7 +186,7 @@ async fn a_refused_call_keeps_what_was_typed() {
     ]);
     let typed = [("once", "0a"), ("agent", agent.as_str()), ("to", "12")];
     let page = developer.post("/try/call", &typed).await.assert(422);
-    let page = page.shows(&["`to`:", "value=\"12\""]);
+    let page = page.shows(&["Call this number: must begin with", "value=\"12\""]);
     assert_eq!(
         hidden(&page.body, "once"),
         "0a",
@@ -252,7 +252,7 @@ async fn a_test_chat_is_answered_shown_and_ended() {
         ("text", "  "),
     ];
     let refused = developer.post_part(&say, &empty).await.assert(200);
-    refused.shows(&["role=\"alert\"", "`text`: must not be empty"]);
+    refused.shows(&["role=\"alert\"", "Your message: must not be empty"]);
     // Without script the page says why, and keeps what was typed.
     let much = "é".repeat(3_000);
     let long = [

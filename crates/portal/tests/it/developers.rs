@@ -1,6 +1,6 @@
 //! Webhooks, API keys, settings and the developer pages.
 
-use offhook_domain::{DeliveryId, EndpointId, MemberRole};
+use offhook_domain::{Clock as _, DeliveryId, EndpointId, MemberRole};
 use offhook_services::store::{AttemptReport, ClaimSlots};
 
 use crate::form::saved;
@@ -93,7 +93,7 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         .post(&format!("{delivery}/redeliver"), &[])
         .await
         .assert(422);
-    again.shows(&["The endpoint is disabled", "Cancelled"]);
+    again.shows(&["The endpoint is disabled: enable it first.", "Cancelled"]);
     assert_eq!(
         ana.post(&format!("{path}/delete"), &[]).await.leads(),
         "/webhooks"
@@ -103,6 +103,27 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
         .await
         .assert(200)
         .shows(&["an endpoint that is deleted"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_gone_from_the_page_still_says_why_it_was_refused() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let (path, _) = endpoint(&ana).await;
+    // Somebody else disables it while the page with these forms is open.
+    let disabled = [("status", "disabled")];
+    ana.post(&format!("{path}/status"), &disabled).await.leads();
+    let since = world.clock.now().to_string();
+    for (form, fields) in [
+        ("test", [("type", "call.failed")]),
+        ("recover", [("since", since.as_str())]),
+    ] {
+        let page = ana.post(&format!("{path}/{form}"), &fields).await;
+        let page = page.assert(422);
+        let page = page.shows(&["role=\"alert\"", "The endpoint is disabled", "Enable"]);
+        assert!(!page.body.contains(&format!("{path}/{form}\"")), "{form}");
+    }
     world.close().await;
 }
 
@@ -170,7 +191,7 @@ async fn a_refused_address_stays_in_its_form() {
     let page = ana.post("/webhooks", &fields).await.assert(422);
     let page = page.shows(&[
         "role=\"alert\"",
-        "`url`",
+        "Address (URL): ",
         "value=\"http://10.0.0.1/&quot;&gt;&lt;script&gt;\"",
         "value=\"Staging\"",
     ]);
@@ -178,7 +199,7 @@ async fn a_refused_address_stays_in_its_form() {
     let (path, _) = endpoint(&ana).await;
     let wrong = [("url", "nowhere"), ("description", "New")];
     let page = saved(&ana, &path, &wrong).await.assert(422);
-    page.shows(&["`url`", "value=\"nowhere\"", "value=\"New\""]);
+    page.shows(&["Address (URL): ", "value=\"nowhere\"", "value=\"New\""]);
     let old = [("since", "2001-01-01T00:00")];
     let page = ana.post(&format!("{path}/recover"), &old).await.assert(422);
     page.shows(&[
@@ -225,6 +246,18 @@ async fn the_history_shows_what_its_filters_name() {
             .assert(200);
         let page = page.shows(&["Nothing matches"]);
         assert!(!page.body.contains(&delivery), "{query}");
+    }
+    for (query, said) in [
+        ("?status=zzz", "Choose one of the states"),
+        ("?type=zzz", "Choose one of the event types"),
+        ("?from=garbage", "A day is written as 2026-11-21."),
+        (
+            "?from=2026-05-01&to=2026-04-30",
+            "The first day is after the last one.",
+        ),
+    ] {
+        let page = ana.get(&format!("/webhooks/deliveries{query}")).await;
+        page.assert(200).shows(&["role=\"alert\"", said, &delivery]);
     }
     world.close().await;
 }

@@ -34,7 +34,7 @@ async fn a_form_of_the_session_before_is_sent_with_a_click() {
         "Send it now",
         "action=\"/portal/knowledge/folders\"",
         "value=\"Prices &lt;b&gt;\"",
-        "<dd dir=\"auto\">Prices &lt;b&gt;</dd>",
+        "<pre class=\"prose\" dir=\"auto\">Prices &lt;b&gt;</pre>",
     ]);
     let folders = now.get(path).await.assert(200);
     assert!(!folders.body.contains("Prices"), "{}", folders.body);

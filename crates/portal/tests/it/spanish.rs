@@ -93,12 +93,22 @@ async fn rules_of_fields_are_said_in_spanish() {
         (
             "/webhooks",
             vec![("url", "http://example.com/hook"), ("description", "")],
-            "`url`: debe comenzar con https://",
+            "Dirección (URL): debe comenzar con https://",
+        ),
+        (
+            "/agents/new",
+            vec![("name", "Eva"), ("language", "español")],
+            "Idioma: debe ser una etiqueta de idioma BCP 47",
+        ),
+        (
+            "/phone-numbers/new",
+            vec![("phone_number", "5550123"), ("label", "")],
+            "Número: debe comenzar con `+` y el código del país",
         ),
         (
             "/try/call",
             vec![("once", "0b"), ("agent", &id), ("to", "5512345678")],
-            "`to`: debe comenzar con `+` y el código del país",
+            "Llamar a este número: debe comenzar con `+` y el código del país",
         ),
         (
             "/try/call",
@@ -117,17 +127,17 @@ async fn rules_of_fields_are_said_in_spanish() {
                 ("description", "Busca citas."),
                 ("kind", "end_call"),
             ],
-            "`name`: debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o `_`",
+            "Nombre: debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o `_`",
         ),
         (
             "/knowledge/address",
             vec![("name", "Precios"), ("url", "https://10.0.0.1/")],
-            "`url`: debe nombrar un servidor y no una dirección IP",
+            "Dirección: debe nombrar un servidor y no una dirección IP",
         ),
         (
             "/knowledge/folders",
             vec![("name", "  ")],
-            "`name`: no puede estar vacío",
+            "Nombre: no puede estar vacío",
         ),
     ] {
         let refused = ana.post(path, &fields).await.assert(422);

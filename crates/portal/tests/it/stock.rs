@@ -1,5 +1,7 @@
 //! Phone numbers, batch calls, integrations, billing and logs.
 
+use std::time::Duration;
+
 use offhook_domain::{CredentialProvider, MemberRole};
 use serde_json::{Value, json};
 
@@ -65,7 +67,11 @@ async fn a_number_is_taken_labelled_and_given_back() {
         .shows(&["No numbers"]);
     let wrong = [("phone_number", "5550123"), ("label", "Kept label")];
     let refused = ana.post("/phone-numbers/new", &wrong).await.assert(422);
-    refused.shows(&["value=\"Kept label\"", "value=\"5550123\""]);
+    refused.shows(&[
+        "Number: must begin with",
+        "value=\"Kept label\"",
+        "value=\"5550123\"",
+    ]);
     let fields = [("phone_number", "+15005550123"), ("label", SCRIPT)];
     assert_eq!(
         ana.post("/phone-numbers/new", &fields).await.leads(),
@@ -140,6 +146,10 @@ async fn a_list_of_people_is_looked_at_and_then_called() {
         path,
         "sent twice, taken once"
     );
+    let mut changed = fields(mended, "1");
+    changed[0].1 = "Summer".to_owned();
+    let refused = send(changed).await.assert(422);
+    refused.shows(&["This form was sent already, with other data."]);
     ana.get(&path)
         .await
         .assert(200)
@@ -240,6 +250,55 @@ async fn a_scheduled_batch_begins_when_it_was_said() {
         .await
         .assert(200)
         .shows(&["Cancelled", "Call the others again"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_the_past_is_refused_and_what_is_about_to_happen_is_told() {
+    let world = World::start().await;
+    let agent = legacy_agent(&world).await;
+    let ana = developer(&world).await;
+    let list = "to\n+5215512345678\n+5215512345679\n";
+    // It is 2026-04-30 12:32 in Mexico City.
+    let past = look(&ana, &agent, "2026-04-30T12:30", list).await;
+    past.assert(422).shows(&[
+        "lies in the past: 2026-04-30 12:30, UTC-06:00 Mexico City",
+        "value=\"Spring\"",
+        "value=\"2026-04-30T12:30\"",
+    ]);
+    let spanish = world.browser_elsewhere(MemberRole::Developer).await;
+    let spanish = spanish.in_spanish();
+    let past = look(&spanish, &agent, "2026-04-30T12:30", list).await;
+    past.assert(422)
+        .shows(&["ya pasó: 2026-04-30 12:30, UTC-06:00 Ciudad de México"]);
+
+    let now = look(&ana, &agent, "", list).await.assert(200);
+    now.shows(&["Reception", "The agent's own", "<dd>2</dd>", "<dd>Now</dd>"]);
+    let seen = look(&ana, &agent, "2026-04-30T12:40", list)
+        .await
+        .assert(200);
+    let seen = seen.shows(&[
+        "<dd>2026-04-30 12:40, UTC-06:00 Mexico City, Monterrey</dd>",
+        "Schedule 2 calls",
+    ]);
+    // Whoever looks for too long has to choose anew.
+    let once = hidden(&seen, "once");
+    world.clock.advance(Duration::from_secs(600));
+    let fields = [
+        ("name", "Spring"),
+        ("agent_id", agent.as_str()),
+        ("scheduled_at", "2026-04-30T12:40"),
+        ("offset", "-06:00"),
+        ("once", once.as_str()),
+        ("file_text", list),
+    ];
+    let late = ana.upload("/batch-calls/send", &fields, None).await;
+    late.assert(422)
+        .shows(&["lies in the past", "value=\"2026-04-30T12:40\""]);
+    ana.get("/batch-calls")
+        .await
+        .assert(200)
+        .shows(&["No batches yet"]);
     world.close().await;
 }
 

@@ -36,7 +36,7 @@ impl Fault {
     pub(super) const fn is_unclear(&self) -> bool {
         match self {
             Self::NoAnswer | Self::Malformed => true,
-            Self::Status(status, _) => *status >= 500,
+            Self::Status(status, _) => *status == 408 || *status >= 500,
             Self::NotSent | Self::Unauthorized => false,
         }
     }

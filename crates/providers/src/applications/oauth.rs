@@ -196,9 +196,11 @@ enum Fault {
 /// What RFC 6749 (5.2) says of a refusal.
 #[derive(Deserialize)]
 struct Refusal {
-    #[serde(rename = "error")]
-    _error: String,
+    error: String,
 }
+
+/// The refusals that say more than their status does.
+const TELLING: [&str; 3] = ["invalid_grant", "invalid_client", "unauthorized_client"];
 
 /// What HubSpot says of one instead.
 #[derive(Deserialize)]
@@ -206,10 +208,10 @@ struct OwnRefusal {
     status: String,
 }
 
-/// A refusal in the form that is documented for all; `None` where there is none.
+/// A telling refusal in the form that is documented for all; `None` where there is none.
 fn refusal(body: Vec<u8>) -> Option<Vec<u8>> {
-    if serde_json::from_slice::<Refusal>(&body).is_ok() {
-        return Some(body);
+    if let Ok(refusal) = serde_json::from_slice::<Refusal>(&body) {
+        return TELLING.contains(&refusal.error.as_str()).then_some(body);
     }
     let own: OwnRefusal = serde_json::from_slice(&body).ok()?;
     let error = match own.status.as_str() {
@@ -232,7 +234,11 @@ impl<'c> AsyncHttpClient<'c> for Wire {
             let (status, headers) = (answer.status(), answer.headers().clone());
             let mut body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
             if !status.is_success() {
-                let said = status.is_client_error().then(|| refusal(body)).flatten();
+                // Who asks for patience has not looked.
+                let looked = status.is_client_error()
+                    && ![StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS]
+                        .contains(&status);
+                let said = looked.then(|| refusal(body)).flatten();
                 body = said.ok_or(Fault::Status(status.as_u16()))?;
             }
             let mut answer = HttpResponse::new(body);

@@ -115,6 +115,7 @@ impl Client {
             .referer(false)
             .connect_timeout(CONNECT_LIMIT)
             .timeout(LIMIT)
+            .pool_idle_timeout(crate::IDLE_LIMIT)
             .build()
             .map_err(SetupError::from)?;
         Ok(Self { http, base })

@@ -1,12 +1,11 @@
 //! Whether a model's answer is the data that a schema asks for.
 
-use jsonschema::Validator;
 use offhook_domain::json::Json;
 use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::tools::schema;
+use crate::tools::schema::Measure;
 
 /// Faults that a model is told.
 const FAULTS: usize = 5;
@@ -23,8 +22,7 @@ const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
 /// Reads answers by one schema.
 pub(super) struct Judge {
-    validator: Validator,
-    parts: usize,
+    measure: Measure,
 }
 
 impl Judge {
@@ -35,8 +33,7 @@ impl Judge {
     pub(super) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
         Ok(Self {
-            validator: schema::compile(&schema)?,
-            parts: schema::parts(&schema),
+            measure: Measure::of(&schema)?,
         })
     }
 
@@ -56,7 +53,7 @@ impl Judge {
             },
             _ => no_object(),
         })?;
-        if schema::is_too_much(self.parts, text) {
+        if self.measure.is_too_long(text) {
             return Err(Misfit {
                 for_the_model: "Your answer is too long for the schema.".to_owned(),
                 for_people: "the model's answer was too long for so large a schema".to_owned(),
@@ -65,7 +62,7 @@ impl Judge {
         let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
         let value: Value = serde_json::from_str(text).map_err(|_| no_object())?;
         let (mut faults, mut place) = (Vec::new(), None);
-        for fault in self.validator.iter_errors(&value).take(FAULTS) {
+        for fault in self.measure.faults(&value).take(FAULTS) {
             let at = fault.instance_path().to_string();
             let at = if at.is_empty() { "the object" } else { &at };
             faults.push(shortened(&format!("{at}: {fault}")));

@@ -7,6 +7,7 @@ use offhook_domain::{AccountId, CallHandle, CallState, ConversationId};
 use offhook_engine::legacy::LegacyReference;
 use offhook_engine::{Turn, TurnRole};
 use offhook_storage::{Conversation, NewTurn, StoreError};
+use tokio::time::{Instant, sleep};
 
 use super::Times;
 use crate::Shared;
@@ -26,32 +27,63 @@ pub(super) async fn given_up(
     }))
 }
 
-/// Asks the provider once how a call went that it calls so, and attaches what was said and its recording, if somebody
-/// spoke.
+/// Asks the provider how a call went that it calls so, and attaches what was said and its recording, if somebody spoke.
+/// Where it does not say, it is asked again behind the answer, for as long as a call that is over may wait for that.
 pub(super) async fn attach(
     shared: &Arc<Shared>,
-    call: &Conversation,
+    call: Conversation,
     provider_call_id: String,
 ) -> Result<(), StoreError> {
+    if !is_told(shared, &call, &provider_call_id).await? {
+        tokio::spawn(ask_again(shared.clone(), call, provider_call_id));
+    }
+    Ok(())
+}
+
+async fn ask_again(shared: Arc<Shared>, call: Conversation, provider_call_id: String) {
+    let pace = shared.legacy.pace();
+    let until = Instant::now() + pace.told_within;
+    let mut wait = pace.soonest;
+    while Instant::now() + wait < until {
+        sleep(wait).await;
+        wait = (wait * 2).min(pace.latest);
+        match is_told(&shared, &call, &provider_call_id).await {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, call = %call.id, "what was said was not attached"),
+        }
+    }
+    tracing::warn!(call = %call.id, "what was said in a call that had been given up is not known");
+}
+
+/// Whether there is no more to ask for: what was said is attached, or nothing was.
+async fn is_told(
+    shared: &Arc<Shared>,
+    call: &Conversation,
+    provider_call_id: &str,
+) -> Result<bool, StoreError> {
     let Some(credential) = shared.legacy_credential(call.account_id).await? else {
-        return Ok(());
+        return Ok(true);
     };
     let reference = LegacyReference {
         call: CallHandle(call.id),
-        conversation: Some(provider_call_id),
+        conversation: Some(provider_call_id.to_owned()),
     };
     let mut progress = match shared.legacy.progress(&credential, &reference).await {
         Ok(Some(progress)) => progress,
-        Ok(None) => return Ok(()),
+        Ok(None) => return Ok(false),
         Err(error) => {
-            tracing::warn!(%error, call = %call.id, "what was said in a call that had been given up is not known");
-            return Ok(());
+            tracing::warn!(%error, call = %call.id, "how a call went that had been given up was not said");
+            return Ok(false);
         }
     };
     Times::new(call.started_at, None).fit(&mut progress, shared.clock.now());
-    let Some(end) = progress.end.filter(|_| !progress.turns.is_empty()) else {
-        return Ok(());
+    let Some(end) = progress.end else {
+        return Ok(false);
     };
+    if progress.turns.is_empty() {
+        return Ok(true);
+    }
     // Written down first, as of every call: whoever attaches it may die right behind that.
     let wanted = match end.recorded {
         true => Wanted::note(shared, call, reference.conversation).await,
@@ -71,7 +103,7 @@ pub(super) async fn attach(
         shared.touch(call.id);
         tracing::info!(call = %call.id, "what was said was attached to a call that had been given up");
     }
-    Ok(())
+    Ok(true)
 }
 
 fn new_turn(turn: Turn) -> NewTurn {

@@ -68,7 +68,7 @@ impl Legacy {
             Some(_) => None,
         };
         match given_up {
-            Some(call) => late::attach(shared, &call, report.provider_call_id).await?,
+            Some(call) => late::attach(shared, call, report.provider_call_id).await?,
             None => shared.signals.say(Signal::Look(id)),
         }
         Ok(())

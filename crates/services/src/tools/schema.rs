@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{ErrorIterator, PatternOptions, Validator};
 use offhook_domain::json::Json;
 use serde_json::Value;
 
@@ -16,20 +16,26 @@ const MAX_DEPTH: usize = 32;
 /// Parts of a schema with its references followed: beyond it, a few bytes stand for endless work.
 const MAX_PARTS: usize = 10_000;
 
-/// Bytes that the compiled form of a pattern may take.
-const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// Bytes that the compiled form of a pattern may take: the first that is enough for each of a schema's is its measure.
+const PATTERN_BYTES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 /// Patterns of a schema, and bytes that all of them may take.
 const MAX_PATTERNS: usize = 64;
-const MAX_PATTERNS_BYTES: usize = 16 << 20;
+const MAX_PATTERNS_BYTES: usize = 4 << 20;
+
+/// Bytes of a compiled pattern's smallest step: at worst each of them looks at each byte.
+const STEP_BYTES: usize = 64;
 
 /// `unevaluatedProperties` and `unevaluatedItems` of a schema: each looks again at all that stands below it, so that one
 /// within the other, and so on, takes more than twice as long with each.
 const MAX_UNEVALUATED: usize = 8;
 
-/// Parts of a schema times bytes of what is measured by it: each part looks at each byte, at worst, and nobody else has
-/// the thread meanwhile.
+/// Parts of a schema and steps of its patterns, times bytes of what is measured by it: each looks at each byte, at worst,
+/// and nobody else has the thread meanwhile.
 const MAX_WORK: usize = 64 << 20;
+
+/// So many bytes can be measured by every schema.
+const MIN_TEXT: usize = 1 << 10;
 
 /// Faults of arguments that are told.
 const FAULTS: usize = 3;
@@ -48,7 +54,11 @@ pub(crate) fn check(schema: &Json) -> Result<(), String> {
         return Err("must have the `type` `object`: models send arguments as an object".to_owned());
     }
     Parts::new(&value).measure()?;
-    compile(&value).map(drop)
+    let measure = Measure::of(&value)?;
+    if measure.looks.saturating_mul(MIN_TEXT) > MAX_WORK {
+        return Err("has patterns that take too long: write shorter or fewer ones".to_owned());
+    }
+    Ok(())
 }
 
 /// What is wrong with a tool's arguments, as a sentence for the model; the arguments themselves if nothing is.
@@ -63,15 +73,15 @@ pub(super) fn fit(
         );
     };
     let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
-    if is_too_much(parts(&schema), text) {
+    let measure = Measure::of(&schema)?;
+    if measure.is_too_long(text) {
         return Err(
             "The arguments are too long for the tool's schema. Call the tool again with shorter ones.".to_owned(),
         );
     }
-    let validator = compile(&schema)?;
     let value = Value::Object(arguments);
-    let faults: Vec<String> = validator
-        .iter_errors(&value)
+    let faults: Vec<String> = measure
+        .faults(&value)
         .take(FAULTS)
         .map(|fault| {
             let place = fault.instance_path().to_string();
@@ -92,32 +102,75 @@ pub(super) fn fit(
     }
 }
 
-/// Nothing is fetched, and patterns run in time linear in the text.
-pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
-    let mut costly = Costly::default();
-    costly.count(schema);
-    if costly.unevaluated > MAX_UNEVALUATED {
-        return Err(format!(
-            "has more than {MAX_UNEVALUATED} of `unevaluatedProperties` and `unevaluatedItems`"
-        ));
-    }
-    if costly.patterns > MAX_PATTERNS {
-        return Err(format!("has more than {MAX_PATTERNS} patterns"));
-    }
-    let each = MAX_PATTERN_BYTES.min(MAX_PATTERNS_BYTES / costly.patterns.max(1));
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(each))
-        .build(schema)
-        .map_err(|fault| {
-            let place = fault.instance_path().to_string();
-            let place = if place.is_empty() {
-                String::new()
-            } else {
-                format!(" at {place}")
-            };
-            format!("is no valid JSON Schema{place}: {fault}")
+/// Measures values by a schema. Nothing is fetched, and patterns run in time linear in the text: how many steps they take
+/// at each byte of it is counted.
+pub(crate) struct Measure {
+    validator: Validator,
+    /// How many parts of the schema, and steps of patterns in it, look at a byte, at worst.
+    looks: usize,
+}
+
+impl Measure {
+    /// By this schema.
+    ///
+    /// # Errors
+    /// It is none, or makes too much work; the fault continues its name.
+    pub(crate) fn of(schema: &Value) -> Result<Self, String> {
+        let mut costly = Costly::default();
+        costly.count(schema);
+        if costly.unevaluated > MAX_UNEVALUATED {
+            return Err(format!(
+                "has more than {MAX_UNEVALUATED} of `unevaluatedProperties` and `unevaluatedItems`"
+            ));
+        }
+        if costly.patterns > MAX_PATTERNS {
+            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+        }
+        let (validator, bytes) = compile(schema, MAX_PATTERNS_BYTES / costly.patterns.max(1))?;
+        let sum = Parts::new(schema).measure().unwrap_or(Sum::MOST);
+        let steps = sum.patterns.saturating_mul(bytes / STEP_BYTES);
+        Ok(Self {
+            validator,
+            looks: sum.parts.saturating_add(steps),
         })
+    }
+
+    /// Whether a text takes too long to be measured.
+    pub(crate) fn is_too_long(&self, text: &str) -> bool {
+        self.looks.saturating_mul(text.len()) > MAX_WORK
+    }
+
+    /// What is wrong with a value.
+    pub(crate) fn faults<'a>(&'a self, value: &'a Value) -> ErrorIterator<'a> {
+        self.validator.iter_errors(value)
+    }
+}
+
+/// A schema that can measure, none of whose patterns is larger than `most` bytes, and how large they are at most.
+fn compile(schema: &Value, most: usize) -> Result<(Validator, usize), String> {
+    let build = |bytes| {
+        jsonschema::options()
+            .offline()
+            .with_pattern_options(PatternOptions::regex().size_limit(bytes))
+            .build(schema)
+    };
+    let smaller = PATTERN_BYTES.into_iter().filter(|bytes| *bytes < most);
+    for bytes in smaller {
+        if let Ok(validator) = build(bytes) {
+            return Ok((validator, bytes));
+        }
+    }
+    let bytes = most.min(PATTERN_BYTES[PATTERN_BYTES.len() - 1]);
+    let validator = build(bytes).map_err(|fault| {
+        let place = fault.instance_path().to_string();
+        let place = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" at {place}")
+        };
+        format!("is no valid JSON Schema{place}: {fault}")
+    })?;
+    Ok((validator, bytes))
 }
 
 /// What of a schema takes more time or memory than its text.
@@ -131,12 +184,10 @@ impl Costly {
     fn count(&mut self, part: &Value) {
         match part {
             Value::Object(members) => {
+                self.patterns += patterns_of(part);
                 for (name, value) in members {
-                    match (name.as_str(), value) {
-                        ("unevaluatedProperties" | "unevaluatedItems", _) => self.unevaluated += 1,
-                        ("pattern", Value::String(_)) => self.patterns += 1,
-                        ("patternProperties", Value::Object(all)) => self.patterns += all.len(),
-                        _ => {}
+                    if matches!(name.as_str(), "unevaluatedProperties" | "unevaluatedItems") {
+                        self.unevaluated += 1;
                     }
                     self.count(value);
                 }
@@ -147,14 +198,33 @@ impl Costly {
     }
 }
 
-/// How many parts a schema has, with its references followed.
-pub(crate) fn parts(schema: &Value) -> usize {
-    Parts::new(schema).measure().unwrap_or(MAX_PARTS)
+/// How many patterns a part has itself.
+fn patterns_of(part: &Value) -> usize {
+    let one = part.get("pattern").is_some_and(Value::is_string);
+    let more = part.get("patternProperties").and_then(Value::as_object);
+    usize::from(one) + more.map_or(0, serde_json::Map::len)
 }
 
-/// Whether a text takes too long to be measured by a schema of so many parts.
-pub(crate) fn is_too_much(parts: usize, text: &str) -> bool {
-    parts.saturating_mul(text.len()) > MAX_WORK
+/// How much there is of a schema, with its references followed.
+#[derive(Clone, Copy)]
+struct Sum {
+    parts: usize,
+    patterns: usize,
+}
+
+impl Sum {
+    /// What is refused when it is written.
+    const MOST: Self = Self {
+        parts: MAX_PARTS,
+        patterns: MAX_PARTS,
+    };
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            parts: self.parts.saturating_add(other.parts),
+            patterns: self.patterns.saturating_add(other.patterns),
+        }
+    }
 }
 
 /// The parts of a schema: every value in it, and what its references lead to.
@@ -163,7 +233,7 @@ struct Parts<'a> {
     /// Whether `id` means what `$id` has meant since.
     is_draft_4: bool,
     /// Depth and size of what was measured, by its place in memory; `None` while it is being measured.
-    known: HashMap<*const Value, Option<(usize, usize)>>,
+    known: HashMap<*const Value, Option<(usize, Sum)>>,
 }
 
 impl<'a> Parts<'a> {
@@ -175,15 +245,19 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn measure(&mut self) -> Result<usize, String> {
+    fn measure(&mut self) -> Result<Sum, String> {
         let root = self.root;
         self.part(root, 1).map(|(_, size)| size)
     }
 
     /// Depth and size of a part with its references followed.
-    fn part(&mut self, part: &'a Value, level: usize) -> Result<(usize, usize), String> {
+    fn part(&mut self, part: &'a Value, level: usize) -> Result<(usize, Sum), String> {
         if !matches!(part, Value::Object(_) | Value::Array(_)) {
-            return Ok((0, 1));
+            let one = Sum {
+                parts: 1,
+                patterns: 0,
+            };
+            return Ok((0, one));
         }
         let known = self.known.get(&std::ptr::from_ref(part)).copied();
         let below = known.flatten().map_or(1, |(depth, _)| depth);
@@ -200,13 +274,17 @@ impl<'a> Parts<'a> {
             None => {}
         }
         self.known.insert(part, None);
-        let (mut depth, mut size) = (1, 1_usize);
+        let mut depth = 1;
+        let mut size = Sum {
+            parts: 1,
+            patterns: patterns_of(part),
+        };
         for inner in self.inner(part)? {
             let (inner_depth, inner_size) = self.part(inner, level + 1)?;
             depth = depth.max(inner_depth + 1);
-            size = size.saturating_add(inner_size);
+            size = size.plus(inner_size);
         }
-        if size > MAX_PARTS {
+        if size.parts > MAX_PARTS {
             return Err(format!(
                 "has more than {MAX_PARTS} parts, references followed"
             ));
@@ -474,5 +552,54 @@ mod tests {
         check(&schema).unwrap();
         let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(50_000));
         assert!(fit(&schema, &arguments).is_err());
+    }
+
+    /// A pattern of so many steps that all look at each 0 and 1, and a text of those.
+    fn counting(steps: usize) -> (String, String) {
+        let mut seed = 1_u32;
+        let mut digit = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            if seed & 1 == 0 { '0' } else { '1' }
+        };
+        let text: String = (0..60_000).map(|_| digit()).collect();
+        (format!("^[01]*1[01]{{{steps}}}$"), text)
+    }
+
+    #[test]
+    fn patterns_of_many_steps_measure_no_long_text() {
+        let (pattern, text) = counting(1_000);
+        let one = format!(r#"{{"pattern":"{pattern}"}}"#);
+        let several = json(&format!(
+            r#"{{"properties":{{"a":{{"allOf":[{}]}}}}}}"#,
+            [one.as_str(); 8].join(",")
+        ));
+        check(&several).unwrap();
+        let began = std::time::Instant::now();
+        let told = fit(&several, &format!(r#"{{"a":"{text}"}}"#)).unwrap_err();
+        assert!(
+            told.starts_with("The arguments are too long for the tool's schema."),
+            "{told}"
+        );
+        let told = fit(&several, &format!(r#"{{"a":"{}"}}"#, &text[..1_500])).unwrap_err();
+        assert!(told.contains("does not match"), "{told}");
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+
+        // The same pattern again and again, by reference.
+        let again = vec![r##"{"$ref":"#/$defs/p"}"##; 2_000].join(",");
+        let referred = |pattern: &str| {
+            fault(&format!(
+                r#"{{"$defs":{{"p":{{"pattern":"{pattern}"}}}},"properties":{{"a":{{"allOf":[{again}]}}}}}}"#
+            ))
+        };
+        assert_eq!(
+            referred("^[01]+$"),
+            "has patterns that take too long: write shorter or fewer ones"
+        );
+        // Many of them, each as large as one may be alone.
+        let many = vec![format!(r#"{{"pattern":"{}"}}"#, counting(5_000).0); 64].join(",");
+        let many = fault(&format!(r#"{{"properties":{{"a":{{"allOf":[{many}]}}}}}}"#));
+        assert!(many.starts_with("is no valid JSON Schema"), "{many}");
     }
 }

@@ -16,7 +16,7 @@ pub struct Listener(AsyncPgConnection);
 
 impl Listener {
     pub(crate) async fn open(door: &Door) -> Result<Self, StoreError> {
-        let mut conn = door.connect().await.map_err(StoreError::Unavailable)?;
+        let mut conn = door.connect().await?;
         conn.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
         Ok(Self(conn))
     }

@@ -65,7 +65,7 @@ impl Postgres {
             async move {
                 door.connect()
                     .await
-                    .map_err(diesel::ConnectionError::BadConnection)
+                    .map_err(|none| diesel::ConnectionError::BadConnection(none.why))
             }
             .boxed()
         });

@@ -136,13 +136,20 @@ async fn unless_silent<T>(
     heard: &Heard,
 ) -> Option<T> {
     let asked = Instant::now();
+    let silent_at = || asked.max(heard.last()) + silent_after;
     loop {
-        let silent_at = asked.max(heard.last()) + silent_after;
-        if let Ok(answer) = timeout_at(silent_at, answered.as_mut()).await {
+        let up = silent_at();
+        if let Ok(answer) = timeout_at(up, answered.as_mut()).await {
             return Some(answer);
         }
-        if asked.max(heard.last()) + silent_after <= silent_at {
-            return timeout(TO_READ, answered).await.ok();
+        if silent_at() > up {
+            continue;
+        }
+        if let Ok(answer) = timeout(TO_READ, answered.as_mut()).await {
+            return Some(answer);
+        }
+        if silent_at() <= up {
+            return None;
         }
     }
 }
@@ -160,7 +167,8 @@ fn say(tell: &watch::Sender<bool>, answers: bool) {
     }
 }
 
-/// Asks for nothing. A session that was ended says nothing of the server: another is opened.
+/// Asks for nothing. A session that was ended says nothing of the server: another is opened. A server that has no room for
+/// it is there, and answers those who have theirs.
 async fn answered(door: &Door, session: &mut Option<AsyncPgConnection>) -> bool {
     if let Some(open) = session {
         if open.batch_execute("SELECT 1").await.is_ok() {
@@ -173,7 +181,7 @@ async fn answered(door: &Door, session: &mut Option<AsyncPgConnection>) -> bool 
             *session = Some(opened);
             true
         }
-        Err(_) => false,
+        Err(none) => none.is_full,
     }
 }
 

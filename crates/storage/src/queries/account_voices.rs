@@ -7,9 +7,12 @@ use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp, VoiceProvider};
 
 use super::super::Conn;
-use crate::schema::{account_voices as voices, provider_credentials as credentials};
+use crate::schema::{
+    account_voices as voices, lost_account_voices as lost, provider_credentials as credentials,
+    voices as everybodys,
+};
 use crate::sql::V;
-use crate::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
+use crate::{AccountVoice, StoreError, VoiceChanges, VoiceCredential, VoiceOwner};
 
 /// An account's voices.
 pub(crate) async fn of(
@@ -24,19 +27,41 @@ pub(crate) async fn of(
         .await?)
 }
 
-/// Whether a voice is one of the account's own.
-pub(crate) async fn is_own(
+/// Whose a voice is that the account's agent names.
+pub(crate) async fn owner(
     conn: &mut Conn,
     (account, provider): (AccountId, VoiceProvider),
     voice_id: &str,
-) -> Result<bool, StoreError> {
-    let found: Option<String> = voices::table
-        .find((V(account), V(provider), voice_id))
+) -> Result<VoiceOwner, StoreError> {
+    let key = (V(account), V(provider), voice_id);
+    let own: Option<String> = voices::table
+        .find(key)
         .select(voices::voice_id)
         .first(conn)
         .await
         .optional()?;
-    Ok(found.is_some())
+    if own.is_some() {
+        return Ok(VoiceOwner::Account);
+    }
+    let was_own: Option<String> = lost::table
+        .find(key)
+        .select(lost::voice_id)
+        .first(conn)
+        .await
+        .optional()?;
+    if was_own.is_none() {
+        return Ok(VoiceOwner::Service);
+    }
+    let listed: Option<String> = everybodys::table
+        .find((V(provider), voice_id))
+        .select(everybodys::voice_id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(match listed {
+        Some(_) => VoiceOwner::Service,
+        None => VoiceOwner::Nobody,
+    })
 }
 
 /// The accounts that have any.
@@ -82,6 +107,10 @@ pub(crate) async fn replace(
         changes.written += 1;
         if before.is_some() {
             delete(conn, (account, provider), &row.voice_id).await?;
+        } else {
+            diesel::delete(lost::table.find((V(account), V(provider), &row.voice_id)))
+                .execute(conn)
+                .await?;
         }
         diesel::insert_into(voices::table)
             .values((
@@ -96,6 +125,14 @@ pub(crate) async fn replace(
     changes.deleted = known.len();
     for voice_id in known.into_keys() {
         delete(conn, (account, provider), &voice_id).await?;
+        diesel::insert_into(lost::table)
+            .values((
+                lost::account_id.eq(V(account)),
+                lost::provider.eq(V(provider)),
+                lost::voice_id.eq(voice_id),
+            ))
+            .execute(conn)
+            .await?;
     }
     Ok(changes)
 }

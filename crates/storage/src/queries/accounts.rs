@@ -159,6 +159,25 @@ pub(crate) async fn audit(
     Ok(())
 }
 
+/// Whether the account's audit log has such a line since then.
+pub(crate) async fn is_audited(
+    conn: &mut Conn,
+    account: AccountId,
+    (action, target): (&str, &str),
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let found: Option<String> = audit_log::table
+        .filter(audit_log::account_id.eq(V(account)))
+        .filter(audit_log::at.ge(V(since)))
+        .filter(audit_log::action.eq(action))
+        .filter(audit_log::target.eq(target))
+        .select(audit_log::action)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
 /// What the wallet of `account` holds.
 pub(crate) async fn wallet(
     conn: &mut Conn,

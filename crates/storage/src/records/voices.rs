@@ -81,6 +81,17 @@ pub struct VoiceChanges {
     pub deleted: usize,
 }
 
+/// Whose a voice is that an account's agent names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VoiceOwner {
+    /// The account's own: its key opens it.
+    Account,
+    /// Nobody's that is known: the service's key is tried, as for those that it lists.
+    Service,
+    /// It was the account's own, and is not any more, nor does the service list it: no key is tried.
+    Nobody,
+}
+
 /// A voice of an account's own.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::account_voices)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, CredentialId, EventId, Timestamp, VoiceProvider};
 
 use super::{mint, read, write};
-use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential};
+use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
 
 impl Store {
     /// An account's own voices, by provider and id.
@@ -22,19 +22,19 @@ impl Store {
             .await)
     }
 
-    /// Whether a voice is one of the account's own.
+    /// Whose a voice is that the account's agent names.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
-    pub async fn is_own_voice(
+    pub async fn voice_owner(
         &self,
         account: AccountId,
         provider: VoiceProvider,
         voice_id: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<VoiceOwner, StoreError> {
         let voice_id = voice_id.to_owned();
-        read!(self, |conn| queries::account_voices::is_own(
+        read!(self, |conn| queries::account_voices::owner(
             conn,
             (account, provider),
             &voice_id

@@ -27,6 +27,31 @@ impl Store {
         })
     }
 
+    /// The same, unless the log has this line since then, whoever's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn note_once(
+        &self,
+        account: AccountId,
+        (action, target): (String, String),
+        since: Timestamp,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let actor = self.actor();
+        write!(self, |conn| {
+            let line = (action.as_str(), target.as_str());
+            if queries::accounts::is_audited(conn, account, line, since).await? {
+                return Ok(Verdict::Rollback(()));
+            }
+            let id: EventId = mint(at);
+            let words = (actor.as_str(), action.as_str(), target.as_str());
+            queries::accounts::audit(conn, id.uuid(), Some(account), words, at).await?;
+            Ok(Verdict::Commit(()))
+        })
+    }
+
     /// A page of the account's audit log, newest first, with one more than `limit` if there is a next page.
     ///
     /// # Errors

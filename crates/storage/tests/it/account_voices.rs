@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_domain::{AccountId, CredentialProvider, VoiceProvider};
-use offhook_storage::{AccountVoice, Store, VoiceChanges, VoiceCredential};
+use offhook_storage::{AccountVoice, Store, VoiceChanges, VoiceCredential, VoiceOwner};
 use offhook_testkit::contract;
 
 use crate::shop::{Shop, T0, after};
@@ -63,10 +63,17 @@ contract! {
         assert_ne!(store.voices_generation().await.unwrap(), some);
         assert_eq!(of(shop.account).await, [voice(A, "1", "Eva"), voice(B, "1", "Bea")]);
         assert_eq!(of(stranger.account).await, [voice(A, "1", "Ida")]);
-        let is_own = async |account, provider, id| store.is_own_voice(account, provider, id).await.unwrap();
-        assert!(is_own(shop.account, A, "1").await && is_own(stranger.account, A, "1").await);
-        assert!(is_own(shop.account, B, "1").await && !is_own(stranger.account, B, "1").await);
-        assert!(!is_own(shop.account, A, "2").await);
+        let owner = async |account, provider, id| store.voice_owner(account, provider, id).await.unwrap();
+        assert_eq!(owner(shop.account, A, "1").await, VoiceOwner::Account);
+        assert_eq!(owner(stranger.account, A, "1").await, VoiceOwner::Account);
+        assert_eq!(owner(shop.account, B, "1").await, VoiceOwner::Account);
+        assert_eq!(owner(stranger.account, B, "1").await, VoiceOwner::Service);
+        // It was listed once, and is not any more.
+        assert_eq!(owner(shop.account, A, "2").await, VoiceOwner::Nobody);
+        replace(of_a, vec![voice(A, "1", "Eva"), voice(A, "2", "Zoe")]).await;
+        assert_eq!(owner(shop.account, A, "2").await, VoiceOwner::Account);
+        replace(of_a, vec![voice(A, "1", "Eva")]).await;
+        assert_eq!(owner(shop.account, A, "2").await, VoiceOwner::Nobody);
         let mut owners = store.accounts_with_voices().await.unwrap();
         owners.sort();
         let mut both = [shop.account, stranger.account];
@@ -77,7 +84,8 @@ contract! {
         let before = store.voices_generation().await.unwrap();
         store.remove_credential(shop.account, CredentialProvider::VoicesA, after(1)).await.unwrap();
         assert_eq!(of(shop.account).await, [voice(B, "1", "Bea")]);
-        assert!(!is_own(shop.account, A, "1").await && is_own(stranger.account, A, "1").await);
+        assert_eq!(owner(shop.account, A, "1").await, VoiceOwner::Nobody);
+        assert_eq!(owner(stranger.account, A, "1").await, VoiceOwner::Account);
         assert_ne!(store.voices_generation().await.unwrap(), before);
         // What was asked with it comes too late.
         assert_eq!(replace(of_a, vec![voice(A, "1", "Eva")]).await, None);

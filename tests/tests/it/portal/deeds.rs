@@ -20,7 +20,7 @@ mod people;
 mod tools;
 mod webhooks;
 
-use offhook_tests::{Browser, Person, both, must, needs_browser};
+use offhook_tests::{Browser, Key, Person, both, must, needs_browser};
 use serde_json::json;
 
 use super::session::COOKIE;
@@ -208,6 +208,43 @@ both! {
         // The page tells its end by itself.
         browser.sees(("2 of 2", "2 de 2")).await;
         browser.sees(("Completed", "Completado")).await;
+        browser.no_violations().await;
+    }
+
+    async fn a_key_is_made_and_revoked_by_the_keyboard_alone(database: Database) {
+        needs_browser!();
+        let person = Person::on(&database);
+        let stage = Stage::open(database).await;
+        let browser = Browser::of(person, stage.server.address()).await;
+        browser.open("/portal/developers").await;
+        browser.was_refused(401).await;
+        browser.tabs_to(("E-mail", "Correo electrónico")).await;
+        browser.presses(OWNER).await;
+        browser.tabs_to(("Password", "Contraseña")).await;
+        browser.presses(PASSWORD).await;
+        browser.presses(&Key::Enter).await;
+        browser.sees(("Create the key", "Crear la clave")).await;
+
+        browser.reload().await;
+        let passed = browser.tabs_to(("To the content", "Ir al contenido")).await;
+        assert_eq!(passed, [""; 0], "the way past the menu is the first of all");
+        browser.presses(&Key::Enter).await;
+        let passed = browser.tabs_to(("Name", "Nombre")).await;
+        let menu = browser.words(&("Overview", "Resumen"));
+        assert!(!passed.iter().any(|name| name == menu), "{passed:?}");
+        browser.presses("CRM").await;
+        browser.tabs_to("calls:read").await;
+        browser.presses(" ").await;
+        browser.tabs_to(("Create the key", "Crear la clave")).await;
+        browser.presses(&Key::Enter).await;
+        browser.sees(("It is shown this once", "Solo se muestra esta vez")).await;
+        browser.tabs_to(("I have kept it", "Ya lo guardé")).await;
+        browser.presses(&Key::Enter).await;
+        browser.misses(("It is shown this once", "Solo se muestra esta vez")).await;
+        browser.tabs_to(("Revoke", "Revocar")).await;
+        browser.presses(&Key::Enter).await;
+        browser.agrees().await;
+        browser.sees(("Revoked and expired keys", "Claves revocadas y vencidas")).await;
         browser.no_violations().await;
     }
 

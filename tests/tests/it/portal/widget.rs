@@ -5,7 +5,7 @@ mod voice;
 use std::time::Duration;
 
 use offhook_tests::{
-    Account, Browser, Options, Person, Server, Site, both, eventually, needs_browser,
+    Account, Browser, Key, Options, Person, Server, Site, both, eventually, needs_browser,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,11 @@ async fn agent_with(account: &Account, config: Value, origin: &str) -> String {
 
 /// A page of a careful owner: its policy allows the widget and nothing else.
 fn page(server: &Server, agent: &str) -> String {
+    page_with(server, agent, "")
+}
+
+/// The same, with these attributes on the widget.
+fn page_with(server: &Server, agent: &str, attributes: &str) -> String {
     let service = format!("http://{}", server.address());
     format!(
         "<!doctype html><html lang=en><head><title>A shop</title><link rel=icon href='data:,'>
@@ -41,7 +46,7 @@ fn page(server: &Server, agent: &str) -> String {
          script-src {service}; connect-src {service} {socket}; media-src blob:; style-src 'self'\">
          </head><body><main><h1>A shop</h1><p>Everything for boats.</p>
          <label>Order number <input name=order></label></main>
-         <script src='{service}/widget/v1/offhook.js' data-agent='{agent}' data-shadow=open async></script>
+         <script src='{service}/widget/v1/offhook.js' data-agent='{agent}' {attributes} data-shadow=open async></script>
          </body></html>",
         socket = service.replace("http", "ws"),
     )
@@ -88,6 +93,48 @@ both! {
         .await;
         let channels: Vec<&Value> = conversations.iter().map(|one| &one["channel"]).collect();
         assert_eq!(channels, ["widget_chat"]);
+    }
+
+    async fn the_widget_looks_as_its_page_says_and_needs_no_mouse(database: Database) {
+        needs_browser!();
+        let server = Server::start(Options::on(database)).await;
+        let account = server.account("scale").await;
+        let site = Site::start().await;
+        let agent = agent(&account, &site.origin()).await;
+        let dressed = "data-theme=dark data-color='#fc0' data-position=left data-language=es \
+                       data-title='Harbour desk' data-label='Ask us'";
+        site.shows(page_with(&server, &agent, dressed));
+
+        let browser = Browser::of(Person::english(), server.address()).await;
+        browser.open(&site.origin()).await;
+        browser.sees("Ask us").await;
+        browser.tabs_to("Order number").await;
+        let passed = browser.tabs_to("Ask us").await;
+        assert_eq!(passed, [""; 0], "the button follows the page");
+        browser.presses(&Key::Enter).await;
+        browser.sees("Harbour desk").await;
+        browser.sees("Welcome to Harbour Hotel.").await;
+        assert_eq!(browser.focused().await, "Tu mensaje");
+        browser.presses("When do you open?").await;
+        browser.presses(&Key::Enter).await;
+        browser.sees("We open at nine.").await;
+        let looks = "const root = document.querySelector('offhook-widget').shadowRoot;
+            const style = (part) => getComputedStyle(root.querySelector(part));
+            const box = root.querySelector('.launcher').getBoundingClientRect();
+            return [style('.launcher').backgroundColor, style('.launcher').color, style('.panel').backgroundColor,
+              style('.panel').color, box.left, style('.said.user').backgroundColor, style('.said.user').color]";
+        let black = "rgb(17, 17, 17)";
+        let yellow = "rgb(255, 204, 0)";
+        assert_eq!(
+            browser.js(looks, vec![]).await,
+            json!([yellow, black, "rgb(22, 25, 29)", "rgb(240, 243, 246)", 20, yellow, black])
+        );
+        browser.axe().await;
+        browser.screenshot("widget-dressed").await;
+        browser.presses(&Key::Escape).await;
+        browser.misses("We open at nine.").await;
+        assert_eq!(browser.focused().await, "Ask us");
+        browser.no_violations().await;
     }
 
     async fn a_page_reads_that_too_much_is_asked_of_the_service(database: Database) {

@@ -87,26 +87,28 @@ both! {
         world.close().await;
     }
 
-    async fn what_cannot_be_asked_for_now_is_attached_by_the_next_report(database) {
+    async fn what_the_provider_does_not_say_at_once_it_is_asked_for_again(database) {
         let world = World::start(database, BRISK).await;
-        let (handle, call) = given_up(&world).await;
-        let ended = world.ended(&handle).await;
-        // It says that it is over, and not what was said.
-        world.fake.fail(&call.id, "busy");
-        world.tell_now(&world.fake.transcription(&call.id)).await;
-        assert_eq!(world.ended(&handle).await, ended);
-        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
-        world.fake.end(&call.id, 30, "");
-        for fault in [Fault::Status(500), Fault::Status(401), Fault::Status(404), Fault::Malformed] {
-            world.fake.upstream().fail("GET", "/v1/convai/conversations/", fault, 1);
+        for fault in [Fault::Status(500), Fault::Status(429), Fault::Status(404), Fault::Malformed] {
+            let (handle, call) = given_up(&world).await;
+            let ended = world.ended(&handle).await;
+            // It says that it is over, and not what was said.
+            world.fake.fail(&call.id, "busy");
             world.tell_now(&world.fake.transcription(&call.id)).await;
-            assert_eq!(world.ended(&handle).await, ended, "{fault:?}");
+            assert_eq!(world.ended(&handle).await, ended);
+            world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+            world.fake.end(&call.id, 30, "");
+            world.fake.upstream().fail("GET", "/v1/convai/conversations/", fault, 2);
+            world.tell_now(&world.fake.transcription(&call.id)).await;
+            let read = until("what was said", || async {
+                let read = world.conversation(&handle).await;
+                (read["messages_count"] == 1).then_some(read)
+            })
+            .await;
+            assert_eq!(said(&read), [("agent".to_owned(), "Hello.".to_owned())], "{fault:?}");
+            let after = world.ended(&handle).await;
+            assert_eq!((&after["failure_reason"], &after["credits"]), (&ended["failure_reason"], &json!(0)));
         }
-        world.tell_now(&world.fake.transcription(&call.id)).await;
-        let read = world.conversation(&handle).await;
-        assert_eq!(said(&read), [("agent".to_owned(), "Hello.".to_owned())]);
-        let after = world.ended(&handle).await;
-        assert_eq!((&after["failure_reason"], &after["credits"]), (&ended["failure_reason"], &json!(0)));
         world.close().await;
     }
 }

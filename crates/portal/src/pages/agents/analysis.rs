@@ -28,6 +28,9 @@ const EXAMPLE: &str = r#"{
   "required": ["topic", "mood"]
 }"#;
 
+/// What the form calls its field, in every language.
+const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
+
 async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
     let view = agent_of(visitor).await?;
     match view.agent.runtime {
@@ -154,9 +157,12 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
                 );
                 return done(&post, &view, said).await;
             }
-            Err(trouble) => trouble.of_form(post.lang())?,
+            Err(trouble) => trouble.of_fields(post.lang(), &LABELS)?,
         },
-        Err(fault) => Trouble::from(FieldError::new("schema", fault)).of_form(post.lang())?,
+        Err(fault) => {
+            let fault = FieldError::new("schema", fault);
+            Trouble::from(fault).of_fields(post.lang(), &LABELS)?
+        }
     };
     refused(&post.fields, &said)
 }

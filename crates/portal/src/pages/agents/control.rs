@@ -1,10 +1,13 @@
 //! The controls of the editor: each shows what was typed, its rule, and why it was refused.
 
+use std::cell::RefCell;
+
 use maud::{Markup, html};
 
 use super::document::{FALLBACK_VOICES, Row, VARIABLES, cell, rows};
 use crate::fields::Fields;
 use crate::lang::Lang;
+use crate::trouble::field_of;
 
 /// Why a field was refused, by the path that the rules name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +18,9 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The field that a refusal names: the rules begin their sentence with its path in backquotes.
+    /// The field that a refusal names.
     pub(super) fn of(said: &str, fields: &Fields) -> Option<Self> {
-        let (path, message) = said.strip_prefix('`')?.split_once("`: ")?;
+        let (path, message) = field_of(said)?;
         let path = path.strip_prefix("config.").unwrap_or(path);
         Some(Self {
             path: named_row(path, fields).unwrap_or_else(|| path.to_owned()),
@@ -54,6 +57,8 @@ pub(super) struct Sheet<'a> {
     pub(super) fault: Option<Fault>,
     /// The rows to which one more was asked for.
     pub(super) add: &'a str,
+    /// What the refused field is called, once it is drawn.
+    pub(super) refused: RefCell<Option<String>>,
 }
 
 /// What a control says of itself.
@@ -75,6 +80,27 @@ pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
 }
 
 impl Sheet<'_> {
+    /// The refusal as a sentence by itself, with its field called as the control that was drawn calls it.
+    pub(super) fn told_apart(&self) -> Option<String> {
+        let (label, fault) = (self.refused.borrow(), self.fault.as_ref()?);
+        let label = label.as_deref()?;
+        Some(format!("{label}: {}", fault.message))
+    }
+
+    /// Keeps what a field is called if it is the refused one.
+    fn call(&self, name: &str, label: &str) {
+        if self.fault_of(name).is_some() {
+            *self.refused.borrow_mut() = Some(label.to_owned());
+        }
+    }
+
+    /// The refused field is in this group: others have fields of the same name.
+    pub(super) fn call_within(&self, group: &str) {
+        if let Some(label) = self.refused.borrow_mut().as_mut() {
+            *label = format!("{group}, {label}");
+        }
+    }
+
     /// One line.
     pub(super) fn line(&self, name: &str, says: Says<'_>) -> Markup {
         self.input("text", name, says)
@@ -126,6 +152,7 @@ impl Sheet<'_> {
 
     /// A box to tick.
     pub(super) fn tick(&self, name: &str, label: &str, hint: &str) -> Markup {
+        self.call(name, label);
         let id = id_of(name);
         let hint_id = (!hint.is_empty()).then(|| format!("{id}-hint"));
         html! {
@@ -144,6 +171,9 @@ impl Sheet<'_> {
     /// Boxes to tick that share a name: value, label.
     pub(super) fn ticks(&self, name: &str, legend: &str, boxes: &[(String, String)]) -> Markup {
         let chosen: Vec<&str> = self.fields.all(name).map(str::trim).collect();
+        if self.fault_in(name).is_some() {
+            *self.refused.borrow_mut() = Some(legend.to_owned());
+        }
         html! {
             fieldset.plain {
                 legend { (legend) }
@@ -169,12 +199,22 @@ impl Sheet<'_> {
             place: usize::MAX,
             values: ["", ""],
         };
-        let all = filled.into_iter().chain((0..empty).map(|_| blank()));
+        let all: Vec<Row<'_>> = filled
+            .into_iter()
+            .chain((0..empty).map(|_| blank()))
+            .collect();
+        self.call(of, legend);
+        for place in 0..all.len() {
+            for (column, head) in columns.into_iter().zip(heads) {
+                let label = format!("{legend} ({}), {}", place + 1, head.label);
+                self.call(&cell(of, place, column), &label);
+            }
+        }
         html! {
             fieldset.rows {
                 legend { (legend) }
                 @if let Some(fault) = self.fault_at(of) { p.fault { (fault) } }
-                @for (place, row) in all.enumerate() {
+                @for (place, row) in all.into_iter().enumerate() {
                     div.row {
                         @for (at, column) in columns.into_iter().enumerate() {
                             @let name = cell(of, place, column);
@@ -203,6 +243,7 @@ impl Sheet<'_> {
         says: Says<'_>,
         control: &dyn Fn(&str, Option<&str>) -> Markup,
     ) -> Markup {
+        self.call(name, says.label);
         let id = id_of(name);
         let hint = (!says.hint.is_empty()).then(|| format!("{id}-hint"));
         let fault = self.fault_of(name).map(|_| fault_id(name));

@@ -307,6 +307,9 @@ pub(in crate::pages) fn pretty(json: &Json) -> String {
 
 /// Reads the text of a JSON document; where it breaks is said with its line.
 pub(in crate::pages) fn parse(text: &str) -> Result<Json, Fault> {
+    if text.trim().is_empty() {
+        return Err(Fault::Empty);
+    }
     Json::parse(text.as_bytes()).map_err(|error| {
         let place = serde_json::from_str::<serde_json::Value>(text).err();
         let message = match &place {

@@ -1,5 +1,7 @@
 //! The editor: every field of a configuration, and the whole of it as JSON.
 
+use std::cell::RefCell;
+
 use maud::{Markup, html};
 use offhook_domain::Runtime;
 use offhook_domain::json::FieldError;
@@ -124,14 +126,21 @@ async fn draw(
         fields,
         fault: refused.and_then(|refused| Fault::of(&refused.said, fields)),
         add: fields.text("add"),
+        refused: RefCell::new(None),
     };
+    // Drawn before the head, which calls a refused field as they do.
+    let groups = super::form::groups(visitor, &sheet, &choices, &path);
+    let told = refused.map(|refused| Refused {
+        said: sheet.told_apart().unwrap_or_else(|| refused.said.clone()),
+        ..*refused
+    });
     Ok(html! {
         (tabs(visitor, &view.agent, "edit"))
         div.editor {
             (kept_form(visitor, &path, &html! {
                 (seen::hidden(fields))
-                (head_of_form(visitor, id, base, refused))
-                (super::form::groups(visitor, &sheet, &choices, &path))
+                (head_of_form(visitor, id, base, told.as_ref()))
+                (groups)
             }))
         }
     })

@@ -47,6 +47,9 @@ pub(super) fn groups(
 /// A group that opens by itself where something in it was refused, or was asked for.
 fn group(sheet: &Sheet<'_>, title: &str, begins: &[&str], open: bool, fields: &Markup) -> Markup {
     let wrong = begins.iter().any(|begins| sheet.fault_in(begins).is_some());
+    if wrong {
+        sheet.call_within(title);
+    }
     let asked = begins
         .iter()
         .any(|begins| !sheet.add.is_empty() && sheet.add.starts_with(begins));

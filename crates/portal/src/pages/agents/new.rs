@@ -40,7 +40,7 @@ fn draw(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
         (refusal(said))
         (form(visitor, "/agents/new", &html! {
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required()
-                .hint(t.t("1 to 120 characters. Customers do not see it.", "De 1 a 120 caracteres. Los clientes no lo ven.")))
+                .hint(t.t("1 to 120 characters. Customers see it in the widget alone, as its heading.", "De 1 a 120 caracteres. Los clientes solo lo ven en el widget, como título.")))
             div.field {
                 label for="field-language" { (t.t("Language", "Idioma")) }
                 input #field-language type="text" name="language" value=(fields.text("language")) required list="languages"
@@ -83,7 +83,12 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let t = post.lang();
+            let labels = [
+                ("name", t.t("Name", "Nombre")),
+                ("language", t.t("Language", "Idioma")),
+            ];
+            let said = Trouble::from(error).of_fields(t, &labels)?;
             let body = draw(&post, &post.fields, Some(&said));
             Ok(post.refused(Section::Agents, title(post.lang()), &body))
         }

@@ -260,7 +260,8 @@ async fn change(
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let labels = [("name", post.lang().t("Name", "Nombre"))];
+            let said = Trouble::from(error).of_fields(post.lang(), &labels)?;
             let body = draw(post, view, Some(&said), typed);
             Ok(post.refused(Section::Agents, &view.agent.name, &body))
         }

@@ -214,7 +214,21 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
             )
             .await
         }
-        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
+        Err(error) => {
+            let labels = [
+                (
+                    "allowed_origins",
+                    t.t("Allowed origins", "Orígenes permitidos"),
+                ),
+                (
+                    "max_sessions_per_minute",
+                    t.t("Sessions a minute", "Sesiones por minuto"),
+                ),
+                ("daily_credit_cap", t.t("Credits a day", "Créditos por día")),
+            ];
+            let said = Trouble::from(error).of_fields(t, &labels)?;
+            refused(&post.fields, &said)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use offhook_domain::{
 use offhook_services::store::{Batch, BatchStep, Recipient};
 use uuid::Uuid;
 
-use super::{bar, callers, new, state};
+use super::{bar, callers, calls_from, new, state};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::layout::Section;
@@ -126,19 +126,8 @@ async fn ended(
 async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Markup, Trouble> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
-    let number = match batch.phone_number_id {
-        None => t.t("The agent's own", "El del agente").to_owned(),
-        Some(id) => match visitor
-            .services()
-            .numbers()
-            .get(visitor.account(), id)
-            .await
-        {
-            Ok(number) => number.phone_number.to_string(),
-            // It was given back since.
-            Err(_) => id.to_string(),
-        },
-    };
+    let number = batch.phone_number_id.map(|id| id.to_string());
+    let number = calls_from(visitor, number.as_deref().unwrap_or("")).await;
     let recipients = recipients(visitor, batch).await?;
     Ok(html! {
         (form::refusal(said))

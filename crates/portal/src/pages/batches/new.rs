@@ -1,4 +1,6 @@
-//! A new batch: who calls, whom, when; then a look at the list; then it is sent.
+//! A new batch: who calls, whom, when; then a look at what is about to happen; then it is sent.
+
+use std::time::Duration;
 
 use maud::{Markup, html};
 use offhook_domain::{BatchId, E164Error, Json, Timestamp};
@@ -7,7 +9,7 @@ use offhook_services::store::Batch;
 use offhook_services::{BatchBody, PageRequest};
 
 use super::rows::{Look, Rows};
-use super::{callers, no_callers};
+use super::{callers, calls_from, no_callers};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
@@ -23,6 +25,9 @@ const MOST: usize = 4 * 1024 * 1024;
 
 /// Numbers that a choice offers.
 const NUMBERS: u32 = 300;
+
+/// How far in the past a start may lie: whoever chose the present minute needs a moment for the rest of the form.
+const SLACK: Duration = Duration::from_secs(60);
 
 /// Offsets of UTC that are no whole hours: hours and minutes.
 const ODD: [(i32, i32); 11] = [
@@ -57,10 +62,10 @@ pub(super) async fn form(visit: Visit<Developer>) -> Answer {
 /// `POST /portal/batch-calls/new`: nothing is written; the list comes back to be looked at.
 pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read(&mut upload, MOST).await;
-    match looked_at(&upload, &fields, file) {
+    match looked_at(&upload, &fields, file).await {
         Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
         Err(trouble) => {
-            let said = trouble.of_form(upload.lang())?;
+            let said = trouble.of_fields(upload.lang(), &labels(upload.lang()))?;
             let body = page(&upload, &fields, Some(&said)).await?;
             Ok(upload.refused(Section::Batches, title(&upload), &body))
         }
@@ -71,25 +76,28 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
 pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = sent::read(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
-        Ok((id, replayed)) => {
+        Ok(id) => {
             let t = upload.lang();
             let said = t.t("The batch was taken.", "El lote fue aceptado.");
             let path = format!("/batch-calls/{id}");
-            if replayed {
-                return Ok(upload.go(&path, said));
-            }
             upload
-                .done("batch.create", &id.to_string(), &path, said)
+                .done_once("batch.create", &id.to_string(), &path, said)
                 .await
         }
         Err(trouble) => {
-            let said = trouble.of_form(upload.lang())?;
-            // The list is still at hand: what can be mended on its page is mended there.
-            let body = match list_of(&fields, upload.lang()) {
-                Ok(rows) => look_page(&upload, &fields, &rows, Some(&said)),
-                Err(_) => page(&upload, &fields, Some(&said)).await?,
+            let said = trouble.of_fields(upload.lang(), &labels(upload.lang()))?;
+            let t = upload.lang();
+            let rows = list_of(&fields, t);
+            let rows = rows.and_then(|rows| begins_at(&fields, upload.now(), t).map(|_| rows));
+            // Where the list and the start are good, what can be mended is mended where they are looked at.
+            let (title, body) = match rows {
+                Ok(rows) => {
+                    let body = look_page(&upload, &fields, &rows, Some(&said)).await?;
+                    (look_title(&upload), body)
+                }
+                Err(_) => (title(&upload), page(&upload, &fields, Some(&said)).await?),
             };
-            Ok(upload.refused(Section::Batches, look_title(&upload), &body))
+            Ok(upload.refused(Section::Batches, title, &body))
         }
     }
 }
@@ -106,6 +114,19 @@ fn look_title(visitor: &Visitor) -> &'static str {
 
 fn refused(said: impl Into<String>) -> Trouble {
     ApiError::new(Code::InvalidBody, said.into()).into()
+}
+
+/// What the form calls the fields of a batch.
+const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
+    [
+        ("name", t.t("Name", "Nombre")),
+        ("agent_id", t.t("Agent", "Agente")),
+        (
+            "phone_number_id",
+            t.t("Number to call from", "Número desde el que se llama"),
+        ),
+        ("scheduled_at", t.t("Begin at", "Comenzar el")),
+    ]
 }
 
 async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup, Trouble> {
@@ -183,7 +204,14 @@ fn offsets(t: Lang) -> Vec<(String, String)> {
     named
 }
 
-fn looked_at(
+/// The zone of the start, as the choice has it.
+fn zone(fields: &Fields, t: Lang) -> String {
+    let chosen = fields.get("offset").unwrap_or("");
+    let named = offsets(t).into_iter().find(|(value, _)| value == chosen);
+    named.map_or_else(|| format!("UTC{chosen}"), |(_, name)| name)
+}
+
+async fn looked_at(
     visitor: &Visitor,
     fields: &Fields,
     file: Result<Option<SentFile>, Trouble>,
@@ -192,7 +220,7 @@ fn looked_at(
     let none = || refused(t.t("Choose a file first.", "Primero elige un archivo."));
     let file = file?.ok_or_else(none)?;
     let rows = Rows::read(&file.content, t).map_err(refused)?;
-    begins_at(fields, t).map_err(refused)?;
+    begins_at(fields, visitor.now(), t).map_err(refused)?;
     let mut fields = fields.clone();
     // As UTF-8 as it was just read.
     fields.push(FILE_TEXT, &String::from_utf8_lossy(&file.content));
@@ -203,7 +231,7 @@ fn looked_at(
     }
     // A list that is sent twice is taken once.
     fields.push("once", &format!("portal-{}", visitor.request_id()));
-    Ok(look_page(visitor, &fields, &rows, None))
+    look_page(visitor, &fields, &rows, None).await
 }
 
 fn list_of(fields: &Fields, t: Lang) -> Result<Rows, String> {
@@ -217,7 +245,12 @@ fn column(fields: &Fields, rows: &Rows) -> usize {
     chosen.unwrap_or_else(|| rows.likely())
 }
 
-fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>) -> Markup {
+async fn look_page(
+    visitor: &Visitor,
+    fields: &Fields,
+    rows: &Rows,
+    said: Option<&str>,
+) -> Result<Markup, Trouble> {
     let t = visitor.lang();
     let to = column(fields, rows);
     let look = rows.look(to);
@@ -227,8 +260,10 @@ fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>
         .clone()
         .partition(|(at, _)| *at == to || variables.contains(at));
     let chosen = to.to_string();
-    html! {
+    let about_to_happen = about_to_happen(visitor, fields, &look).await?;
+    Ok(html! {
         (form::refusal(said))
+        (about_to_happen)
         (judged(&look, t))
         (unnamed(&nameless, t))
         h2 { (t.t("The first rows", "Las primeras filas")) }
@@ -253,12 +288,39 @@ fn look_page(visitor: &Visitor, fields: &Fields, rows: &Rows, said: Option<&str>
             button.primary type="submit" { (begin(&look, fields, t)) }
         }))
         p { a href={ (crate::PATH) "/batch-calls/new" } { (t.t("Begin anew", "Empezar de nuevo")) } }
-    }
+    })
+}
+
+/// Who calls, from which number, how many people, and when.
+async fn about_to_happen(
+    visitor: &Visitor,
+    fields: &Fields,
+    look: &Look,
+) -> Result<Markup, Trouble> {
+    let t = visitor.lang();
+    let agents = callers(visitor).await?;
+    let agent = agents.name(fields.text("agent_id"));
+    let number = calls_from(visitor, fields.text("phone_number_id")).await;
+    let begins = match fields.get("scheduled_at") {
+        None => t.t("Now", "Ahora").to_owned(),
+        Some(local) => format!("{}, {}", local.replace('T', " "), zone(fields, t)),
+    };
+    Ok(list::facts(&[
+        (t.t("Agent", "Agente"), html! { (agent) }),
+        (t.t("Calls from", "Llama desde"), html! { (number) }),
+        (t.t("People", "Personas"), html! { (people(look)) }),
+        (t.t("Begins", "Comienza"), html! { (begins) }),
+    ]))
+}
+
+/// How many people the list holds.
+fn people(look: &Look) -> String {
+    count(i64::try_from(look.total).unwrap_or(i64::MAX))
 }
 
 /// What the button says: how many people are called.
 fn begin(look: &Look, fields: &Fields, t: Lang) -> String {
-    let people = count(i64::try_from(look.total).unwrap_or(i64::MAX));
+    let people = people(look);
     let now = fields.get("scheduled_at").is_none();
     match (t, now) {
         (Lang::En, true) => format!("Call {people} people now"),
@@ -346,28 +408,39 @@ const fn fault_name(fault: E164Error, t: Lang) -> &'static str {
     }
 }
 
-/// When the batch begins, as the interface takes it; `None` is at once.
-fn begins_at(fields: &Fields, t: Lang) -> Result<Option<String>, String> {
+/// When the batch begins; `None` is at once. The interface begins one of the past at once too, but here a page would have
+/// said that its calls are scheduled.
+fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestamp>, String> {
     let Some(local) = fields.get("scheduled_at") else {
         return Ok(None);
     };
     let text = format!("{local}{}", fields.get("offset").unwrap_or("Z"));
-    match Timestamp::parse_from(&text) {
-        Ok(at) => Ok(Some(at.to_string())),
-        Err(_) => Err(t
-            .t(
-                "\"Begin at\" is a day and a time, such as 2026-11-22T09:00.",
-                "\"Comenzar el\" es un día y una hora, como 2026-11-22T09:00.",
-            )
-            .to_owned()),
+    let Ok(at) = Timestamp::parse_from(&text) else {
+        let said = t.t(
+            "\"Begin at\" is a day and a time, such as 2026-11-22T09:00.",
+            "\"Comenzar el\" es un día y una hora, como 2026-11-22T09:00.",
+        );
+        return Err(said.to_owned());
+    };
+    if at < now.minus(SLACK) {
+        let (local, zone) = (local.replace('T', " "), zone(fields, t));
+        return Err(match t {
+            Lang::En => format!(
+                "\"Begin at\" lies in the past: {local}, {zone}. Choose a later time, or leave it empty to begin at once."
+            ),
+            Lang::Es => format!(
+                "\"Comenzar el\" ya pasó: {local}, {zone}. Elige una hora posterior, o déjalo vacío para comenzar ahora."
+            ),
+        });
     }
+    Ok(Some(at))
 }
 
 async fn taken(
     visitor: &Visitor,
     fields: &Fields,
     file: Result<Option<SentFile>, Trouble>,
-) -> Result<(BatchId, bool), Trouble> {
+) -> Result<BatchId, Trouble> {
     let t = visitor.lang();
     file?;
     let rows = list_of(fields, t).map_err(refused)?;
@@ -383,8 +456,8 @@ async fn taken(
     if let Some(number) = fields.get("phone_number_id") {
         members.push(("phone_number_id", string(number)));
     }
-    if let Some(at) = begins_at(fields, t).map_err(refused)? {
-        members.push(("scheduled_at", string(&at)));
+    if let Some(at) = begins_at(fields, visitor.now(), t).map_err(refused)? {
+        members.push(("scheduled_at", string(&at.to_string())));
     }
     let body = BatchBody::Csv {
         fields: Json::object(members),
@@ -396,7 +469,7 @@ async fn taken(
     let reply = batches
         .create(visitor.caller(), once, &body, printed)
         .await?;
-    Ok((id_of(&reply.location)?, reply.replayed))
+    id_of(&reply.location)
 }
 
 /// What is kept of a batch for a form that is sent twice: where it is says enough.
@@ -418,17 +491,34 @@ fn string(text: &str) -> Json {
 mod tests {
     use super::*;
 
+    fn starting(local: &str) -> Fields {
+        let mut fields = Fields::default();
+        fields.push("scheduled_at", local);
+        fields.push("offset", "-06:00");
+        fields
+    }
+
     #[test]
     fn a_local_time_is_said_with_its_offset() {
-        let mut fields = Fields::default();
-        assert_eq!(begins_at(&fields, Lang::En), Ok(None));
-        fields.push("scheduled_at", "2026-11-22T09:00");
-        fields.push("offset", "-06:00");
-        let expected = Ok(Some("2026-11-22T15:00:00.000Z".to_owned()));
-        assert_eq!(begins_at(&fields, Lang::En), expected);
-        let mut wrong = Fields::default();
-        wrong.push("scheduled_at", "tomorrow");
-        assert!(begins_at(&wrong, Lang::Es).is_err());
+        let at = Timestamp::parse_from("2026-11-22T15:00:00Z").unwrap();
+        let now = at.minus(Duration::from_secs(3_600));
+        assert_eq!(begins_at(&Fields::default(), now, Lang::En), Ok(None));
+        let fields = starting("2026-11-22T09:00");
+        assert_eq!(begins_at(&fields, now, Lang::En), Ok(Some(at)));
+        assert!(begins_at(&starting("tomorrow"), now, Lang::Es).is_err());
+    }
+
+    #[test]
+    fn a_start_may_lie_a_minute_in_the_past() {
+        let at = Timestamp::parse_from("2026-11-22T15:00:00Z").unwrap();
+        let fields = starting("2026-11-22T09:00");
+        let seen = |seconds| begins_at(&fields, at.plus(Duration::from_secs(seconds)), Lang::En);
+        assert_eq!(seen(60), Ok(Some(at)));
+        let said = seen(61).unwrap_err();
+        assert!(
+            said.contains("2026-11-22 09:00, UTC-06:00 Mexico City"),
+            "{said}"
+        );
     }
 
     #[test]

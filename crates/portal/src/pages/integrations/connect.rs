@@ -74,7 +74,7 @@ async fn connect(post: Post<Admin>) -> Answer {
 
 /// `GET /portal/integrations/callback?state&code|error`: what an application sent the member back with.
 async fn callback(visit: Visit<Admin>) -> Answer {
-    to_its_end(connected(visit)).await
+    to_its_end(&visit.portal.clone(), connected(visit)).await
 }
 
 async fn connected(visit: Visit<Admin>) -> Answer {

@@ -104,7 +104,7 @@ async fn take(post: &Post<Developer>, typed: Typed) -> Answer {
     match added(post, NewContent::Json(Json::object(members))).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
-            let said = trouble.of_form(post.lang())?;
+            let said = trouble.of_fields(post.lang(), &super::labels(post.lang()))?;
             let folders = folders::all(post).await?;
             let body = typed_page(post, typed, fields, &folders, Some(&said));
             Ok(post.refused(Section::Knowledge, typed.title(post.lang()), &body))
@@ -146,7 +146,7 @@ pub(super) async fn file(mut upload: Upload<Developer>) -> Answer {
     match kept(&upload, &fields, file).await {
         Ok(answer) => Ok(answer),
         Err(trouble) => {
-            let said = trouble.of_form(upload.lang())?;
+            let said = trouble.of_fields(upload.lang(), &super::labels(upload.lang()))?;
             let folders = folders::all(&upload).await?;
             let body = file_page(&upload, &fields, &folders, Some(&said));
             Ok(upload.refused(Section::Knowledge, file_title(&upload), &body))

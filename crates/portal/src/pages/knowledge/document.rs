@@ -82,7 +82,13 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
             post.done("document.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?).await,
+        Err(error) => {
+            refused(
+                &post.fields,
+                &Trouble::from(error).of_fields(t, &super::labels(t))?,
+            )
+            .await
+        }
     }
 }
 

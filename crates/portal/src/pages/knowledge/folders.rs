@@ -5,7 +5,7 @@ use offhook_domain::{FolderId, Json, MemberRole};
 use offhook_services::PageRequest;
 use offhook_services::store::Folder;
 
-use super::{entitled, string};
+use super::{entitled, labels, string};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -54,7 +54,7 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
                 .await
         }
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
             let body = list_page(&post, &post.fields, Some(&said)).await?;
             Ok(post.refused(Section::Knowledge, list_title(&post), &body))
         }
@@ -149,7 +149,10 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
             post.done("folder.change", &id.to_string(), &path, said)
                 .await
         }
-        Err(error) => refused(&post.fields, &Trouble::from(error).of_form(t)?),
+        Err(error) => refused(
+            &post.fields,
+            &Trouble::from(error).of_fields(t, &labels(t))?,
+        ),
     }
 }
 

@@ -91,6 +91,25 @@ pub(super) fn shown(kind: ToolKind, revision: i32, fields: &Fields, t: Lang) -> 
     all
 }
 
+/// What the form calls the fields of a tool.
+pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 7] {
+    [
+        ("name", t.t("Name", "Nombre")),
+        ("description", t.t("What it is for", "Para qué sirve")),
+        (
+            "parameters",
+            t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)"),
+        ),
+        ("http.method", t.t("Method", "Método")),
+        ("http.url", "URL"),
+        (
+            "http.timeout_ms",
+            t.t("Longest wait, in ms", "Espera máxima, en ms"),
+        ),
+        ("http.headers", t.t("Headers", "Encabezados")),
+    ]
+}
+
 fn headers_shown(revision: i32, fields: &Fields, t: Lang) -> Shown {
     let mut headers = Vec::new();
     for row in rows(fields, HEADERS.0, HEADERS.1) {

@@ -93,11 +93,8 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
             let id = handle.ok_or_else(Trouble::not_found)?.0.to_string();
             let path = format!("/conversations/{id}");
-            if reply.replayed {
-                return Ok(post.go(&path, ""));
-            }
             let said = lang.t("The call is being placed.", "La llamada está en camino.");
-            return post.done("call.place", &id, &path, said).await;
+            return post.done_once("call.place", &id, &path, said).await;
         }
         Err(refused) => refused,
     };
@@ -131,10 +128,19 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>, 
             is_used: true,
         })),
         Err(error) => {
-            let said = Trouble::from(error).of_form(post.lang())?;
+            let said = Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?;
             Ok(Err(said.into()))
         }
     }
+}
+
+/// What the form calls the fields of a call.
+const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
+    [
+        ("agent_id", lang.t("Agent", "Agente")),
+        ("to", lang.t("Call this number", "Llamar a este número")),
+        ("metadata", lang.t("Variables", "Variables")),
+    ]
 }
 
 const fn too_many(lang: Lang) -> &'static str {

@@ -15,7 +15,7 @@ use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Trouble, sentence};
+use crate::trouble::{Answer, Trouble, labelled, sentence};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
 
 /// Turns that an answer may consist of, tools and words, with what was said in another window.
@@ -58,7 +58,9 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
             let chats = post.services().chats();
             match chats.open_for_member(post.caller(), &body).await {
                 Ok(id) => Ok(id),
-                Err(error) => Err(Trouble::from(error).of_form(post.lang())?),
+                Err(error) => {
+                    Err(Trouble::from(error).of_fields(post.lang(), &labels(post.lang()))?)
+                }
             }
         }
         Err(said) => Err(said),
@@ -231,10 +233,22 @@ impl Refused {
             error.log("a test chat");
         }
         Ok(Self {
-            said: said.map_or_else(|| sentence(&error, lang), str::to_owned),
+            said: said.map_or_else(
+                || labelled(sentence(&error, lang), &labels(lang)),
+                str::to_owned,
+            ),
             same_id: is_kept.then(|| message_id.to_owned()),
         })
     }
+}
+
+/// What the forms call the fields of a chat.
+const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
+    [
+        ("agent_id", lang.t("Agent", "Agente")),
+        ("metadata", lang.t("Variables", "Variables")),
+        ("text", lang.t("Your message", "Tu mensaje")),
+    ]
 }
 
 /// What a member is told of what is the chat's own.

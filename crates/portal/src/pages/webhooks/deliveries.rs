@@ -1,14 +1,14 @@
 //! What was sent: the list, with its filters.
 
 use maud::{Markup, html};
-use offhook_domain::{DeliveryId, EndpointId, EventType, Timestamp};
+use offhook_domain::{DeliveryId, EndpointId, EventType};
 use offhook_services::store::{
     Delivery, DeliveryFilter, DeliveryState, EndpointDeliveryFilter, EndpointView,
 };
 use offhook_services::{Page, PageRequest};
 
 use super::{SECTION, wording};
-use crate::parts::{form, list, words};
+use crate::parts::{form, list, period, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -29,7 +29,7 @@ pub(super) async fn endpoints(visitor: &Visitor) -> Result<Vec<EndpointView>, Tr
 pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let endpoints = endpoints(&visit).await?;
-    let page = filtered(&visit).await?;
+    let (page, said) = filtered(&visit).await?;
     let last = page
         .items
         .last()
@@ -38,6 +38,7 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
         .iter()
         .any(|name| visit.query().get(name).is_some());
     let body = html! {
+        (form::refusal(said))
         (filters(&visit, &endpoints))
         @if !page.items.is_empty() {
             (table(&visit, &page.items, &endpoints))
@@ -63,31 +64,48 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(SECTION, title, &body))
 }
 
-/// The page that the query asks for; what it says wrong filters nothing.
-async fn filtered(visit: &Visit<Viewer>) -> Result<Page<Delivery>, Trouble> {
-    let query = visit.query();
-    let state = query.text("status").parse::<DeliveryState>().ok();
-    let kind = query.text("type").parse::<EventType>().ok();
+/// The page that the query asks for. What it asks for wrongly is left out, and said.
+async fn filtered(
+    visit: &Visit<Viewer>,
+) -> Result<(Page<Delivery>, Option<&'static str>), Trouble> {
+    let (t, query) = (visit.lang(), visit.query());
+    let mut said = None;
+    let state = query.get("status").map(str::parse::<DeliveryState>);
+    let state = state.transpose().unwrap_or_else(|_| {
+        said = Some(t.t(
+            "Choose one of the states that are offered. The list shows all of them.",
+            "Elige uno de los estados que se ofrecen. La lista las muestra todas.",
+        ));
+        None
+    });
+    let kind = query.get("type").map(str::parse::<EventType>);
+    let kind = kind.transpose().unwrap_or_else(|_| {
+        said = Some(t.t(
+            "Choose one of the event types that are offered. The list shows all of them.",
+            "Elige uno de los tipos de evento que se ofrecen. La lista las muestra todas.",
+        ));
+        None
+    });
     let page = visit.page_of(DeliveryId::from_uuid);
     let webhooks = visit.services().webhooks();
     if let Some(endpoint) = query.get("endpoint") {
         let endpoint = endpoint.parse().map_err(|_| Trouble::not_found())?;
         let filter = EndpointDeliveryFilter { state, kind };
-        return Ok(webhooks
-            .deliveries_to(visit.account(), endpoint, filter, page)
-            .await?);
+        let page = webhooks.deliveries_to(visit.account(), endpoint, filter, page);
+        return Ok((page.await?, said));
     }
+    let (since, until) = period::read(visit).unwrap_or_else(|wrong| {
+        said = Some(wrong);
+        (None, None)
+    });
     let filter = DeliveryFilter {
         state,
         kind,
-        since: query
-            .get("from")
-            .and_then(|text| Timestamp::parse_from(text).ok()),
-        until: query
-            .get("to")
-            .and_then(|text| Timestamp::parse_to(text).ok()),
+        since,
+        until,
     };
-    Ok(webhooks.deliveries(visit.account(), filter, page).await?)
+    let page = webhooks.deliveries(visit.account(), filter, page).await?;
+    Ok((page, said))
 }
 
 fn filters(visitor: &Visitor, endpoints: &[EndpointView]) -> Markup {
@@ -109,10 +127,7 @@ fn filters(visitor: &Visitor, endpoints: &[EndpointView]) -> Markup {
             (form::Select::new("endpoint", t.t("Endpoint", "Punto de conexión"))
                 .option("", t.t("Any", "Cualquiera")).options(places).chosen(query.text("endpoint")))
             // The history of one endpoint goes by its own order, not by days.
-            @if !is_of_one {
-                (form::Input::text("from", t.t("From (UTC)", "Desde (UTC)")).kind("date").value(query.text("from")))
-                (form::Input::text("to", t.t("To (UTC)", "Hasta (UTC)")).kind("date").value(query.text("to")))
-            }
+            @if !is_of_one { (period::fields(visitor)) }
             button type="submit" { (t.t("Show", "Mostrar")) }
         }
     }

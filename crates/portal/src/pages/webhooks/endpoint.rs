@@ -81,7 +81,9 @@ fn title(visitor: &Visitor) -> &'static str {
 fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
     let t = visitor.lang();
     let endpoint = &looked.view.endpoint;
+    let homeless = refused.filter(|refused| !has(looked, refused.form));
     html! {
+        (form::refusal(homeless.map(|refused| refused.said)))
         p.lead.url { (endpoint.url) }
         (facts(visitor, looked))
         h2 { (t.t("Last deliveries", "Últimas entregas")) }
@@ -101,6 +103,14 @@ fn draw(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Ma
             }
         }
         @if visitor.may(MemberRole::Developer) { (workshop(visitor, looked, refused)) }
+    }
+}
+
+/// Whether the page has this form, to say beside it why it was refused: a disabled endpoint is sent nothing.
+fn has(looked: &Looked, form: Form) -> bool {
+    match form {
+        Form::Test | Form::Recover => looked.view.endpoint.status == EndpointStatus::Enabled,
+        Form::Address | Form::Rotate => true,
     }
 }
 
@@ -141,9 +151,8 @@ fn facts(visitor: &Visitor, looked: &Looked) -> Markup {
 /// What developers do with an endpoint.
 fn workshop(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
     let t = visitor.lang();
-    let is_enabled = looked.view.endpoint.status == EndpointStatus::Enabled;
     html! {
-        @if is_enabled {
+        @if has(looked, Form::Test) {
             h2 { (t.t("Send a test event", "Enviar un evento de prueba")) }
             (test_form(visitor, looked, refused))
         }
@@ -152,7 +161,7 @@ fn workshop(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -
         (status_form(visitor, looked))
         h2 { (t.t("Secret", "Secreto")) }
         (rotate_form(visitor, looked, refused))
-        @if is_enabled {
+        @if has(looked, Form::Recover) {
             h2 { (t.t("Recover a period", "Recuperar un periodo")) }
             (recover_form(visitor, looked, refused))
         }
@@ -329,7 +338,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
 
 /// The page with a form that was refused, and what was typed in it.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: WebhookError) -> Answer {
-    let said = Trouble::from(error).of_form(post.lang())?;
+    let said = Trouble::from(error).of_fields(post.lang(), &super::labels(post.lang()))?;
     again(post, form, &post.fields, &said).await
 }
 

@@ -60,7 +60,7 @@ enum Does {
 }
 
 /// Faults, and what is told of each where something is looked up, done, and booked.
-const FAULTS: [(Fault, [Word; 3]); 14] = {
+const FAULTS: [(Fault, [Word; 3]); 15] = {
     use Word::{Done, Form, Gone, NobodyKnows, Often, Pause, Silent, Status, Unauthorized};
     [
         (Fault::Close, [Silent, NobodyKnows, NobodyKnows]),
@@ -75,6 +75,7 @@ const FAULTS: [(Fault, [Word; 3]); 14] = {
         ),
         (Fault::Status(403), [Status(403), Status(403), Status(403)]),
         (Fault::Status(404), [Status(404), Status(404), Status(404)]),
+        (Fault::Status(408), [Status(408), NobodyKnows, NobodyKnows]),
         (Fault::Status(409), [Status(409), Status(409), Gone]),
         (Fault::Status(422), [Status(422), Status(422), Status(422)]),
         (Fault::Status(429), [Often, Often, Often]),

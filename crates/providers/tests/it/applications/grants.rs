@@ -165,6 +165,9 @@ fn no_grants() -> Vec<(Answer, GrantError)> {
         (refusal(400, "invalid_scope"), Answered(400)),
         (refusal(400, "slow_down"), Answered(400)),
         (refusal(500, "invalid_grant"), Answered(500)),
+        (refusal(403, "access_denied"), Answered(403)),
+        (refusal(429, "rate_limit_exceeded"), Answered(429)),
+        (refusal(429, "invalid_grant"), Answered(429)),
         (
             Answer::text(400, "text/html", "<html>No</html>"),
             Answered(400),

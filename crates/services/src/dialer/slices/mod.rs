@@ -17,7 +17,7 @@ use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches};
 use offhook_failpoints as failpoints;
 use offhook_storage::{Conversation, Slice, StoreError, mint};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::record::insist;
 use crate::Shared;
@@ -236,10 +236,8 @@ async fn hand_over(
             let found = look(batches, (&credential, &agent, &name), until).await;
             match (found, error) {
                 (Ok(Some(id)), _) => Some(id),
-                // What was refused is not there, whoever can be asked; and who lets nobody look took nothing either.
-                (Ok(None), _)
-                | (Err(_), LegacyError::Refused(_))
-                | (Err(LegacyError::Refused(_)), _) => {
+                // What was refused is not there, whoever can be asked.
+                (Ok(None), _) | (Err(_), LegacyError::Refused(_)) => {
                     return withdraw(shared, &slice, members).await;
                 }
                 // Nobody can tell yet, and nobody is called twice: it is looked for by whoever waits for its calls.
@@ -267,14 +265,18 @@ async fn hand_over(
     failpoints::hit(failpoints::SLICE_AFTER_WRITE);
 }
 
-/// What the provider calls the batch of this name, if it has one. It is asked until it says so, or `until`.
+/// What the provider calls the batch of this name, if it has one. It is asked until it says so, at most `until`.
 async fn look(
     batches: &dyn LegacyBatches,
     (credential, agent, name): (&str, &str, &str),
     until: Instant,
 ) -> Result<Option<String>, LegacyError> {
     loop {
-        let found = batches.find_batch(credential, agent, name).await;
+        // One look may be many requests.
+        let found = batches.find_batch(credential, agent, name);
+        let Ok(found) = timeout_at(until, found).await else {
+            return Err(LegacyError::Unknown);
+        };
         let again = match &found {
             Err(LegacyError::Later(Some(after))) => Instant::now() + *after,
             Err(LegacyError::Later(None) | LegacyError::Unknown | LegacyError::NotConnected) => {
@@ -325,5 +327,59 @@ async fn withdraw(shared: &Shared, slice: &Slice, members: Vec<Member>) {
         Ok(()) => alone(members),
         // They are left to their leases; then nobody finds them at the provider.
         Err(error) => tracing::error!(%error, slice = %slice.id, "a slice could not be forgotten"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use async_trait::async_trait;
+    use offhook_engine::legacy_batches::LegacyRecipient;
+
+    use super::*;
+
+    /// A provider whose list of batches never comes to its end.
+    struct Endless;
+
+    #[async_trait]
+    impl LegacyBatches for Endless {
+        async fn submit_batch(
+            &self,
+            _: &str,
+            _: LegacyBatch,
+            _: Instant,
+        ) -> Result<String, LegacyError> {
+            Err(LegacyError::Refused("not today"))
+        }
+
+        async fn find_batch(
+            &self,
+            _: &str,
+            _: &str,
+            _: &str,
+        ) -> Result<Option<String>, LegacyError> {
+            pending().await
+        }
+
+        async fn batch_status(
+            &self,
+            _: &str,
+            _: &str,
+        ) -> Result<Option<Vec<LegacyRecipient>>, LegacyError> {
+            Ok(None)
+        }
+
+        async fn cancel_batch(&self, _: &str, _: &str) -> Result<(), LegacyError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_takes_too_long_leaves_the_time_for_placing_calls_alone() {
+        let until = Instant::now() + Duration::from_secs(25);
+        let found = look(&Endless, ("key", "agent_1", "slice"), until).await;
+        assert!(matches!(found, Err(LegacyError::Unknown)));
+        assert_eq!(Instant::now(), until);
     }
 }

@@ -161,7 +161,7 @@ both! {
 
         // The call goes on while the visitor goes on with the shop.
         browser.fill("Order number", "4711").await;
-        assert_eq!(browser.focus().await, "input order");
+        assert_eq!(browser.focused().await, "Order number");
         let id = shop.call().await["id"].clone();
         let handle = format!("call_{}", id.as_str().unwrap_or_default());
         let hang_up = shop.account.post(&format!("/v1/calls/{handle}/hangup"), "{}");
@@ -173,7 +173,7 @@ both! {
             (browser.js(idle, vec![]).await == json!(true)).then_some(())
         })
         .await;
-        assert_eq!(browser.focus().await, "input order");
+        assert_eq!(browser.focused().await, "Order number");
         assert_eq!(browser.filled("Order number").await, "4711");
 
         browser.click("Open chat").await;
