@@ -40,8 +40,9 @@ if (kind === "focus") {
   while (focused.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
   const { bottom, right, top, left } = focused.getBoundingClientRect();
   const isInside = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
-  // The page as a whole has it before anything else does.
-  const seen = focused === document.body || (isInside && getComputedStyle(focused).outlineStyle !== "none");
+  // The page as a whole has it before anything else does, and the parts of a date show by themselves which one has it.
+  const isMarked = getComputedStyle(focused).outlineStyle !== "none" || /^(date|time|month|week)/.test(focused.type);
+  const seen = focused === document.body || (isInside && isMarked);
   return { names: [focused === document.body ? "" : nameOf(focused)], seen };
 }
 
