@@ -334,13 +334,12 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
             let calls = app.get("/v1/calls?channel=widget_voice&limit=1");
             let calls = calls.send().await.assert(200);
             if calls["data"][0]["status"] == "failed" {
-                return calls["data"][0]["failure_reason"].clone();
+                return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let reason = must(tokio::time::timeout(Duration::from_secs(20), failed).await);
-    assert_eq!(reason, "agent_error");
+    must(tokio::time::timeout(Duration::from_secs(20), failed).await);
     drop(mute);
     let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);
     assert_eq!(key_sent_for(&service, "p1").await, "k-deployment");
