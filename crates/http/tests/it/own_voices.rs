@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{
-    AccountId, AgentId, CredentialProvider, Plan, Scopes, Voice, VoiceList, VoiceProvider,
-    VoiceSource,
+    AccountId, AgentId, CallHandle, CredentialProvider, Plan, Scopes, Voice, VoiceList,
+    VoiceProvider, VoiceSource,
 };
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechTransport};
@@ -329,17 +329,18 @@ async fn a_conversation_is_spoken_with_the_accounts_key_for_its_own_voice_alone(
             .await,
     );
     let mute = must(app.services.talks().begin(PAGE, agents[0], None).await);
+    let target = format!("/v1/calls/{}", CallHandle(mute.id()));
     let failed = async {
         loop {
-            let calls = app.get("/v1/calls?channel=widget_voice&limit=1");
-            let calls = calls.send().await.assert(200);
-            if calls["data"][0]["status"] == "failed" {
-                return;
+            let call = app.get(&target).send().await.assert(200);
+            if call["status"] == "failed" {
+                return call["failure_reason"].clone();
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    must(tokio::time::timeout(Duration::from_secs(20), failed).await);
+    let reason = must(tokio::time::timeout(Duration::from_secs(20), failed).await);
+    assert_eq!(reason, "agent_error");
     drop(mute);
     let talk = must(app.services.talks().begin(PAGE, agents[1], None).await);
     assert_eq!(key_sent_for(&service, "p1").await, "k-deployment");
