@@ -7,7 +7,7 @@ use offhook_engine::legacy_batches::{LegacyBatch, LegacyBatches, LegacyRecipient
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::ElevenLabsAgents;
 use super::calls::ClientData;
@@ -116,20 +116,14 @@ impl LegacyBatches for ElevenLabsAgents {
     ) -> Result<String, LegacyError> {
         let first = batch.calls.first();
         let first = first.ok_or(LegacyError::Refused("there is nobody to call"))?;
-        let looked = self.numbers.find(&self.client, credential, &first.from);
-        let number = match timeout_at(place_by, looked).await {
-            Ok(Ok(Some(number))) => number,
-            Ok(Ok(None)) => {
-                return Err(LegacyError::Refused(
-                    "it has no number of the account to call from",
-                ));
-            }
-            // Nothing has been asked of it that has an effect.
-            Ok(Err(_)) | Err(_) => return Err(LegacyError::NotConnected),
-        };
-        if Instant::now() >= place_by {
-            return Err(LegacyError::NotConnected);
-        }
+        let looked = self
+            .numbers
+            .find_by(&self.client, credential, &first.from, place_by);
+        // Whatever went wrong, no batch was handed over.
+        let number = looked.await.map_err(|_| LegacyError::NotConnected)?;
+        let number = number.ok_or(LegacyError::Refused(
+            "it has no number of the account to call from",
+        ))?;
         let handles = batch.calls.iter().map(|call| call.reference.to_string());
         let handles: Vec<String> = handles.collect();
         let recipients = batch

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use offhook_domain::Json;
 use offhook_engine::legacy::{LegacyCall, LegacyError};
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::client::{Client, Failed};
 use super::numbers::{Line, Numbers};
@@ -61,26 +61,10 @@ pub(super) async fn place(
     call: LegacyCall,
     place_by: Instant,
 ) -> Result<Option<String>, LegacyError> {
-    let looked = timeout_at(place_by, numbers.find(client, key, &call.from)).await;
-    let number = match looked {
-        Ok(Ok(Some(number))) => number,
-        Ok(Ok(None)) => {
-            return Err(LegacyError::Refused(
-                "it has no number of the account to call from: import the number there, and assign it to the agent",
-            ));
-        }
-        // Nothing has been asked of it that has an effect.
-        Ok(Err(failed)) => {
-            return Err(match failed.of_reading() {
-                LegacyError::Unknown => LegacyError::NotConnected,
-                error => error,
-            });
-        }
-        Err(_) => return Err(LegacyError::NotConnected),
-    };
-    if Instant::now() >= place_by {
-        return Err(LegacyError::NotConnected);
-    }
+    let number = numbers.find_by(client, key, &call.from, place_by).await?;
+    let number = number.ok_or(LegacyError::Refused(
+        "it has no number of the account to call from: import the number there, and assign it to the agent",
+    ))?;
     let kind = match number.line {
         Line::Twilio => "twilio",
         Line::SipTrunk => "sip-trunk",

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use offhook_domain::{E164, NumberProvider};
-use offhook_engine::legacy::LegacyNumber;
+use offhook_engine::legacy::{LegacyError, LegacyNumber};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::client::{Client, Failed};
 use crate::lenient;
@@ -130,8 +130,38 @@ impl Numbers {
         Ok(numbers)
     }
 
+    /// One of the account's numbers to call from, perhaps as it was a moment ago. Nothing is asked for after `place_by`,
+    /// and no number is told then.
+    pub(super) async fn find_by(
+        &self,
+        client: &Client,
+        key: &str,
+        number: &E164,
+        place_by: Instant,
+    ) -> Result<Option<Number>, LegacyError> {
+        // A timeout lets what it waits for begin, and its timer is a millisecond coarse: near by, that is a whole answer.
+        if Instant::now() >= place_by {
+            return Err(LegacyError::NotConnected);
+        }
+        let found = match timeout_at(place_by, self.find(client, key, number)).await {
+            Ok(Ok(found)) => found,
+            // Nothing has been asked of it that has an effect.
+            Ok(Err(failed)) => {
+                return Err(match failed.of_reading() {
+                    LegacyError::Unknown => LegacyError::NotConnected,
+                    error => error,
+                });
+            }
+            Err(_) => return Err(LegacyError::NotConnected),
+        };
+        if Instant::now() >= place_by {
+            return Err(LegacyError::NotConnected);
+        }
+        Ok(found)
+    }
+
     /// One of the account's numbers, perhaps as it was a moment ago.
-    pub(super) async fn find(
+    async fn find(
         &self,
         client: &Client,
         key: &str,
