@@ -83,8 +83,14 @@ async fn unknown_expired_and_revoked_keys_are_answered_alike_after_as_many_state
     let mut seen = Vec::new();
     for key in [&unknown, &expired, &revoked] {
         let before = statements.sent();
-        let answer = app.bare("GET", "/v1/calls").key(key).send().await;
-        let sent = statements.sent() - before;
+        let mut answer = app.bare("GET", "/v1/calls").key(key).send().await;
+        let mut sent = statements.sent() - before;
+        // What the service does beside requests may send one in between: the least of several counts.
+        for _ in 0..2 {
+            let before = statements.sent();
+            answer = app.bare("GET", "/v1/calls").key(key).send().await;
+            sent = sent.min(statements.sent() - before);
+        }
         let mut body = answer.json();
         body.as_object_mut().map(|body| body.remove("request_id"));
         let names: BTreeSet<_> = answer

@@ -715,6 +715,10 @@ const SENTENCES: &[(&str, &str)] = &[
         "{} ya no acepta la autorización (se retiró allá, o venció): conéctala de nuevo",
     ),
     (
+        "{} takes no authorization of this service, not even a new one (HTTP status 401): look there what it may do, and connect it again",
+        "{} no acepta ninguna autorización de este servicio, ni una nueva (estado HTTP 401): revisa allá qué se le permite, y conéctala de nuevo",
+    ),
+    (
         "{} does not answer, and the access that it granted has lapsed; it is asked again and again",
         "{} no responde, y el acceso que dio ya venció; se le sigue preguntando",
     ),

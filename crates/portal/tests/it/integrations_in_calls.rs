@@ -399,15 +399,35 @@ async fn access_that_was_withdrawn_is_said_plainly_and_the_status_is_true() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_refused_though_it_is_new_is_not_renewed_again_and_again() {
     let desk = Desk::open(BOOK).await;
-    desk.fake
-        .upstream
-        .fail("GET", EVENTS_PATH, Fault::Status(401), 2);
-    let tools = desk.held().await;
-    assert!(
-        tools[0].contains("does not let the service in, and nothing was done"),
-        "{tools:?}"
-    );
-    assert_eq!((desk.asked(TOKEN_PATH), desk.fake.events().len()), (2, 0));
+    let refuse = |times| {
+        let upstream = &desk.fake.upstream;
+        upstream.fail("GET", EVENTS_PATH, Fault::Status(401), times);
+    };
+    refuse(3);
+    for renewed in [2, 2] {
+        let tools = desk.held().await;
+        let said = "does not let the service in, and nothing was done";
+        assert!(tools[0].contains(said), "{tools:?}");
+        assert_eq!(
+            (desk.asked(TOKEN_PATH), desk.fake.events().len()),
+            (renewed, 0)
+        );
+        let (status, error) = stands(&desk.world).await;
+        assert_eq!(status, IntegrationStatus::Error);
+        let error = error.unwrap_or_default();
+        assert!(
+            error.starts_with("Google Calendar takes no authorization of this service, not even a new one (HTTP status 401)"),
+            "{error}"
+        );
+    }
+    // What broke on the way says nothing of the authorization.
+    let upstream = &desk.fake.upstream;
+    upstream.fail("GET", EVENTS_PATH, Fault::Status(503), 1);
+    desk.held().await;
+    assert_eq!(stands(&desk.world).await.0, IntegrationStatus::Error);
+    // The next call that gets in ends it, and nobody had to connect anything.
+    desk.held().await;
+    assert_eq!((desk.asked(TOKEN_PATH), desk.fake.events().len()), (2, 1));
     assert_eq!(stands(&desk.world).await, (IntegrationStatus::Active, None));
     desk.world.close().await;
 }

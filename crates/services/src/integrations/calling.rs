@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ConversationId, IntegrationStatus};
 use offhook_engine::ports::{FunctionCall, FunctionError};
-use offhook_storage::StoreError;
+use offhook_storage::{HeldTokens, StoreError};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
@@ -66,13 +66,21 @@ impl Functions {
         let application = shared.application(toolkit).ok_or_else(not_set_up)?;
         let found = shared.store.integration(self.account, toolkit.to_owned());
         let (connection, held) = found.await?;
-        let is_active =
-            connection.is_some_and(|connection| connection.status == IntegrationStatus::Active);
-        let held = held.filter(|_| is_active).ok_or_else(|| {
+        let (status, now) = (
+            connection.map(|connection| connection.status),
+            shared.clock.now(),
+        );
+        // The access token, as long as it lasts: in an error it may be what the application does not take.
+        let is_good = |held: &HeldTokens| held.lapses_at.is_none_or(|lapses_at| now < lapses_at);
+        let held = held.filter(|held| match status {
+            Some(IntegrationStatus::Active) => true,
+            Some(IntegrationStatus::Error) => is_good(held),
+            _ => false,
+        });
+        let held = held.ok_or_else(|| {
             Trouble::said("The application is not connected: say that this cannot be done now.")
         })?;
         let arguments = Value::Object(arguments.clone()).to_string();
-        let now = shared.clock.now();
         let call = FunctionCall {
             function,
             access_token: "",
@@ -81,12 +89,17 @@ impl Functions {
             now,
         };
         let mut answer = Err(FunctionError::Unauthorized);
-        if held.lapses_at.is_none_or(|lapses_at| now < lapses_at) {
+        if is_good(&held) {
             let tokens = Tokens::read(&held.secret)?;
             answer = application.call(call.with(&tokens.access_token)).await;
         }
-        // Lapsed, or taken no more before its time: nothing was done.
-        if answer == Err(FunctionError::Unauthorized) {
+        if status == Some(IntegrationStatus::Error) {
+            // Its tokens were new when it began, and are renewed by the clock.
+            if answer.is_ok() {
+                self.judge(held, None).await;
+            }
+        } else if answer == Err(FunctionError::Unauthorized) {
+            // Lapsed, or taken no more before its time: nothing was done.
             let tokens = renew_now(shared, &held).await?.ok_or_else(|| {
                 Trouble::said(
                     "The application does not let the service in any more, and nothing was done: say that this cannot be \
@@ -94,6 +107,16 @@ impl Functions {
                 )
             })?;
             answer = application.call(call.with(&tokens.access_token)).await;
+            if answer == Err(FunctionError::Unauthorized) {
+                let secret = tokens.to_text();
+                let name = shared.toolkits.find(toolkit);
+                let name = name.map_or(toolkit, |toolkit| toolkit.name.as_str());
+                let said = format!(
+                    "{name} takes no authorization of this service, not even a new one (HTTP status 401): look there \
+                     what it may do, and connect it again"
+                );
+                self.judge(HeldTokens { secret, ..held }, Some(said)).await;
+            }
         }
         answer.map_err(|error| match error {
             FunctionError::Said(said) => Trouble::Said(said),
@@ -101,6 +124,16 @@ impl Functions {
                 "The application does not let the service in, and nothing was done: say that this cannot be done now.",
             ),
         })
+    }
+
+    /// Says of the connection what a call with these tokens has shown: why they are not taken, or that they are.
+    async fn judge(&self, held: HeldTokens, error: Option<String>) {
+        let store = &self.shared.store;
+        let judged = store.judge_tokens(held, error, self.shared.clock.now());
+        // What the application answered is so, whether it could be written down or not.
+        if let Err(error) = judged.await {
+            tracing::warn!(account = %self.account, %error, "how an integration stands was not written down");
+        }
     }
 }
 

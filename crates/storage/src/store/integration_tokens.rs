@@ -309,6 +309,41 @@ impl Store {
         })
     }
 
+    /// Says how the connection stands after its application was called with these tokens: with a sentence an active one has
+    /// an error, without one an error is over. `false` if it stands so, or others are in the tokens' place: then nothing
+    /// is written.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens there do not
+    /// open.
+    #[boxed]
+    pub async fn judge_tokens(
+        &self,
+        used: HeldTokens,
+        error: Option<String>,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        use IntegrationStatus::{Active, Error};
+        let store = self.clone();
+        write!(self, |conn| {
+            let whose = (used.account_id, used.toolkit.as_str());
+            let there = queries::integration_tokens::find(conn, whose.0, whose.1).await?;
+            let there = there.map(|sealed| store.opened(sealed)).transpose()?;
+            if there.is_none_or(|there| there.secret != used.secret) {
+                return Ok(Verdict::Rollback(false));
+            }
+            let (from, to) = match error {
+                Some(said) => ([Active], (Error, Some(said))),
+                None => ([Error], (Active, None)),
+            };
+            let stands = queries::integration_tokens::restate(conn, whose, &from, to, at);
+            Ok(match stands.await? {
+                true => Verdict::Commit(true),
+                false => Verdict::Rollback(false),
+            })
+        })
+    }
+
     fn opened(&self, (tokens, sealed): (HeldTokens, Vec<u8>)) -> Result<HeldTokens, StoreError> {
         let secret = self.master_key.open(&sealed, &tokens.id.uuid())?;
         Ok(HeldTokens { secret, ..tokens })

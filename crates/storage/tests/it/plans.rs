@@ -47,7 +47,11 @@ impl Recorder {
 impl Instrumentation for Recorder {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
         if let InstrumentationEvent::StartQuery { query, .. } = event {
-            self.0.lock().unwrap().push(query.to_string());
+            let statement = query.to_string();
+            // Whether PostgreSQL answers at all is asked all the time, and of no transaction.
+            if statement != "SELECT 1" {
+                self.0.lock().unwrap().push(statement);
+            }
         }
     }
 }
