@@ -19,6 +19,9 @@ use crate::ports::{
 /// How long a phone may ring (voice design 5.4), counted from the carrier's first word of it.
 const RING_LIMIT: Duration = Duration::from_secs(45);
 
+/// The least time that it rings by the machine's own clock.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
 const DIAL_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
@@ -276,7 +279,9 @@ async fn ring(
         }
         match event {
             Some(LegEvent::Ringing) if gives_up_at.is_none() => {
-                gives_up_at = Some(Instant::now() + at_speed(RING_LIMIT, leg.speed));
+                // However fast the line is, it has to have the time to tell that somebody answered.
+                let limit = at_speed(RING_LIMIT, leg.speed).max(TOLD_WITHIN);
+                gives_up_at = Some(Instant::now() + limit);
             }
             Some(LegEvent::Answered { machine }) => {
                 let (at, since) = (session.clock.now(), Instant::now());

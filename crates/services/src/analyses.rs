@@ -75,7 +75,7 @@ impl Analyses {
         let at = self.0.clock.now();
         let set = store.set_analysis_schema(account, id, definition, at);
         let set = set.await?.ok_or(AgentError::NotFound)?;
-        Ok(view(set)?)
+        Ok(set.map(view).transpose()?.unwrap_or_default())
     }
 
     async fn agent(&self, account: AccountId, id: AgentId) -> Result<Agent, AgentError> {

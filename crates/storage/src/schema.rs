@@ -787,6 +787,7 @@ table! {
         tries -> Integer,
         updated_at -> sql::Instant,
         lease_expires_at -> Nullable<sql::Instant>,
+        refused_at -> Nullable<sql::Instant>,
     }
 }
 

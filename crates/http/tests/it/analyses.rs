@@ -231,6 +231,8 @@ async fn a_schema_is_set_read_and_cleared() {
     let target = format!("/v1/agents/{agent}/analysis-schema");
     let before = app.get(&target).send().await.assert(200);
     assert_eq!(before, json!({"schema": null, "updated_at": null}));
+    // Clearing what never was is no change.
+    assert_eq!(set(&app, &agent, Value::Null).await, before);
     let row = app
         .get(&format!("/v1/agents/{agent}"))
         .send()

@@ -288,7 +288,7 @@ async fn numbers_are_imported_with_the_accounts_own_credential() {
 async fn a_call_whose_process_died_is_gone_on_with_where_its_media_lives() {
     // Slow enough for the call to last until another process takes it over.
     let app = TestApp::with(Setup {
-        speed: 20.0,
+        speed: 8.0,
         ..Setup::default()
     })
     .await;

@@ -423,9 +423,13 @@ both! {
         let handle = world.place().await;
         let call = world.taken(&handle).await;
         world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
-        world.fake.end(&call.id, 12, "");
-        world.fake.set_status(&call.id, "processing");
-        world.fake.change(&call.id, |conversation| conversation["analysis"] = Value::Null);
+        // In one piece: it is asked all the time.
+        world.fake.change(&call.id, |conversation| {
+            conversation["status"] = json!("processing");
+            conversation["metadata"]["call_duration_secs"] = json!(12);
+            conversation["metadata"]["phone_call"]["call_result"] = json!("answered");
+            conversation["analysis"] = Value::Null;
+        });
         let ended = world.ended(&handle).await;
         assert_eq!((&ended["status"], &ended["summary"]), (&json!("completed"), &json!("")), "{ended}");
         assert_eq!(ended["duration_seconds"], 12);

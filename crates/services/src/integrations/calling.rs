@@ -3,19 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, ConversationId, IntegrationStatus};
+use offhook_domain::{AccountId, ConversationId, IntegrationStatus, Timestamp};
 use offhook_engine::ports::{FunctionCall, FunctionError};
 use offhook_storage::{HeldTokens, StoreError};
 use serde_json::{Map, Value};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connecting::TIMEOUT_MS;
 use super::renewing::renew_now;
 use super::tokens::Tokens;
-use crate::Shared;
+use crate::{Shared, Toolkits};
 
 /// Characters of an answer that a model is told.
 const TOLD_CHARS: usize = 8_000;
+
+/// What is left of a call's time when waiting for a renewal ends: nothing was done by then, and that can be said.
+const AFTER_RENEWAL: Duration = Duration::from_millis(500);
+
+/// How long tokens that were refused though they were new are tried without renewing them once more.
+const REFUSED_FOR: Duration = Duration::from_secs(900);
 
 /// What an account's connected applications do for the agent of a conversation.
 #[derive(Clone)]
@@ -42,7 +48,8 @@ impl Functions {
     /// may have had an effect is tried again.
     pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> String {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
-        let told = match timeout(limit, self.ask(function, arguments)).await {
+        let renew_by = Instant::now() + limit.saturating_sub(AFTER_RENEWAL);
+        let told = match timeout(limit, self.ask(function, arguments, renew_by)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(Trouble::Said(said))) => said,
             Ok(Err(Trouble::Store(error))) => {
@@ -59,28 +66,31 @@ impl Functions {
         }
     }
 
-    async fn ask(&self, function: &str, arguments: &Map<String, Value>) -> Result<String, Trouble> {
+    async fn ask(
+        &self,
+        function: &str,
+        arguments: &Map<String, Value>,
+        renew_by: Instant,
+    ) -> Result<String, Trouble> {
         let shared = &self.shared;
         let not_set_up = || Trouble::said("The integration is not set up here any more.");
         let (toolkit, function) = function.split_once('.').ok_or_else(not_set_up)?;
         let application = shared.application(toolkit).ok_or_else(not_set_up)?;
         let found = shared.store.integration(self.account, toolkit.to_owned());
         let (connection, held) = found.await?;
-        let (status, now) = (
-            connection.map(|connection| connection.status),
-            shared.clock.now(),
+        let held = held.filter(
+            |held| match connection.map(|connection| connection.status) {
+                Some(IntegrationStatus::Active) => true,
+                // Until one call gets in, each is tried.
+                Some(IntegrationStatus::Error) => held.refused_at.is_some(),
+                _ => false,
+            },
         );
-        // The access token, as long as it lasts: in an error it may be what the application does not take.
-        let is_good = |held: &HeldTokens| held.lapses_at.is_none_or(|lapses_at| now < lapses_at);
-        let held = held.filter(|held| match status {
-            Some(IntegrationStatus::Active) => true,
-            Some(IntegrationStatus::Error) => is_good(held),
-            _ => false,
-        });
-        let held = held.ok_or_else(|| {
+        let mut held = held.ok_or_else(|| {
             Trouble::said("The application is not connected: say that this cannot be done now.")
         })?;
         let arguments = Value::Object(arguments.clone()).to_string();
+        let now = shared.clock.now();
         let call = FunctionCall {
             function,
             access_token: "",
@@ -89,34 +99,30 @@ impl Functions {
             now,
         };
         let mut answer = Err(FunctionError::Unauthorized);
-        if is_good(&held) {
+        if held.lapses_at.is_none_or(|lapses_at| now < lapses_at) {
             let tokens = Tokens::read(&held.secret)?;
             answer = application.call(call.with(&tokens.access_token)).await;
         }
-        if status == Some(IntegrationStatus::Error) {
-            // Its tokens were new when it began, and are renewed by the clock.
-            if answer.is_ok() {
-                self.judge(held, None).await;
-            }
-        } else if answer == Err(FunctionError::Unauthorized) {
+        let may_renew = |refused_at: Timestamp| refused_at.plus(REFUSED_FOR) <= now;
+        if answer == Err(FunctionError::Unauthorized) && held.refused_at.is_none_or(may_renew) {
             // Lapsed, or taken no more before its time: nothing was done.
-            let tokens = renew_now(shared, &held).await?.ok_or_else(|| {
+            let not_any_more = || {
                 Trouble::said(
                     "The application does not let the service in any more, and nothing was done: say that this cannot be \
                      done now.",
                 )
-            })?;
+            };
+            let renewed = timeout_at(renew_by, renew_now(shared, &held)).await;
+            let tokens = renewed.map_err(|_| not_any_more())??;
+            let tokens = tokens.ok_or_else(not_any_more)?;
             answer = application.call(call.with(&tokens.access_token)).await;
+            held.secret = tokens.to_text();
             if answer == Err(FunctionError::Unauthorized) {
-                let secret = tokens.to_text();
-                let name = shared.toolkits.find(toolkit);
-                let name = name.map_or(toolkit, |toolkit| toolkit.name.as_str());
-                let said = format!(
-                    "{name} takes no authorization of this service, not even a new one (HTTP status 401): look there \
-                     what it may do, and connect it again"
-                );
-                self.judge(HeldTokens { secret, ..held }, Some(said)).await;
+                self.judge(held.clone(), Some(refused(toolkit, &shared.toolkits)));
             }
+        }
+        if answer.is_ok() && held.refused_at.is_some() {
+            self.judge(held, None);
         }
         answer.map_err(|error| match error {
             FunctionError::Said(said) => Trouble::Said(said),
@@ -126,15 +132,27 @@ impl Functions {
         })
     }
 
-    /// Says of the connection what a call with these tokens has shown: why they are not taken, or that they are.
-    async fn judge(&self, held: HeldTokens, error: Option<String>) {
-        let store = &self.shared.store;
-        let judged = store.judge_tokens(held, error, self.shared.clock.now());
-        // What the application answered is so, whether it could be written down or not.
-        if let Err(error) = judged.await {
-            tracing::warn!(account = %self.account, %error, "how an integration stands was not written down");
-        }
+    /// Writes down what a call with these tokens has shown: why they are refused, or that they are not any more. The model
+    /// does not wait for it.
+    fn judge(&self, held: HeldTokens, refused: Option<String>) {
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            let (account, at) = (held.account_id, shared.clock.now());
+            if let Err(error) = shared.store.judge_tokens(held, refused, at).await {
+                tracing::warn!(%account, %error, "how an integration stands was not written down");
+            }
+        });
     }
+}
+
+/// What is wrong with a connection whose application refuses what it has just granted.
+fn refused(toolkit: &str, toolkits: &Toolkits) -> String {
+    let name = toolkits.find(toolkit);
+    let name = name.map_or(toolkit, |toolkit| toolkit.name.as_str());
+    format!(
+        "{name} takes no authorization of this service, not even a new one (HTTP status 401): look there what it may do, \
+         and connect it again"
+    )
 }
 
 /// Why a function did not answer.

@@ -28,30 +28,23 @@ pub(super) async fn given_up(
 }
 
 /// Asks the provider how a call went that it calls so, and attaches what was said and its recording, if somebody spoke.
-/// Where it does not say, it is asked again behind the answer, for as long as a call that is over may wait for that.
-pub(super) async fn attach(
-    shared: &Arc<Shared>,
-    call: Conversation,
-    provider_call_id: String,
-) -> Result<(), StoreError> {
-    if !is_told(shared, &call, &provider_call_id).await? {
-        tokio::spawn(ask_again(shared.clone(), call, provider_call_id));
-    }
-    Ok(())
-}
-
-async fn ask_again(shared: Arc<Shared>, call: Conversation, provider_call_id: String) {
+/// Where it does not say, or that cannot be written down, it is asked again, for as long as a call that is over may wait
+/// for that. Nobody waits for it: who reported the call has an answer before, and may serve nothing until then.
+pub(super) async fn attach(shared: Arc<Shared>, call: Conversation, provider_call_id: String) {
     let pace = shared.legacy.pace();
     let until = Instant::now() + pace.told_within;
     let mut wait = pace.soonest;
-    while Instant::now() + wait < until {
-        sleep(wait).await;
-        wait = (wait * 2).min(pace.latest);
+    loop {
         match is_told(&shared, &call, &provider_call_id).await {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) => tracing::warn!(%error, call = %call.id, "what was said was not attached"),
         }
+        if Instant::now() + wait >= until {
+            break;
+        }
+        sleep(wait).await;
+        wait = (wait * 2).min(pace.latest);
     }
     tracing::warn!(call = %call.id, "what was said in a call that had been given up is not known");
 }

@@ -68,7 +68,9 @@ impl Legacy {
             Some(_) => None,
         };
         match given_up {
-            Some(call) => late::attach(shared, call, report.provider_call_id).await?,
+            Some(call) => {
+                tokio::spawn(late::attach(shared.clone(), call, report.provider_call_id));
+            }
             None => shared.signals.say(Signal::Look(id)),
         }
         Ok(())

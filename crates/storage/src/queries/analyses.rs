@@ -43,7 +43,7 @@ pub(crate) async fn set_schema(
     (account, agent): (AccountId, AgentId),
     definition: Option<String>,
     at: Timestamp,
-) -> Result<Option<AnalysisSchema>, StoreError> {
+) -> Result<Option<Option<AnalysisSchema>>, StoreError> {
     // A write that changes nothing: who sets the same agent's schema waits.
     let locked = diesel::update(agents::table.find(V(agent)))
         .filter(agents::account_id.eq(V(account)))
@@ -65,8 +65,8 @@ pub(crate) async fn set_schema(
         created_at: at,
     };
     let revision = match last {
-        Some((_, last)) if last.definition == next.definition => return Ok(Some(last)),
-        None if next.definition.is_none() => return Ok(Some(next)),
+        Some((_, last)) if last.definition == next.definition => return Ok(Some(Some(last))),
+        None if next.definition.is_none() => return Ok(Some(None)),
         Some((revision, _)) => revision + 1,
         None => 1,
     };
@@ -80,7 +80,7 @@ pub(crate) async fn set_schema(
         .execute(conn)
         .await?;
     forget_replaced(conn, agent, at).await?;
-    Ok(Some(next))
+    Ok(Some(Some(next)))
 }
 
 /// Deletes schemas that were replaced some time ago and that no conversation waits for.

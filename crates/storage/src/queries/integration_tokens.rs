@@ -29,6 +29,7 @@ struct Row {
     lapses_at: Option<Timestamp>,
     tries: i32,
     claim_id: Option<ClaimId>,
+    refused_at: Option<Timestamp>,
 }
 
 fn sealed(row: Row) -> Sealed {
@@ -40,6 +41,7 @@ fn sealed(row: Row) -> Sealed {
         lapses_at: row.lapses_at,
         tries: row.tries,
         claim: row.claim_id,
+        refused_at: row.refused_at,
     };
     (tokens, row.sealed)
 }
@@ -240,14 +242,15 @@ pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
         .await?)
 }
 
-/// Writes renewed tokens and gives the turn back; `None` if it was another's, or the tokens are gone.
+/// Writes renewed tokens and gives the turn back, and says whose they are and since when new ones are refused; `None` if it
+/// was another's, or the tokens are gone.
 pub(crate) async fn renewed(
     conn: &mut Conn,
     (id, claim): (CredentialId, ClaimId),
     sealed: Vec<u8>,
     times: TokenTimes,
     at: Timestamp,
-) -> Result<Option<(AccountId, String)>, StoreError> {
+) -> Result<Option<(AccountId, String, Option<Timestamp>)>, StoreError> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
@@ -259,10 +262,43 @@ pub(crate) async fn renewed(
             tokens::tries.eq(0),
             tokens::updated_at.eq(V(at)),
         ))
-        .returning((tokens::account_id, tokens::toolkit))
+        .returning((tokens::account_id, tokens::toolkit, tokens::refused_at))
         .get_result(conn)
         .await
         .optional()?)
+}
+
+/// Notes when these tokens were refused though they were new, or that they are not any more; what they are. `None` if they
+/// are gone, or that `was_known` is not so.
+pub(crate) async fn judge(
+    conn: &mut Conn,
+    (id, was_known): (CredentialId, bool),
+    refused_at: Option<Timestamp>,
+) -> Result<Option<Sealed>, StoreError> {
+    let is_known = tokens::refused_at.is_not_null();
+    let judged: Option<Row> = diesel::update(tokens::table.find(V(id)))
+        .filter(is_known.eq(was_known.into_sql::<Bool>()))
+        .set(tokens::refused_at.eq(refused_at))
+        .returning(Row::as_returning())
+        .get_result(conn)
+        .await
+        .optional()?;
+    Ok(judged.map(sealed))
+}
+
+/// Forgets that an account's tokens for a toolkit were refused: something else is said of the connection now.
+pub(crate) async fn forget_refusal(
+    conn: &mut Conn,
+    (account, toolkit): (AccountId, &str),
+) -> Result<(), StoreError> {
+    diesel::update(tokens::table)
+        .filter(tokens::account_id.eq(V(account)))
+        .filter(tokens::toolkit.eq(toolkit.to_owned()))
+        .filter(tokens::refused_at.is_not_null())
+        .set(tokens::refused_at.eq(None::<Timestamp>))
+        .execute(conn)
+        .await?;
+    Ok(())
 }
 
 /// Gives the turn back without new tokens, for another one at `again`.

@@ -47,6 +47,9 @@ pub struct HeldTokens {
     pub tries: i32,
     /// Whose turn it is to renew them, if it was taken.
     pub claim: Option<ClaimId>,
+    /// When the application last refused an access token though it was new, if no call got in since: the connection has an
+    /// error by that.
+    pub refused_at: Option<Timestamp>,
 }
 
 /// Without the tokens.
@@ -59,6 +62,7 @@ impl fmt::Debug for HeldTokens {
             .field("lapses_at", &self.lapses_at)
             .field("tries", &self.tries)
             .field("claim", &self.claim)
+            .field("refused_at", &self.refused_at)
             .finish_non_exhaustive()
     }
 }
@@ -66,7 +70,8 @@ impl fmt::Debug for HeldTokens {
 /// What became of a turn at renewing.
 #[derive(Clone)]
 pub enum Renewal {
-    /// There are new ones, in the form in which tokens are given; an `error` of the connection is over.
+    /// There are new ones, in the form in which tokens are given; an `error` of the connection is over, unless it is that
+    /// new ones were refused.
     Renewed(String, TokenTimes),
     /// Not this time: again at this instant. With a sentence the connection has an error.
     Later(Timestamp, Option<String>),

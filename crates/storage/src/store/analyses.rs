@@ -24,7 +24,7 @@ impl Store {
     }
 
     /// Sets the schema of an agent of the account; conversations that have ended keep the one that they ended under. `None`
-    /// if the account has no such agent.
+    /// if the account has no such agent; none in it if the agent never had one, and has none now.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -35,7 +35,7 @@ impl Store {
         agent: AgentId,
         definition: Option<String>,
         at: Timestamp,
-    ) -> Result<Option<AnalysisSchema>, StoreError> {
+    ) -> Result<Option<Option<AnalysisSchema>>, StoreError> {
         write!(self, |conn| {
             let whose = (account, agent);
             let set = queries::analyses::set_schema(conn, whose, definition, at).await?;

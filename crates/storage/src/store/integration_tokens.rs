@@ -286,12 +286,17 @@ impl Store {
             let (ended, from, to) = match renewal {
                 Renewal::Renewed(_, times) => {
                     let ended = queries::integration_tokens::renewed(conn, turn, sealed, times, at);
-                    (ended.await?, vec![Error], Some((Active, None)))
+                    let ended = ended.await?;
+                    // That new ones are refused is over with a call that gets in, not with more of them.
+                    let is_refused = matches!(ended, Some((_, _, Some(_))));
+                    let ended = ended.map(|(account, toolkit, _)| (account, toolkit));
+                    let to = (!is_refused).then_some((Active, None));
+                    (ended, vec![Error], to)
                 }
                 Renewal::Later(again, said) => {
                     let ended = queries::integration_tokens::later(conn, turn, again).await?;
                     let to = said.map(|said| (Error, Some(said)));
-                    (ended, vec![Active], to)
+                    (ended, vec![Active, Error], to)
                 }
                 Renewal::Refused(said) => {
                     let ended = queries::integration_tokens::refused(conn, turn).await?;
@@ -303,15 +308,16 @@ impl Store {
             };
             if let Some(to) = to {
                 let whose = (account, toolkit.as_str());
+                queries::integration_tokens::forget_refusal(conn, whose).await?;
                 queries::integration_tokens::restate(conn, whose, &from, to, at).await?;
             }
             Ok(Verdict::Commit(true))
         })
     }
 
-    /// Says how the connection stands after its application was called with these tokens: with a sentence an active one has
-    /// an error, without one an error is over. `false` if it stands so, or others are in the tokens' place: then nothing
-    /// is written.
+    /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
+    /// though they are new, and it has an error; without one a call got in, and that error is over. `false` if others are
+    /// in their place, or something else was said of the connection meanwhile: then nothing is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens there do not
@@ -320,22 +326,30 @@ impl Store {
     pub async fn judge_tokens(
         &self,
         used: HeldTokens,
-        error: Option<String>,
+        refused: Option<String>,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         use IntegrationStatus::{Active, Error};
         let store = self.clone();
         write!(self, |conn| {
-            let whose = (used.account_id, used.toolkit.as_str());
-            let there = queries::integration_tokens::find(conn, whose.0, whose.1).await?;
+            // By a write, so that whoever connects or renews meanwhile waits.
+            let refused_at = refused.is_some().then_some(at);
+            let which = (used.id, used.refused_at.is_some());
+            let there = queries::integration_tokens::judge(conn, which, refused_at).await?;
             let there = there.map(|sealed| store.opened(sealed)).transpose()?;
             if there.is_none_or(|there| there.secret != used.secret) {
                 return Ok(Verdict::Rollback(false));
             }
-            let (from, to) = match error {
-                Some(said) => ([Active], (Error, Some(said))),
-                None => ([Error], (Active, None)),
+            // The error of tokens that are known as refused is that they are.
+            let from = match used.refused_at {
+                Some(_) => vec![Active, Error],
+                None => vec![Active],
             };
+            let to = match refused {
+                Some(said) => (Error, Some(said)),
+                None => (Active, None),
+            };
+            let whose = (used.account_id, used.toolkit.as_str());
             let stands = queries::integration_tokens::restate(conn, whose, &from, to, at);
             Ok(match stands.await? {
                 true => Verdict::Commit(true),

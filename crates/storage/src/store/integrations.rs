@@ -34,10 +34,12 @@ impl Store {
             let stands = (status, last_error);
             let connection =
                 queries::integrations::state(conn, (account, toolkit), stands, at).await?;
+            let key = connection.toolkit.as_str();
             if status == IntegrationStatus::Disconnected {
                 // What is taken back is not kept either.
-                let key = &connection.toolkit;
                 queries::integration_tokens::remove(conn, account, key).await?;
+            } else {
+                queries::integration_tokens::forget_refusal(conn, (account, key)).await?;
             }
             let audit_id: EventId = mint(at);
             let target = format!("{} {status}", connection.toolkit);

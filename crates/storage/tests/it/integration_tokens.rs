@@ -228,14 +228,74 @@ contract! {
         let said = || Some("Out of reach".to_owned());
         assert_eq!(end(Renewal::Later(after(30), said()), 20).await, 1);
         assert_eq!(stands(&shop).await, (Error, said()));
+        // What is wrong now is said, not what was at first.
+        let other = || Some("Does not know us".to_owned());
+        assert_eq!(end(Renewal::Later(after(30), other()), 30).await, 2);
+        assert_eq!(stands(&shop).await, (Error, other()));
         let renewed = Renewal::Renewed("new".to_owned(), times(99, 40));
-        assert_eq!(end(renewed, 30).await, 2);
+        assert_eq!(end(renewed, 30).await, 3);
         assert_eq!(stands(&shop).await, (Active, None));
         let refused = Renewal::Refused("Withdrawn".to_owned());
         assert_eq!(end(refused, 40).await, 0);
         assert_eq!(stands(&shop).await, (Expired, Some("Withdrawn".to_owned())));
         assert_eq!(look(&shop).await.1, None, "forgotten");
         assert!(!store.has_due_tokens(after(99_999)).await.unwrap());
+    }
+
+    async fn new_tokens_that_are_refused_are_an_error_until_a_call_gets_in(store: Store) {
+        use IntegrationStatus::{Active, Error};
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 10)).await;
+        let held = async || look(&shop).await.1.unwrap();
+        let judge = async |held: &HeldTokens, refused: Option<&str>, seconds| {
+            let judged = store.judge_tokens(held.clone(), refused.map(str::to_owned), after(seconds));
+            judged.await.unwrap()
+        };
+        let renew = async |secret: &str, seconds| {
+            let taken = store.take_tokens(&held().await, LEASE, after(seconds)).await.unwrap().unwrap();
+            let renewed = Renewal::Renewed(secret.to_owned(), times(3_600, 10));
+            assert!(store.end_renewal(turn(&taken), renewed, after(seconds)).await.unwrap());
+        };
+        let said = |text: &str| (Error, Some(text.to_owned()));
+        let first = held().await;
+        assert!(judge(&first, Some("Refused"), 1).await);
+        assert_eq!(stands(&shop).await, said("Refused"));
+        assert_eq!(held().await.refused_at, Some(after(1)));
+        assert!(!judge(&first, Some("Refused"), 2).await, "another call of the same moment");
+        // More of them end nothing, and what was said of those before says nothing of these.
+        renew("new", 3).await;
+        assert_eq!(stands(&shop).await, said("Refused"));
+        assert!(!judge(&HeldTokens { refused_at: Some(after(1)), ..first.clone() }, None, 4).await);
+        assert_eq!(stands(&shop).await, said("Refused"));
+        assert!(judge(&held().await, Some("Refused still"), 5).await);
+        assert_eq!((stands(&shop).await, held().await.refused_at), (said("Refused still"), Some(after(5))));
+        assert!(judge(&held().await, None, 6).await);
+        assert_eq!((stands(&shop).await, held().await.refused_at), ((Active, None), None));
+
+        // What a renewal, the operator or a person who connects says is not taken back by a call.
+        let again = async || {
+            let before = held().await;
+            assert!(judge(&before, Some("Refused"), 7).await);
+            held().await
+        };
+        let marked = again().await;
+        let taken = store.take_tokens(&marked, LEASE, after(8)).await.unwrap().unwrap();
+        let later = Renewal::Later(after(9), Some("Out of reach".to_owned()));
+        assert!(store.end_renewal(turn(&taken), later, after(8)).await.unwrap());
+        assert_eq!((stands(&shop).await, held().await.refused_at), (said("Out of reach"), None));
+        assert!(!judge(&marked, None, 9).await);
+        renew("newer", 10).await;
+        assert_eq!(stands(&shop).await, (Active, None));
+        let marked = again().await;
+        let set = store.set_connection(shop.account, CALENDAR.to_owned(), Error, Some("Suspended".to_owned()), T0);
+        set.await.unwrap();
+        assert!(!judge(&marked, None, 11).await);
+        assert_eq!((stands(&shop).await, held().await.refused_at), (said("Suspended"), None));
+        connect(&shop, "connected", times(3_600, 10)).await;
+        assert!(!judge(&marked, Some("Refused"), 12).await);
+        assert_eq!((stands(&shop).await, held().await.refused_at), ((Active, None), None));
+        store.disconnect_integration(shop.account, CALENDAR.to_owned(), after(13)).await.unwrap();
+        assert!(!judge(&marked, None, 14).await, "gone");
     }
 
     async fn what_is_taken_back_is_handed_out_once_and_no_turn_brings_it_back(store: Store) {

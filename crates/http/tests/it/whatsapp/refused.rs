@@ -167,8 +167,7 @@ contract! {
         shop.told(&[words("wamid.1", FROM, shop.now() - nearly_a_day, "Anybody?")], &[]).await;
         eventually(async || (shop.fake.upstream().asked().len() == 1).then_some(())).await;
         shop.fares(&["queued"]).await;
-        shop.app.clock.advance(Duration::from_secs(121));
-        shop.fares(&["failed"]).await;
+        shop.after(121, shop.fares(&["failed"])).await;
         let turns = shop.turns(3).await;
         assert_eq!(turns[1], ("agent".to_owned(), "At nine.".to_owned()));
         assert!(turns[2].1.contains("more than 24 hours ago"), "{turns:?}");
