@@ -95,6 +95,8 @@ pub(crate) fn credential(credential: &Credential) -> Value {
         "provider": credential.provider,
         "created_at": credential.created_at,
         "updated_at": credential.updated_at,
+        "asked_at": credential.asked_at,
+        "last_error": credential.last_error,
     })
 }
 

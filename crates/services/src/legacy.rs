@@ -166,13 +166,24 @@ async fn take_due(shared: &Shared) -> Result<Vec<AccountId>, StoreError> {
 }
 
 async fn sync(shared: &Shared, account: AccountId) -> Result<Synced, SyncError> {
+    let began = shared.clock.now();
     let credential = shared.legacy_credential(account).await?;
     let credential = credential.ok_or(SyncError::NoCredential(account))?;
-    let listed = shared.legacy.agents(&credential).await?;
+    let listed = match shared.legacy.agents(&credential).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            // The account reads it where its credentials are.
+            let (store, why) = (&shared.store, error.to_string());
+            let noted =
+                store.credential_unanswered(account, CredentialProvider::Legacy, began, &why);
+            noted.await?;
+            return Err(error.into());
+        }
+    };
     let is_whole = listed.is_whole;
     let listed = listed.agents.into_iter().map(listed_agent).collect();
     let at = shared.clock.now();
-    let times = (at, at.plus(SYNC_EVERY));
+    let times = (began, at, at.plus(SYNC_EVERY));
     Ok(shared
         .store
         .sync_legacy_agents(account, (listed, is_whole), times)

@@ -593,6 +593,8 @@ table! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
         next_sync_at -> sql::Instant,
+        asked_at -> Nullable<sql::Instant>,
+        last_error -> Nullable<Text>,
     }
 }
 

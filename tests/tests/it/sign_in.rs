@@ -429,22 +429,21 @@ both! {
         let sign_in = Visitor::new(&server).get("/portal/sign-in").await;
         assert_eq!((sign_in.status, location(&sign_in)), (303, "/portal/first"));
         let code = &first_code(&server);
-        let form = |code: &str, password: &str| {
-            [
-                ("code", code), ("account_name", "Mine"), ("plan", "pro"), ("name", "Ana"),
-                ("email", "ana@example.com"), ("new_password", password),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        };
         let mut ana = Visitor::new(&server);
-        let send = async |ana: &Visitor, code: &str, password: &str| {
-            let fields = form(code, password);
-            let fields: Vec<_> = fields.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let ask = async |ana: &Visitor, code: &str, plan: &str, password: &str| {
+            let fields = [
+                ("code", code), ("account_name", "Mine"), ("plan", plan), ("name", "Ana"),
+                ("email", "ana@example.com"), ("new_password", password),
+            ];
             ana.send("/portal/first", &fields).await
         };
+        let send = async |ana: &Visitor, code: &str, password: &str| ask(ana, code, "pro", password).await;
         let guessed = send(&ana, "0000-0000-0000-0000", PASSWORD).await;
         assert_eq!((guessed.status, session_of(&guessed)), (422, None));
         assert_eq!(send(&ana, code, "short").await.status, 422);
+        let unknown = ask(&ana, code, "platinum", PASSWORD).await;
+        assert_eq!((unknown.status, session_of(&unknown)), (422, None));
+        assert!(unknown.text().contains("There is no such plan"), "{}", unknown.text());
         let begun = send(&ana, &code.to_lowercase().replace('-', " "), PASSWORD).await;
         assert_eq!((begun.status, location(&begun)), (303, "/portal/"), "{}", begun.text());
         ana.keep(&begun);

@@ -74,9 +74,17 @@ impl CredentialCommand {
                 let stored = credentials.list(account).await?;
                 let rows: Vec<_> = stored
                     .iter()
-                    .map(|row| [row.provider.to_string(), row.updated_at.to_string()])
+                    .map(|row| {
+                        let asked = row
+                            .asked_at
+                            .map_or_else(|| "-".to_owned(), |at| at.to_string());
+                        let error = row.last_error.as_deref().unwrap_or("-");
+                        let (provider, stored) =
+                            (row.provider.to_string(), row.updated_at.to_string());
+                        [provider, stored, asked, error.to_owned()]
+                    })
                     .collect();
-                let words = output::table(["PROVIDER", "STORED"], &rows);
+                let words = output::table(["PROVIDER", "STORED", "ASKED", "ERROR"], &rows);
                 let value: Value = stored.iter().map(output::credential).collect();
                 output::print(print.json, &value, &words)
             }

@@ -254,7 +254,7 @@ impl From<ChatError> for ApiError {
             .retry_after(retry_after_s),
             ChatError::CapReached { retry_after_s } => Self::new(
                 Code::RateLimitExceeded,
-                "The widget's daily credits are used up until midnight UTC.",
+                "The widget's daily credits are used up, or held by conversations that are open. The next day begins at midnight UTC.",
             )
             .retry_after(retry_after_s),
             ChatError::PaymentRequired => Self::new(

@@ -205,6 +205,17 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     let failed = outcomes.iter().filter(|outcome| outcome.result.is_err());
     let failed: Vec<_> = failed.map(|outcome| outcome.account).collect();
     assert_eq!(failed, [Some(app.account)]);
+    let listed = must(app.services.credentials().list(app.account).await);
+    let error = listed[0].last_error.as_deref().unwrap_or_default();
+    assert!(
+        listed[0].asked_at.is_some() && error.starts_with("the provider "),
+        "{listed:?}"
+    );
+    let listed = must(app.services.credentials().list(other).await);
+    assert!(
+        listed[0].asked_at.is_some() && listed[0].last_error.is_none(),
+        "{listed:?}"
+    );
     assert_eq!(mine.voices("&q=ana").await, ["ana custom"]);
     // Nor does another key that does not open anything.
     store(&app, app.account, "k-wrong").await;

@@ -54,10 +54,14 @@ async fn begin(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
             Some(insecure(lang)),
         ));
     }
+    // The form offers the plans that there are: another one came from elsewhere, and is not taken for one of them.
+    let Ok(plan) = fields.get("plan").map_or(Ok(PLAN), str::parse) else {
+        return Ok(refused(&portal, &req, &fields, unknown_plan(lang)));
+    };
     let new = NewService {
         code: fields.text("code"),
         account_name: fields.text("account_name"),
-        plan: fields.text("plan").parse().unwrap_or(PLAN),
+        plan,
         email: fields.text("email"),
         name: fields.text("name"),
         password: fields.raw(passwords::NEW),
@@ -75,15 +79,22 @@ async fn begin(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
         Err(BeginError::Begun) => Ok(go(&portal, "/sign-in", "")),
         Err(error) => {
             let said = sentence(error, lang)?;
-            Ok(page(
-                &portal,
-                &req,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                &fields,
-                Some(said),
-            ))
+            Ok(refused(&portal, &req, &fields, said))
         }
     }
+}
+
+/// The form with what was typed, and why it was refused.
+fn refused(portal: &Portal, req: &HttpRequest, typed: &Fields, said: &str) -> HttpResponse {
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    page(portal, req, status, typed, Some(said))
+}
+
+const fn unknown_plan(lang: Lang) -> &'static str {
+    lang.t(
+        "There is no such plan: choose one of the list.",
+        "No existe ese plan: elige uno de la lista.",
+    )
 }
 
 fn sentence(error: BeginError, lang: Lang) -> Result<&'static str, Trouble> {

@@ -673,6 +673,95 @@ const SENTENCES: &[(&str, &str)] = &[
         "WhatsApp refused the message with status {}",
         "WhatsApp rechazó el mensaje con el estado {}",
     ),
+    // Why a provider did not say what an account has there.
+    (
+        "no connection to the legacy provider could be opened",
+        "no se pudo abrir una conexión con el proveedor de agentes legacy",
+    ),
+    (
+        "the legacy provider did not give an answer that can be read",
+        "el proveedor de agentes legacy no dio una respuesta que se pueda leer",
+    ),
+    (
+        "the legacy provider takes no more requests of this account for now: try again later",
+        "el proveedor de agentes legacy no acepta por ahora más solicitudes de esta cuenta: intenta de nuevo más tarde",
+    ),
+    (
+        "the legacy provider refused: {}",
+        "el proveedor de agentes legacy se negó: {~}",
+    ),
+    (
+        "it does not accept the account's credential, or not for this",
+        "no acepta la credencial de la cuenta, o no para esto",
+    ),
+    (
+        "it does not know what was asked for",
+        "no conoce lo que se le pidió",
+    ),
+    (
+        "the account there has no credits left",
+        "la cuenta de allá ya no tiene créditos",
+    ),
+    (
+        "the state of what was asked for does not allow it",
+        "el estado de lo que se le pidió no lo permite",
+    ),
+    (
+        "its address redirects elsewhere, which is not followed",
+        "su dirección redirige a otra parte, y eso no se sigue",
+    ),
+    ("it does not accept the request", "no acepta la solicitud"),
+    (
+        "the credential opens no workspace",
+        "la credencial no abre ningún espacio de trabajo",
+    ),
+    (
+        "the provider cannot be reached",
+        "no se puede llegar al proveedor",
+    ),
+    (
+        "the provider does not accept the credential, or not for its voices",
+        "el proveedor no acepta la credencial, o no para sus voces",
+    ),
+    (
+        "the provider answered with {}",
+        "el proveedor respondió con {}",
+    ),
+    (
+        "the provider's answer is not of its form: {}",
+        "la respuesta del proveedor no tiene su forma: {~}",
+    ),
+    (
+        "a page is not the JSON that it should be",
+        "una página no es el JSON que debería ser",
+    ),
+    ("a page is too large", "una página es demasiado grande"),
+    ("no such path", "no existe esa ruta"),
+    ("the list does not end", "la lista no termina"),
+    (
+        "the list goes round in a circle",
+        "la lista da vueltas en círculo",
+    ),
+    (
+        "a page does not say whether more follow",
+        "una página no dice si siguen más",
+    ),
+    (
+        "the list goes on and does not say where",
+        "la lista continúa y no dice dónde",
+    ),
+    (
+        "the credential holds characters that no HTTP header can carry",
+        "la credencial tiene caracteres que ningún encabezado HTTP puede llevar",
+    ),
+    (
+        "the provider shares no such voice",
+        "el proveedor no comparte esa voz",
+    ),
+    (
+        "the workspace at the provider has no room for another voice",
+        "el espacio de trabajo del proveedor no tiene lugar para otra voz",
+    ),
     // Why an application that an account connected is not.
     (
         "{} answered the request for consent with an error",
@@ -764,8 +853,8 @@ const SENTENCES: &[(&str, &str)] = &[
         "En este minuto comenzaron demasiadas sesiones con este agente.",
     ),
     (
-        "The widget's daily credits are used up until midnight UTC.",
-        "Los créditos diarios del widget se agotaron hasta la medianoche UTC.",
+        "The widget's daily credits are used up, or held by conversations that are open. The next day begins at midnight UTC.",
+        "Los créditos diarios del widget se agotaron o los retienen conversaciones abiertas. El día siguiente comienza a la medianoche UTC.",
     ),
     // What is said of a field, within another sentence.
     ("the body: {}", "el formulario: {~}"),
@@ -917,6 +1006,13 @@ mod tests {
                 "the system gives no randomness",
             ],
         ),
+        (
+            "engine/src/legacy.rs",
+            &[
+                "the recording cannot be written: {}",
+                "what the legacy provider has as the recording {}",
+            ],
+        ),
         ("services/src/integrations/renewing.rs", &[]),
         ("services/src/knowledge/content.rs", &[]),
         ("services/src/knowledge/fetch.rs", &[]),
@@ -961,6 +1057,11 @@ mod tests {
     /// The files of which only some sentences reach a page, with a word on the lines of those: entries of the ledger, and
     /// faults of fields beside what the log is told.
     const MARKED: &[(&str, &str)] = &[
+        ("engine/src/ports/voices.rs", "error("),
+        ("providers/src/elevenlabs/client.rs", "Self::"),
+        ("providers/src/legacy/workspace.rs", "workspace"),
+        ("providers/src/voices/reading.rs", "VoiceLibraryError"),
+        ("services/src/voices/own.rs", "REFUSED"),
         ("services/src/accounts.rs", "description"),
         ("services/src/dialer/closing.rs", "description"),
         ("services/src/numbers.rs", "FieldError"),

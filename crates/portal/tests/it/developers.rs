@@ -484,6 +484,37 @@ async fn a_credential_is_set_replaced_and_removed_and_never_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_credential_that_its_provider_does_not_accept_says_so() {
+    let world = World::start().await;
+    let ada = world.browser(MemberRole::Admin).await;
+    let path = "/settings/credentials";
+    let store = async |provider, secret| {
+        let fields = [("provider", provider), ("secret", secret)];
+        assert_eq!(ada.post(path, &fields).await.leads(), path);
+    };
+    store("legacy", "of-nobody").await;
+    let refused = world.services.legacy().sync(world.account).await;
+    assert!(refused.is_err(), "{refused:?}");
+    ada.get(path).await.shows(&[
+        "Failed",
+        "the legacy provider refused: the credential opens no workspace. It is asked again by itself",
+    ]);
+    let eva = world.browser(MemberRole::Viewer).await.in_spanish();
+    eva.get(path).await.shows(&[
+        "Falló",
+        "el proveedor de agentes legacy se negó: la credencial no abre ningún espacio de trabajo. Se vuelve",
+    ]);
+    store("legacy", "sim_acme").await;
+    world.services.legacy().sync(world.account).await.unwrap();
+    let listed = ada.get(path).await.shows(&["Listed"]);
+    assert!(!listed.body.contains("Failed"), "{}", listed.body);
+    // One that nobody is asked with for a list.
+    store("twilio", "AC0:of-ours").await;
+    ada.get(path).await.shows(&["<td>—</td>"]);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     let world = World::start().await;
     let ana = developer(&world).await;

@@ -67,7 +67,7 @@ pub enum ChatError {
         retry_after_s: u64,
     },
     /// The widget's credits of this day are used up.
-    #[error("the widget's daily credits are used up")]
+    #[error("the widget's daily credits are used up or held")]
     CapReached {
         /// Seconds to the next UTC day.
         retry_after_s: u64,

@@ -1,13 +1,16 @@
 //! Private voices of single accounts: asked for with the account's own credential, shown to that account alone
 //! (decision 6.3). Few accounts have any; theirs are read with each request.
 
-use offhook_domain::{AccountId, Voice, VoiceProvider};
-use offhook_engine::ports::VoiceLibrary;
+use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
+use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 
 use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
+
+/// What an account reads of a credential that a provider does not accept.
+const REFUSED: &str = "the provider does not accept the credential, or not for its voices";
 
 /// Credentials of a provider that are taken at once.
 const BATCH: i64 = 8;
@@ -76,7 +79,20 @@ impl Voices {
         let VoiceCredential {
             account, provider, ..
         } = credential;
+        let began = self.shared.clock.now();
         let result = self.ask_account(library, credential).await;
+        if let Err(VoiceSyncError::Library(error)) = &result
+            && let Some(word) = CredentialProvider::of_voices(provider)
+        {
+            // The account reads it where its credentials are.
+            let (store, why) = (&self.shared.store, told(error));
+            if let Err(error) = store
+                .credential_unanswered(account, word, began, &why)
+                .await
+            {
+                tracing::warn!(%account, %provider, %error, "why an account's own voices were not listed was not written down");
+            }
+        }
         match &result {
             Ok((voices, changes)) => tracing::info!(
                 %account,
@@ -129,6 +145,14 @@ pub(super) fn page(
     rows.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     rows.truncate(most);
     rows
+}
+
+/// What an account reads of a provider that did not list its voices.
+fn told(error: &VoiceLibraryError) -> String {
+    match error {
+        VoiceLibraryError::Refused(401 | 403) => REFUSED.to_owned(),
+        other => other.to_string(),
+    }
 }
 
 fn row(voice: Voice) -> AccountVoice {

@@ -219,19 +219,6 @@ pub(crate) async fn take_due(
     Ok(taken)
 }
 
-/// Says when a credential is to be asked with next.
-pub(crate) async fn ask_next(
-    conn: &mut Conn,
-    id: CredentialId,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    diesel::update(credentials::table.find(V(id)))
-        .set(credentials::next_sync_at.eq(V(at)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 fn voice_providers() -> impl Iterator<Item = (CredentialProvider, VoiceProvider)> {
     let all = CredentialProvider::ALL.iter().copied();
     all.filter_map(|word| Some((word, word.voices()?)))

@@ -120,16 +120,42 @@ pub(crate) async fn take_due(
     Ok(taken)
 }
 
-/// Says when an account's legacy agents are to be asked for next.
-pub(crate) async fn sync_next(
+/// The provider was asked at `began` and said what the account has there; it is asked again at `next`. A credential that was
+/// stored meanwhile is another one.
+pub(crate) async fn answered(
     conn: &mut Conn,
-    account: AccountId,
-    at: Timestamp,
+    (account, provider): (AccountId, CredentialProvider),
+    (began, next): (Timestamp, Timestamp),
 ) -> Result<(), StoreError> {
     diesel::update(credentials::table)
         .filter(credentials::account_id.eq(V(account)))
-        .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
-        .set(credentials::next_sync_at.eq(V(at)))
+        .filter(credentials::provider.eq(V(provider)))
+        .filter(credentials::updated_at.le(V(began)))
+        .set((
+            credentials::next_sync_at.eq(V(next)),
+            credentials::asked_at.eq(Some(began)),
+            credentials::last_error.eq(None::<String>),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The provider was asked at `began`, and did not say.
+pub(crate) async fn unanswered(
+    conn: &mut Conn,
+    (account, provider): (AccountId, CredentialProvider),
+    began: Timestamp,
+    why: &str,
+) -> Result<(), StoreError> {
+    diesel::update(credentials::table)
+        .filter(credentials::account_id.eq(V(account)))
+        .filter(credentials::provider.eq(V(provider)))
+        .filter(credentials::updated_at.le(V(began)))
+        .set((
+            credentials::asked_at.eq(Some(began)),
+            credentials::last_error.eq(why),
+        ))
         .execute(conn)
         .await?;
     Ok(())

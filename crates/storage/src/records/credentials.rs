@@ -19,4 +19,8 @@ pub struct Credential {
     pub created_at: Timestamp,
     /// When it was last replaced.
     pub updated_at: Timestamp,
+    /// When the provider was last asked with it for what the account has there, its agents or voices.
+    pub asked_at: Option<Timestamp>,
+    /// Why the provider did not say, if it did not; a sentence.
+    pub last_error: Option<String>,
 }

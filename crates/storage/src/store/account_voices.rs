@@ -3,7 +3,9 @@
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, CredentialId, EventId, Timestamp, VoiceProvider};
+use offhook_domain::{
+    AccountId, CredentialId, CredentialProvider, EventId, Timestamp, VoiceProvider,
+};
 
 use super::{mint, read, write};
 use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
@@ -124,7 +126,9 @@ impl Store {
             let had = queries::account_voices::has(conn, account).await?;
             let of = (account, provider);
             let changes = queries::account_voices::replace(conn, of, &rows).await?;
-            queries::account_voices::ask_next(conn, id, next).await?;
+            if let Some(word) = CredentialProvider::of_voices(provider) {
+                queries::credentials::answered(conn, (account, word), (at, next)).await?;
+            }
             if had != queries::account_voices::has(conn, account).await? {
                 let generation: EventId = mint(at);
                 queries::voices::renew_generation(conn, &generation.to_string()).await?;

@@ -25,6 +25,8 @@ impl Store {
             provider,
             created_at: at,
             updated_at: at,
+            asked_at: None,
+            last_error: None,
         };
         let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
         let actor = self.actor();
@@ -45,6 +47,26 @@ impl Store {
     #[boxed]
     pub async fn credentials(&self, account: AccountId) -> Result<Vec<Credential>, StoreError> {
         read!(self, |conn| queries::credentials::list(conn, account).await)
+    }
+
+    /// Notes why a provider that was asked at `began` with the account's credential did not say what the account has there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn credential_unanswered(
+        &self,
+        account: AccountId,
+        provider: CredentialProvider,
+        began: Timestamp,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let why = why.to_owned();
+        write!(self, |conn| {
+            let of = (account, provider);
+            queries::credentials::unanswered(conn, of, began, &why).await?;
+            Ok(Verdict::Commit(()))
+        })
     }
 
     /// Removes a credential, and the voices that it listed; `None` if the account has none for this provider.

@@ -3,7 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, Timestamp};
+use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
 use super::{read, write};
 use crate::{ListedAgent, Store, StoreError, Synced, Verdict};
@@ -40,8 +40,8 @@ impl Store {
         })
     }
 
-    /// Brings the account's legacy agents and their numbers to what the provider lists, and says when to ask again. Those that
-    /// are not on the list are archived if it is whole.
+    /// Brings the account's legacy agents and their numbers to what the provider lists at `at`, where it was
+    /// asked at `began`, and says when to ask again. Those that are not on the list are archived if it is whole.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -50,13 +50,14 @@ impl Store {
         &self,
         account: AccountId,
         (listed, is_whole): (Vec<ListedAgent>, bool),
-        (at, next): (Timestamp, Timestamp),
+        (began, at, next): (Timestamp, Timestamp, Timestamp),
     ) -> Result<Synced, StoreError> {
         write!(self, |conn| {
             // One at a time, so that two of them never add the same agent.
             dialect::lock_account(conn, account).await?;
             let synced = queries::legacy::sync(conn, account, (listed, is_whole), at).await?;
-            queries::credentials::sync_next(conn, account, next).await?;
+            let of = (account, CredentialProvider::Legacy);
+            queries::credentials::answered(conn, of, (began, next)).await?;
             Ok(Verdict::Commit(synced))
         })
     }

@@ -34,7 +34,7 @@ fn listed(id: &str, name: &str) -> ListedAgent {
 
 async fn sync(shop: &Shop, agents: &[(&str, &str)], at: u64) -> Synced {
     let agents = agents.iter().map(|(id, name)| listed(id, name)).collect();
-    let times = (after(at), after(at).plus(HOUR));
+    let times = (after(at), after(at), after(at).plus(HOUR));
     shop.store
         .sync_legacy_agents(shop.account, (agents, true), times)
         .await
@@ -72,6 +72,37 @@ contract! {
         assert_eq!(removed, None);
         assert!(store.remove_credential(shop.account, LEGACY, after(2)).await.unwrap().is_some());
         assert_eq!(secret(shop.account).await, None);
+    }
+
+    async fn what_came_of_asking_is_said_of_the_credential_that_was_asked_with(store: Store) {
+        let shop = Shop::new(&store).await;
+        let set = async |at| store.set_credential(shop.account, LEGACY, "sim_a", at).await.unwrap();
+        let told = async || {
+            let listed = store.credentials(shop.account).await.unwrap();
+            (listed[0].asked_at, listed[0].last_error.clone())
+        };
+        let fails = async |began| store.credential_unanswered(shop.account, LEGACY, began, "busy").await.unwrap();
+        set(T0).await;
+        assert_eq!(told().await, (None, None));
+        fails(after(1)).await;
+        assert_eq!(told().await, (Some(after(1)), Some("busy".to_owned())));
+        // What the one before it came to is nothing to the new one, and does not put it off either.
+        set(after(3)).await;
+        fails(after(2)).await;
+        let times = (after(2), after(4), after(4).plus(HOUR));
+        store.sync_legacy_agents(shop.account, (Vec::new(), true), times).await.unwrap();
+        assert_eq!(told().await, (None, None));
+        assert!(store.has_due_syncs(after(4)).await.unwrap());
+        fails(after(5)).await;
+        sync(&shop, &[("10", "Ana")], 6).await;
+        assert_eq!(told().await, (Some(after(6)), None));
+        assert!(!store.has_due_syncs(after(7)).await.unwrap());
+        // Nobody else's, nor one for something else, is meant.
+        store.set_credential(shop.account, CredentialProvider::VoicesA, "key", T0).await.unwrap();
+        store.credential_unanswered(shop.account, CredentialProvider::VoicesA, after(8), "busy").await.unwrap();
+        let listed = store.credentials(shop.account).await.unwrap();
+        let failed: Vec<_> = listed.iter().filter(|one| one.last_error.is_some()).map(|one| one.provider).collect();
+        assert_eq!(failed, [CredentialProvider::VoicesA]);
     }
 
     async fn a_credential_is_sealed_and_its_changes_are_in_the_audit_log(database: TestDatabase) {
@@ -163,7 +194,7 @@ contract! {
 
     async fn a_list_that_does_not_say_that_it_is_whole_archives_nobody(store: Store) {
         let shop = Shop::new(&store).await;
-        let times = (after(1), after(1).plus(HOUR));
+        let times = (after(1), after(1), after(1).plus(HOUR));
         let all = vec![listed("10", "Ana"), listed("11", "Bea")];
         store.sync_legacy_agents(shop.account, (all, true), times).await.unwrap();
         let part = vec![listed("10", "Anne"), listed("12", "Cleo")];
@@ -178,7 +209,7 @@ contract! {
         let shop = Shop::new(&store).await;
         let mut agents = vec![listed("10", "Ana"), listed("11", "Bea")];
         agents[1].numbers.clear();
-        let times = (after(1), after(1).plus(HOUR));
+        let times = (after(1), after(1), after(1).plus(HOUR));
         store.sync_legacy_agents(shop.account, (agents, true), times).await.unwrap();
         let agents = legacy(&shop).await;
         let (ana, bea) = (agents[0].id, agents[1].id);

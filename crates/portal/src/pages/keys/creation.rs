@@ -123,7 +123,13 @@ fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, String> {
         .map(str::parse)
         .transpose();
     Ok(Wanted {
-        scopes: scopes.map_err(|error| error.to_string())?,
+        scopes: scopes.map_err(|_| {
+            lang.t(
+                "One of the scopes is none: choose from the list.",
+                "Uno de los permisos no existe: elige de la lista.",
+            )
+            .to_owned()
+        })?,
         expires_at: expires_at.map_err(|_| {
             lang.t(
                 "“Expires” is no date. Write it as 2027-01-31.",

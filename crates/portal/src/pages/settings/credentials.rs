@@ -8,7 +8,9 @@ use offhook_services::{CredentialError, Credentials};
 use super::SECTION;
 use crate::fields::Fields;
 use crate::lang::Lang;
+use crate::parts::words::{Tone, badge};
 use crate::parts::{form, list, words};
+use crate::spanish::written;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
@@ -147,6 +149,7 @@ fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
         t.t("For", "Para"),
         t.t("First set", "Configurada"),
         t.t("Last replaced", "Último reemplazo"),
+        t.t("What it lists", "Lo que lista"),
     ];
     if may {
         heads.push(t.t("Action", "Acción"));
@@ -159,12 +162,34 @@ fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
                 td { (purpose) }
                 td { (words::when(credential.created_at)) }
                 td { (words::when(credential.updated_at)) }
+                td { (answer_told(credential, t)) }
                 @if may { td { (removal(visitor, credential.provider)) } }
             }
         }
     };
     let rows: Vec<Markup> = kept.iter().map(row).collect();
     list::table(title(visitor), &heads, &rows)
+}
+
+/// What came of asking the provider what the account has there. Of those that are not asked there is nothing to tell.
+fn answer_told(credential: &Credential, lang: Lang) -> Markup {
+    let is_asked =
+        credential.provider == CredentialProvider::Legacy || credential.provider.voices().is_some();
+    html! {
+        @match (credential.asked_at, &credential.last_error) {
+            (Some(at), Some(error)) => {
+                (badge(Tone::Bad, lang.t("Failed", "Falló"))) " " (words::when(at))
+                p.hint {
+                    (written(error, lang)) ". "
+                    (lang.t("It is asked again by itself; what was listed before stays.",
+                        "Se vuelve a preguntar automáticamente; lo listado antes se conserva."))
+                }
+            }
+            (Some(at), None) => { (badge(Tone::Good, lang.t("Listed", "Listado"))) " " (words::when(at)) }
+            (None, _) if is_asked => { (lang.t("Not asked yet", "Aún sin preguntar")) }
+            (None, _) => { "—" }
+        }
+    }
 }
 
 fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
