@@ -1,5 +1,7 @@
 //! Addresses of the portal that are printed for people to open.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use offhook_domain::{AccountId, EmailAddress};
 use offhook_services::Services;
 use offhook_services::store::StoreError;
@@ -14,7 +16,18 @@ pub(crate) fn origin(settings: &Settings) -> String {
     }
     let scheme = settings.http.tls.as_ref().map_or("http", |_| "https");
     let serving = data_dir::read_listen(&settings.data_dir);
-    format!("{scheme}://{}", serving.unwrap_or(settings.listen))
+    on_this_machine(scheme, serving.unwrap_or(settings.listen))
+}
+
+/// Where this machine itself reaches what listens at an address, which may be all of its addresses.
+pub(crate) fn on_this_machine(scheme: &str, mut listening: SocketAddr) -> String {
+    if listening.ip().is_unspecified() {
+        listening.set_ip(match listening.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("{scheme}://{listening}")
 }
 
 /// Where somebody who is invited joins a team.
@@ -77,6 +90,10 @@ mod tests {
         assert_eq!(origin_with(None), "http://127.0.0.1:9000");
         data_dir::write_listen(dir.path(), "127.0.0.1:4711".parse().unwrap()).unwrap();
         assert_eq!(origin_with(None), "http://127.0.0.1:4711");
+        let all = on_this_machine("https", "0.0.0.0:8443".parse().unwrap());
+        assert_eq!(all, "https://127.0.0.1:8443");
+        let all = on_this_machine("http", "[::]:8080".parse().unwrap());
+        assert_eq!(all, "http://[::1]:8080");
         let public = "https://voice.example.com";
         assert_eq!(origin_with(Some(public)), public);
     }

@@ -283,12 +283,15 @@ impl Http {
         listener: TcpListener,
         tls: Option<ServerConfig>,
     ) -> anyhow::Result<Self> {
+        let scheme = tls.as_ref().map_or("http", |_| "https");
+        let origin = links::on_this_machine(scheme, listener.local_addr()?);
         let config = HttpConfig {
             cors_origins: settings.http.cors_origins.clone(),
             ..HttpConfig::default()
         };
         let portal = PortalConfig {
             public_url: settings.http.public_url.clone(),
+            origin,
         };
         let portal = Portal::new(services.clone(), portal);
         let state = HttpState::new(services.clone(), limits, config).with_pages(Arc::new({

@@ -3,8 +3,10 @@
 pub mod ambient;
 pub mod codec;
 mod conceal;
+mod foreign;
 pub mod jitter;
 pub mod mp3;
+pub mod pcm;
 pub mod playout;
 pub mod ports;
 pub mod pump;

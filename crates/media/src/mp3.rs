@@ -10,9 +10,7 @@ use symphonia_core::errors::Error;
 use symphonia_core::formats::{FormatOptions, FormatReader as _};
 use symphonia_core::io::{MediaSourceStream, MediaSourceStreamOptions, ReadOnlySource};
 
-use crate::resample::Resampler;
-use crate::wav::Recording;
-use crate::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
+use crate::foreign::Copy;
 
 /// Tags in front of the sound that are passed over.
 const MOST_TAGS: usize = 8;
@@ -48,11 +46,9 @@ pub fn record(
     // The silence that encoders put in front stays: how long it is the file says.
     let options = AudioDecoderOptions::default().gapless(false);
     let mut decoder = MpaDecoder::try_new(&form, &options).map_err(fault)?;
-    let mut sides: Vec<Side> = Vec::new();
     let mut planes: Vec<Vec<i16>> = Vec::new();
-    let mut recording = Recording::new(BufWriter::new(wav))?;
-    let longest = longest.as_millis();
-    while u128::from(recording.duration_ms()) < longest {
+    let mut copy = Copy::new(BufWriter::new(wav), longest)?;
+    while !copy.is_full() {
         let packet = match reader.next_packet() {
             Ok(Some(packet)) => packet,
             Ok(None) => break,
@@ -65,68 +61,13 @@ pub fn record(
             continue;
         };
         sound.copy_to_vecs_planar(&mut planes);
-        if sides.is_empty() {
-            // The tag in front may speak of another form than the sound has.
-            let rate = decoder.last_decoded().spec().rate();
-            for _ in planes.iter().take(2) {
-                sides.push(Side::new(rate)?);
-            }
+        // The tag in front may speak of another form than the sound has.
+        let rate = decoder.last_decoded().spec().rate();
+        if !copy.add(rate, &planes)? {
+            return Err(Mp3Error::NoMp3);
         }
-        // The decoder passes frames of another form over.
-        for (side, plane) in sides.iter_mut().zip(&planes) {
-            side.resampler.push(plane, &mut side.sound);
-        }
-        write(&mut recording, &mut sides)?;
     }
-    for side in &mut sides {
-        side.resampler.finish(&mut side.sound);
-        let length = side.sound.len().next_multiple_of(FRAME_SAMPLES);
-        side.sound.resize(length, 0);
-    }
-    if u128::from(recording.duration_ms()) < longest {
-        write(&mut recording, &mut sides)?;
-    }
-    if recording.frames() == 0 {
-        return Err(Mp3Error::NoMp3);
-    }
-    let length = recording.duration_ms();
-    recording.finish()?.flush()?;
-    Ok(length)
-}
-
-/// One channel on its way to 8 kHz.
-struct Side {
-    resampler: Resampler,
-    sound: Vec<i16>,
-}
-
-impl Side {
-    fn new(rate: u32) -> Result<Self, Mp3Error> {
-        Ok(Self {
-            resampler: Resampler::new(rate, SAMPLE_RATE).map_err(|_| Mp3Error::NoMp3)?,
-            sound: Vec::new(),
-        })
-    }
-
-    fn frames(&self) -> &[Frame] {
-        self.sound.as_chunks().0
-    }
-}
-
-/// Adds what there is of whole frames.
-fn write(recording: &mut Recording<impl Write + Seek>, sides: &mut [Side]) -> io::Result<()> {
-    let [left, others @ ..] = &*sides else {
-        return Ok(());
-    };
-    let right = others.first().unwrap_or(left);
-    for (at, frame) in left.frames().iter().enumerate() {
-        recording.add(frame, right.frames().get(at).unwrap_or(&SILENCE))?;
-    }
-    for side in sides {
-        let written = side.frames().len() * FRAME_SAMPLES;
-        side.sound.drain(..written);
-    }
-    Ok(())
+    copy.finish()?.ok_or(Mp3Error::NoMp3)
 }
 
 /// Goes to the first frame of sound, behind the tags (ID3v2) in front of it. A file that begins otherwise is not

@@ -52,6 +52,13 @@
     }
   });
 
+  // Enter in a search within a form searches, also where what it finds is shown by itself: it never sends the form.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || !event.target.matches("form[data-keep] input[type=search]")) return;
+    event.preventDefault();
+    event.target.parentElement.querySelector("button[name=add]").click();
+  });
+
   // What was refused is read first.
   const refusal = document.querySelector(".refusal");
   if (refusal) refusal.focus();

@@ -33,10 +33,21 @@ pub use routes::{PagePath, pages};
 pub const PATH: &str = "/portal";
 
 /// Settings of the portal.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PortalConfig {
     /// The service's own address as customers know it (`http.public_url`), without a slash at its end.
     pub public_url: Option<String>,
+    /// Where it is reached from this machine, such as `https://127.0.0.1:8443`: what pages tell where there is no `public_url`.
+    pub origin: String,
+}
+
+impl Default for PortalConfig {
+    fn default() -> Self {
+        Self {
+            public_url: None,
+            origin: "http://127.0.0.1:8080".to_owned(),
+        }
+    }
 }
 
 /// What the pages share; cloning shares it.

@@ -180,11 +180,13 @@ async fn parts(
     most: usize,
     fields: &mut Fields,
 ) -> Result<Option<SentFile>, multer::Error> {
+    // Browsers send each line break of a text as two characters.
+    let most_as_text = 2 * most;
     let limits = SizeLimit::new()
-        .whole_stream((most + AROUND) as u64)
+        .whole_stream((most_as_text + AROUND) as u64)
         .per_field(MAX_FIELD)
         .for_field(FILE, most as u64)
-        .for_field(FILE_TEXT, most as u64);
+        .for_field(FILE_TEXT, most_as_text as u64);
     let constraints = Constraints::new().size_limit(limits);
     let mut form = Multipart::with_constraints(body, boundary, constraints);
     let mut file = None;

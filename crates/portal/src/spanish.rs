@@ -31,7 +31,11 @@ pub(crate) fn sentence(error: &ApiError) -> Option<String> {
         return Some(refusals::sentence(refusal).into_owned());
     }
     let of_code = of_code(error.code()).map(str::to_owned);
-    of_code.or_else(|| sentences::said(error.message()))
+    match error.code() {
+        // What another service did not do, its cause tells, and so what helps.
+        Code::UpstreamError => sentences::said(error.message()).or(of_code),
+        _ => of_code.or_else(|| sentences::said(error.message())),
+    }
 }
 
 /// What is wrong with a field; in English where the words are not the service's own.

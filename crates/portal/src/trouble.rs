@@ -209,11 +209,18 @@ pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
         let (label, within) = known?;
         let item = within
             .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let item = item.and_then(|place| place.parse::<usize>().ok());
+            .and_then(|rest| rest.split_once(']'));
+        let item =
+            item.and_then(|(place, member)| Some((place.parse::<usize>().ok()? + 1, member)));
         Some(match (within, item) {
             ("", _) => format!("{label}: {message}"),
-            (_, Some(place)) => format!("{label} ({}): {message}", place + 1),
+            (_, Some((place, ""))) => format!("{label} ({place}): {message}"),
+            (_, Some((place, member))) => {
+                format!(
+                    "{label} ({place}, {}): {message}",
+                    member.trim_start_matches('.')
+                )
+            }
             (within, None) => format!("{label} ({}): {message}", within.trim_start_matches('.')),
         })
     });

@@ -18,13 +18,13 @@ use offhook_services::{Caller, PageRequest, Person, Services};
 use url::{Host, Url};
 use uuid::Uuid;
 
-use crate::Portal;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{self, Frame, Section};
 use crate::pages::sign_in::SIGN_OUT;
 use crate::sent;
 use crate::trouble::{Answer, Earlier, Trouble, Typed};
+use crate::{Portal, PortalConfig};
 
 pub(crate) use forms::{
     TOKEN_FIELD, account_named, check_origin, read_form, read_form_of, token_of,
@@ -367,17 +367,11 @@ impl Visitor {
     /// Without one only this machine's own people sign in: by the name that they know it by, and by no other that a
     /// request may bring along.
     pub(crate) fn base_url(&self) -> String {
-        if let Some(url) = &self.portal.config.public_url {
-            return url.trim_end_matches('/').to_owned();
-        }
-        let serving = self.req.app_config();
-        let scheme = if serving.secure() { "https" } else { "http" };
         let named = self.req.headers().get(HOST);
-        let named = named.and_then(|host| host.to_str().ok());
-        match named.filter(|host| is_this_machine(scheme, host)) {
-            Some(host) => format!("{scheme}://{host}"),
-            None => format!("{scheme}://{}", serving.local_addr()),
-        }
+        base_url(
+            &self.portal.config,
+            named.and_then(|host| host.to_str().ok()),
+        )
     }
 
     /// What stands around every page.
@@ -458,6 +452,17 @@ pub(crate) fn portal_of(req: &HttpRequest) -> Option<Portal> {
 }
 
 /// Whether a `Host` names the machine itself, and nothing but that.
+fn base_url(config: &PortalConfig, host: Option<&str>) -> String {
+    if let Some(url) = &config.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let scheme = config.origin.split(':').next().unwrap_or_default();
+    match host.filter(|host| is_this_machine(scheme, host)) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => config.origin.clone(),
+    }
+}
+
 fn is_this_machine(scheme: &str, host: &str) -> bool {
     let Ok(url) = Url::parse(&format!("{scheme}://{host}")) else {
         return false;
@@ -474,7 +479,28 @@ fn is_this_machine(scheme: &str, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_this_machine;
+    use super::{base_url, is_this_machine};
+    use crate::PortalConfig;
+
+    #[test]
+    fn the_address_that_readers_are_told_is_the_public_one_or_the_one_that_is_served() {
+        let mut config = PortalConfig {
+            public_url: None,
+            origin: "https://127.0.0.1:8443".to_owned(),
+        };
+        for (host, told) in [
+            (Some("localhost:9000"), "https://localhost:9000"),
+            (Some("mybox:8443"), "https://127.0.0.1:8443"),
+            (None, "https://127.0.0.1:8443"),
+        ] {
+            assert_eq!(base_url(&config, host), told, "{host:?}");
+        }
+        config.public_url = Some("https://voice.example.com/".to_owned());
+        assert_eq!(
+            base_url(&config, Some("localhost:9000")),
+            "https://voice.example.com"
+        );
+    }
 
     #[test]
     fn a_host_is_believed_where_it_names_this_machine_and_nothing_else() {

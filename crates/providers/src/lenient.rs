@@ -4,13 +4,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A text with something in it, without U+0000, which is in no text that every database keeps; anything else is none.
+/// A text of somebody else's without U+0000, which is in no text that every database keeps.
+pub(crate) fn without_nul(mut text: String) -> String {
+    text.retain(|character| character != '\0');
+    text
+}
+
+/// A text with something in it, without U+0000; anything else is none.
 pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
-        Value::String(mut text) => {
-            text.retain(|character| character != '\0');
-            said(text)
-        }
+        Value::String(text) => said(without_nul(text)),
         _ => None,
     })
 }

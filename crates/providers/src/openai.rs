@@ -13,6 +13,7 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::time::timeout;
 
+use crate::lenient::without_nul;
 use crate::sse::Events;
 use calls::Calls;
 use wire::{Chunk, RequestBody};
@@ -223,7 +224,7 @@ impl Answer {
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
             let delta = choice.delta.unwrap_or_default();
             let text = [delta.content, delta.refusal].into_iter().flatten();
-            for text in text.filter(|text| !text.is_empty()) {
+            for text in text.map(without_nul).filter(|text| !text.is_empty()) {
                 self.ready.push_back(ModelDelta::Text(text));
             }
             for part in delta.tool_calls.into_iter().flatten() {

@@ -169,7 +169,8 @@ async fn read(answer: Response) -> Result<String, SendError> {
         let first = read.ok().and_then(|read| read.messages.into_iter().next());
         return first
             .map(|message| message.id)
-            .filter(|id| !id.is_empty() && id.len() <= 512)
+            // Without its U+0000, which is in no text that every database keeps, it would be another one's.
+            .filter(|id| !id.is_empty() && id.len() <= 512 && !id.contains('\0'))
             .ok_or(SendError::Unknown(Doubt::Form));
     }
     if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {

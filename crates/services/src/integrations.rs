@@ -40,7 +40,7 @@ pub struct Integration {
     pub toolkit: Toolkit,
     /// `available` if it was never connected.
     pub status: IntegrationStatus,
-    /// When it last became active.
+    /// When it was last connected.
     pub connected_at: Option<Timestamp>,
     /// What is wrong, where something is.
     pub last_error: Option<String>,

@@ -1,5 +1,6 @@
 //! The task of one call: it asks Twilio for the call, once, and looks after it till its end.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,10 @@ use offhook_domain::FailureReason;
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::{AudioEvent, FRAME_TIME, Played, SILENCE, Tick};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{
-    Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at,
-};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
 use crate::carrier::Lines;
-use crate::client::{TwilioClient, TwilioError};
+use crate::client::{Placing, TwilioClient, TwilioError};
 use crate::line::{Line, Signal, is_set};
 use crate::lock;
 use crate::status::{CallStatus, failure_of_code, failure_of_status};
@@ -68,6 +67,23 @@ pub(crate) struct Order {
     pub(crate) longest: Option<Duration>,
 }
 
+impl Order {
+    fn placing(&self) -> Placing<'_> {
+        Placing {
+            from: &self.from,
+            to: &self.to,
+            twiml: &self.twiml,
+            status_url: &self.status_url,
+            verdict_url: self.verdict_url.as_deref(),
+            ring: self.ring,
+            longest: self.longest,
+        }
+    }
+}
+
+/// A request to place a call, and its answer. It goes on by itself once the call has shown itself.
+type Asking = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
+
 /// A call, as its task has it.
 pub(crate) struct Call {
     pub(crate) line: Arc<Line>,
@@ -84,6 +100,8 @@ pub(crate) struct Call {
 /// How far it is.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    /// By what it showed itself before Twilio's answer.
+    shown: Option<Signal>,
     rank: Option<u8>,
     sequence: Option<u64>,
     /// How often in a row Twilio knew nothing of it.
@@ -115,7 +133,7 @@ impl Call {
         order: Order,
         mut taken: oneshot::Sender<Result<(), DialError>>,
     ) {
-        let placed = self.place(&order, &mut taken).await;
+        let placed = self.place(order, &mut taken).await;
         let is_placed = placed.is_ok();
         if is_placed {
             let _ = self.events.try_send(AudioEvent::Accepted);
@@ -135,39 +153,18 @@ impl Call {
         self.line.end();
     }
 
-    /// Asks for the call, once. When the answer is lost, what Twilio tells of the call shows whether there is one.
+    /// Places the call, once. When the answer is late or lost, what Twilio tells of the call shows whether there is one.
     async fn place(
         &mut self,
-        order: &Order,
+        order: Order,
         taken: &mut oneshot::Sender<Result<(), DialError>>,
     ) -> Result<(), DialError> {
-        let placing = crate::client::Placing {
-            from: &order.from,
-            to: &order.to,
-            twiml: &order.twiml,
-            status_url: &order.status_url,
-            verdict_url: order.verdict_url.as_deref(),
-            ring: order.ring,
-            longest: order.longest,
-        };
-        let until = Instant::now() + PLACED_WITHIN;
-        let placed = loop {
-            match self.client.place(&placing).await {
-                // Nothing was done: it is asked again, while whoever dials still waits.
-                Err(TwilioError::RateLimited(asked)) => {
-                    let pause = asked.unwrap_or(BUSY_WAIT);
-                    let again = Instant::now() + pause.clamp(BUSY_WAIT, PLACED_WITHIN);
-                    let waits = again < until && !taken.is_closed();
-                    if !waits || timeout_at(again, taken.closed()).await.is_ok() {
-                        break Err(TwilioError::RateLimited(asked));
-                    }
-                }
-                placed => break placed,
-            }
+        let Some(placed) = self.ask_for(order, taken).await else {
+            return Ok(());
         };
         match placed {
             Ok(sid) if self.line.is_of(&sid) => Ok(()),
-            // A stranger's callback cannot have come before: it would have had to be signed.
+            // Nothing has named another one before: the call would have been taken up by it.
             Ok(_) => Err(DialError::Unknown),
             Err(TwilioError::NotConnected) => Err(DialError::NotConnected),
             Err(TwilioError::RateLimited(_)) => {
@@ -178,23 +175,87 @@ impl Call {
                 tracing::warn!(call = %self.line.handle, status, code, "Twilio refused a call");
                 Err(DialError::Refused(failure_of_code(status, code)))
             }
-            Err(TwilioError::Unknown) => {
-                let call = self.line.handle;
-                match timeout(SHOWS_WITHIN, self.signals.recv()).await {
-                    Ok(Some(signal)) => {
-                        tracing::warn!(%call, "Twilio's answer was lost, and the call shows itself");
-                        // It is looked at with the others.
-                        self.line.signal(signal);
-                        Ok(())
-                    }
-                    _ => {
-                        tracing::warn!(%call, "Twilio's answer was lost, and nothing is heard of the call");
-                        self.lines.leave(call);
-                        Err(DialError::Unknown)
-                    }
+            Err(TwilioError::Unknown) => self.look_out().await,
+        }
+    }
+
+    /// Asks for the call until Twilio answers; `None` if the call shows itself before.
+    async fn ask_for(
+        &mut self,
+        order: Order,
+        taken: &mut oneshot::Sender<Result<(), DialError>>,
+    ) -> Option<Result<String, TwilioError>> {
+        let (order, until) = (Arc::new(order), Instant::now() + PLACED_WITHIN);
+        let mut hang_ups = self.line.hang_ups();
+        loop {
+            let mut asking = self.asking(&order);
+            let answer = tokio::select! {
+                biased;
+                Some(signal) = self.signals.recv() => {
+                    self.shows_itself(signal);
+                    let (client, line) = (self.client.clone(), Arc::clone(&self.line));
+                    tokio::spawn(outrun(asking, client, line));
+                    return None;
                 }
+                answer = &mut asking => answer,
+            };
+            let Err(TwilioError::RateLimited(asked)) = answer else {
+                return Some(answer);
+            };
+            // Nothing was done: it is asked again, while whoever dials still waits.
+            let pause = asked.unwrap_or(BUSY_WAIT);
+            let again = Instant::now() + pause.clamp(BUSY_WAIT, PLACED_WITHIN);
+            if again >= until || taken.is_closed() {
+                return Some(answer);
+            }
+            tokio::select! {
+                biased;
+                Some(signal) = self.signals.recv() => {
+                    self.shows_itself(signal);
+                    return None;
+                }
+                () = is_set(&mut hang_ups) => return Some(answer),
+                () = taken.closed() => return Some(answer),
+                () = sleep_until(again) => {}
             }
         }
+    }
+
+    fn asking(&self, order: &Arc<Order>) -> Asking {
+        let (client, order) = (self.client.clone(), Arc::clone(order));
+        Box::pin(async move {
+            let placing = order.placing();
+            client.place(&placing).await
+        })
+    }
+
+    /// Waits for a call whose answer was lost. One that is to be ended is not waited for: it is ended when it shows itself.
+    async fn look_out(&mut self) -> Result<(), DialError> {
+        let (call, mut hang_ups) = (self.line.handle, self.line.hang_ups());
+        tokio::select! {
+            biased;
+            Some(signal) = self.signals.recv() => {
+                tracing::warn!(%call, "Twilio's answer was lost, and the call shows itself");
+                self.shows_itself(signal);
+                return Ok(());
+            }
+            () = is_set(&mut hang_ups) => {
+                tracing::warn!(%call, "Twilio's answer was lost, and the call is not wanted any more");
+            }
+            () = sleep(SHOWS_WITHIN) => {
+                tracing::warn!(%call, "Twilio's answer was lost, and nothing is heard of the call");
+            }
+        }
+        self.lines.leave(call);
+        Err(DialError::Unknown)
+    }
+
+    /// The call is there, and this is what shows it. Its id counts at once, so that the call can be ended.
+    fn shows_itself(&mut self, signal: Signal) {
+        if let Some(sid) = signal.sid() {
+            self.line.is_of(sid);
+        }
+        self.progress.shown = Some(signal);
     }
 
     async fn live(&mut self) -> End {
@@ -203,6 +264,12 @@ impl Call {
         let mut asks = interval_at(begun + ASK_EVERY, ASK_EVERY);
         asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.progress.fails_at = Some((begun + QUEUED_AT_MOST, FailureReason::CarrierError));
+        // It came before all others.
+        if let Some(signal) = self.progress.shown.take()
+            && let Some(end) = self.take(signal)
+        {
+            return end;
+        }
         let mut deadline = begun;
         loop {
             let started = self.progress.started;
@@ -317,7 +384,7 @@ impl Call {
                 self.ask();
                 None
             }
-            Signal::Unusable => {
+            Signal::Unusable { .. } => {
                 self.tell(AudioEvent::Failed(FailureReason::CarrierError));
                 Some(End::Ours)
             }
@@ -452,6 +519,27 @@ impl Call {
         let was_answered =
             self.progress.started || self.progress.rank.is_some_and(|rank| rank >= 2);
         end(&self.client, sid, was_answered).await.is_ok()
+    }
+}
+
+/// Waits for the answer of a call that has shown itself before. A call is one id, and the one that was shown first is this
+/// call's: what the answer says beside it is told, and a second call that it names is nobody's.
+async fn outrun(asking: Asking, client: TwilioClient, line: Arc<Line>) {
+    let call = line.handle;
+    match asking.await {
+        Ok(sid) if line.is_of(&sid) => {}
+        Ok(sid) => match end(&client, &sid, false).await {
+            Ok(()) => tracing::warn!(%call, "Twilio placed a second call, which is hung up"),
+            Err(error) => {
+                tracing::warn!(%call, %error, "Twilio placed a second call, which goes on");
+            }
+        },
+        Err(TwilioError::Unknown) => {
+            tracing::warn!(%call, "Twilio's answer was lost, and the call has shown itself");
+        }
+        Err(error) => {
+            tracing::warn!(%call, %error, "Twilio did not take a call, and the call has shown itself");
+        }
     }
 }
 

@@ -383,6 +383,10 @@ impl AudioCarrier for TwilioCarrier {
         ended.map_err(dial_error)
     }
 
+    fn is_down(&self) -> bool {
+        self.client.is_down()
+    }
+
     fn number_provider(&self) -> NumberProvider {
         NumberProvider::Twilio
     }

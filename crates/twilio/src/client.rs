@@ -1,6 +1,7 @@
 //! Twilio's REST interface: forms in, JSON out (voice design 2.1). Of an answer that refuses, its code alone is read.
 
 use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use offhook_domain::E164;
@@ -10,8 +11,10 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 use url::form_urlencoded::Serializer;
 
+use crate::lock;
 use crate::login::Login;
 use crate::settings::{SettingsError, address, http_client, is_sid};
 use crate::status::CallStatus;
@@ -21,6 +24,10 @@ pub(crate) const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long an answer may take, connection included.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long Twilio is taken to be out of reach after a call found no connection. Nothing but a call finds out that it is
+/// back, so one may try again then.
+const DOWN_FOR: Duration = Duration::from_secs(10);
 
 /// The largest answer that is read.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -78,6 +85,8 @@ pub struct TwilioClient {
     client: reqwest::Client,
     base: Url,
     login: Login,
+    /// When the last request to place a call found no connection; `None` once Twilio has answered anything since.
+    unreached: Arc<Mutex<Option<Instant>>>,
 }
 
 impl fmt::Debug for TwilioClient {
@@ -149,6 +158,7 @@ impl TwilioClient {
             client: http_client()?,
             base: address("base_url", base_url)?,
             login,
+            unreached: Arc::default(),
         })
     }
 
@@ -165,6 +175,11 @@ impl TwilioClient {
     #[must_use]
     pub fn account(&self) -> &str {
         self.login.account()
+    }
+
+    /// Whether Twilio is known to be out of reach now.
+    pub(crate) fn is_down(&self) -> bool {
+        lock(&self.unreached).is_some_and(|since| since.elapsed() < DOWN_FOR)
     }
 
     /// Places a call, once; its id.
@@ -197,7 +212,10 @@ impl TwilioClient {
                 ("AsyncAmdStatusCallbackMethod", "POST"),
             ]);
         }
-        let call: CallBody = self.post("Calls.json", form(&members)).await?;
+        let answer = self.post::<CallBody>("Calls.json", form(&members)).await;
+        let found_none = matches!(answer, Err(TwilioError::NotConnected));
+        *lock(&self.unreached) = found_none.then(Instant::now);
+        let call = answer?;
         match is_sid(&call.sid, "CA") {
             true => Ok(call.sid),
             false => Err(TwilioError::Unknown),
@@ -357,6 +375,7 @@ impl TwilioClient {
                 TwilioError::Unknown
             }
         })?;
+        *lock(&self.unreached) = None;
         let status = answer.status();
         if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
             return Err(TwilioError::Unknown);

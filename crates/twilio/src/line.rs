@@ -57,7 +57,20 @@ pub(crate) enum Signal {
     /// Its connection is gone without a word.
     Gone,
     /// Its sound is of a kind that was not agreed on.
-    Unusable,
+    Unusable { sid: String },
+}
+
+impl Signal {
+    /// The id of the call that it tells of, where it names one: so does all that can come before the id is known.
+    pub(crate) fn sid(&self) -> Option<&str> {
+        match self {
+            Self::Status { sid, .. }
+            | Self::Screened { sid, .. }
+            | Self::Started { sid }
+            | Self::Unusable { sid } => Some(sid),
+            Self::Forgotten | Self::Key(_) | Self::Stopped | Self::Gone => None,
+        }
+    }
 }
 
 /// A call, as all who have to do with it see it.

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::carrier::Lines;
 use crate::line::{Line, Signal};
 use crate::lock;
+use crate::settings::is_sid;
 
 /// How long a connection may take to say whose it is.
 const START_WITHIN: Duration = Duration::from_secs(5);
@@ -189,7 +190,9 @@ impl Connection {
     }
 
     fn start(&mut self, start: Start, stream_sid: Option<String>) -> bool {
-        if self.line.is_some() || start.account_sid != self.lines.account {
+        let is_of_account = start.account_sid == self.lines.account;
+        // The call may go by this id from here on.
+        if self.line.is_some() || !is_of_account || !is_sid(&start.call_sid, "CA") {
             return self.fault();
         }
         let Some(place) = self.place.take() else {
@@ -201,18 +204,17 @@ impl Connection {
         if !is_its {
             return false;
         }
+        let sid = start.call_sid;
         let Some(stream_sid) = start.stream_sid.or(stream_sid) else {
-            line.signal(Signal::Unusable);
+            line.signal(Signal::Unusable { sid });
             return false;
         };
         if !start.media_format.is_telephony() {
-            line.signal(Signal::Unusable);
+            line.signal(Signal::Unusable { sid });
             return false;
         }
         line.connected(stream_sid);
-        line.signal(Signal::Started {
-            sid: start.call_sid,
-        });
+        line.signal(Signal::Started { sid });
         self.line = Some(line);
         true
     }

@@ -3,9 +3,13 @@
 
 use std::process::Output;
 
-use offhook_tests::{Options, Server, both, model_server, must, text};
+use offhook_testkit::fakes::calendar::FakeCalendar;
+use offhook_testkit::fakes::oauth::{CLIENT_ID, CLIENT_SECRET, TOKEN_PATH};
+use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};
+use offhook_tests::{Database, Options, Server, both, model_server, must, text};
 use serde_json::json;
 
+use crate::doctor_stores::said;
 use crate::raw::write;
 
 /// What is done to the books, what undoes it, and what is said of it.
@@ -157,6 +161,82 @@ pub(crate) fn failed(output: &Output) -> Vec<(String, String)> {
     of.filter(|(_, state, _)| state == "failed")
         .map(|(hop, _, sentence)| (hop, sentence))
         .collect()
+}
+
+/// What the doctor says of an application whose tokens are had here, by this secret.
+async fn of_tokens(server: &Server, url: &str, secret: &str) -> (String, String) {
+    let variables = [
+        ("OFFHOOK_HTTP__PUBLIC_URL", "https://offhook.example"),
+        ("OFFHOOK_INTEGRATIONS__HUBSPOT__CLIENT_ID", CLIENT_ID),
+        ("OFFHOOK_INTEGRATIONS__HUBSPOT__CLIENT_SECRET", secret),
+        ("OFFHOOK_INTEGRATIONS__HUBSPOT__TOKEN_URL", url),
+    ];
+    let (state, sentence) = said(server, "integrations", &variables).await;
+    assert!(!sentence.contains(UPSTREAM_WORDS), "{sentence}");
+    assert!(!sentence.contains(secret), "{sentence}");
+    (state, sentence)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_endpoint_that_knows_the_client_is_well_and_what_is_none_is_told() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let fake = FakeCalendar::start().await;
+    let base = fake.upstream.base_url();
+    let url = format!("{base}{TOKEN_PATH}");
+    let (state, sentence) = of_tokens(&server, &url, CLIENT_SECRET).await;
+    assert_eq!(state, "ok", "{sentence}");
+    let redirect = "https://offhook.example/portal/integrations/callback";
+    assert!(sentence.ends_with(redirect), "{sentence}");
+    let asked = fake.upstream.asked_of("POST", TOKEN_PATH);
+    let form = asked[0].form();
+    let names: Vec<&str> = form.iter().map(|(name, _)| name.as_str()).collect();
+    let all = ["grant_type", "refresh_token", "client_id", "client_secret"];
+    assert_eq!((asked.len(), names), (1, all.to_vec()));
+
+    let (state, sentence) = of_tokens(&server, &url, "an0ther-s3cret").await;
+    assert_eq!(state, "failed", "{sentence}");
+    let both = "`integrations.hubspot.client_id` and `integrations.hubspot.client_secret`";
+    assert!(sentence.contains(both), "{sentence}");
+
+    for (fault, expected, told) in [
+        (Fault::Status(404), "failed", "404, is no token endpoint"),
+        (Fault::Status(302), "failed", "302, is no token endpoint"),
+        (Fault::Unknown, "failed", "200, is no token endpoint"),
+        (Fault::Malformed, "failed", "200, is no token endpoint"),
+        (Fault::Close, "failed", "gives no answer"),
+        (Fault::RetryAfter(429, 60), "warning", "HTTP status 429"),
+        (Fault::Status(500), "warning", "HTTP status 500"),
+    ] {
+        fake.upstream.fail("POST", TOKEN_PATH, fault, 1);
+        let (state, sentence) = of_tokens(&server, &url, CLIENT_SECRET).await;
+        assert_eq!(state, expected, "{fault:?}: {sentence}");
+        assert!(sentence.contains(told), "{fault:?}: {sentence}");
+    }
+    let page = format!("{base}/nowhere");
+    let (state, sentence) = of_tokens(&server, &page, CLIENT_SECRET).await;
+    assert_eq!(state, "failed", "{sentence}");
+    let setting = "correct `integrations.hubspot.token_url`";
+    assert!(sentence.contains(setting), "{sentence}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_endpoint_may_refuse_in_words_of_its_own() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    for (member, word, expected) in [
+        ("status", "BAD_REFRESH_TOKEN", "ok"),
+        ("error", "bad_refresh_token", "ok"),
+        ("error", "invalid_request", "ok"),
+        ("status", "BAD_CLIENT_SECRET", "failed"),
+        ("error", "unauthorized_client", "failed"),
+        ("status", "error", "failed"),
+    ] {
+        let words = json!({member: word, "message": UPSTREAM_WORDS});
+        let fake = Upstream::start(move |_| Answer::json(400, &words)).await;
+        let (state, sentence) = of_tokens(&server, &fake.base_url(), CLIENT_SECRET).await;
+        assert_eq!(state, expected, "{word}: {sentence}");
+        let is_client = sentence.contains("does not take this service's client");
+        assert_eq!(is_client, expected == "failed" && word != "error", "{word}");
+    }
 }
 
 both! {

@@ -1,18 +1,41 @@
-//! The applications that accounts can connect: whether tokens can be asked for there.
+//! The applications that accounts can connect: whether tokens can be had there. Each is asked to renew what it never
+//! granted, in the form in which the service renews: what it says to that shows whether it is a token endpoint, and knows
+//! this deployment's client. Nothing of it is repeated.
 
 use std::time::Duration;
 
 use offhook_egress::Failure;
-use offhook_providers::token_url;
+use offhook_providers::{ApplicationSettings, token_url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Client, StatusCode};
+use serde_json::Value;
+use url::form_urlencoded;
 
 use super::Finding;
-use crate::parts;
 use crate::settings::Settings;
 
 const HOP: &str = "integrations";
 
 /// How long an application may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// What is read of the answer: a refusal is a few hundred bytes.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// A refresh token that nobody has.
+const INVENTED: &str = "offhook-doctor-invented-this";
+
+/// What an application says to a refresh token that it never granted.
+enum Answer {
+    /// It refuses the token or the request, and not the client.
+    Refused,
+    /// It does not know the client, or lets it renew nothing.
+    Client,
+    /// It has not looked, by this status.
+    Busy(StatusCode),
+    /// With this status, what no token endpoint says.
+    Other(StatusCode),
+}
 
 /// One finding for each application of the settings.
 pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
@@ -22,17 +45,36 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
             continue;
         };
         let key = format!("integrations.{toolkit}");
-        findings.push(match answers(url).await {
-            Ok(status) if status >= 500 => Finding::warning(
+        let lapses = "until then nothing can be connected, and what is connected lapses";
+        findings.push(match ask(url, application).await {
+            Ok(Answer::Refused) => settled(settings, &key),
+            Ok(Answer::Client) => Finding::failed(
                 HOP,
-                format!("`{key}`: its token_url answers with HTTP status {status}: look at the application's status page"),
+                format!(
+                    "`{key}`: its token_url does not take this service's client: correct `{key}.client_id` and \
+                     `{key}.client_secret`; {lapses}"
+                ),
             ),
-            Ok(_) => settled(settings, &key),
+            Ok(Answer::Busy(status)) => Finding::warning(
+                HOP,
+                format!(
+                    "`{key}`: its token_url answers with HTTP status {}: look at the application's status page",
+                    status.as_u16()
+                ),
+            ),
+            Ok(Answer::Other(status)) => Finding::failed(
+                HOP,
+                format!(
+                    "`{key}`: what answers at its token_url, with HTTP status {}, is no token endpoint: correct \
+                     `{key}.token_url`; {lapses}",
+                    status.as_u16()
+                ),
+            ),
             Err(fault) => Finding::failed(
                 HOP,
                 format!(
                     "`{key}`: its token_url gives no answer ({fault}): let this machine reach it, or correct \
-                     `{key}.token_url`; until then nothing can be connected, and what is connected lapses"
+                     `{key}.token_url`; {lapses}"
                 ),
             ),
         });
@@ -47,25 +89,78 @@ fn settled(settings: &Settings, key: &str) -> Finding {
             Finding::good(
                 HOP,
                 format!(
-                    "`{key}`: its token_url answers; the redirect URL to register there is {url}/portal/integrations/callback"
+                    "`{key}`: its token_url answers as it should; the redirect URL to register there is \
+                     {url}/portal/integrations/callback"
                 ),
             )
         }
         None => Finding::warning(
             HOP,
             format!(
-                "`{key}`: its token_url answers, and `http.public_url` is not set: set it, as the application sends members back to an address that is registered there"
+                "`{key}`: its token_url answers as it should, and `http.public_url` is not set: set it, as the application \
+                 sends members back to an address that is registered there"
             ),
         ),
     }
 }
 
-/// The status of its answer to a request that asks for nothing.
-async fn answers(url: &str) -> Result<u16, String> {
-    let client = parts::http_client().map_err(|error| error.to_string())?;
-    let asked = client.get(url).timeout(LIMIT).send().await;
-    match asked {
-        Ok(answer) => Ok(answer.status().as_u16()),
-        Err(error) => Err(Failure::of(&error).as_str().to_owned()),
+/// What it says to the invented token, which it is asked to renew as the service renews others.
+async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, String> {
+    let client = client().ok_or_else(|| "TLS cannot be set up".to_owned())?;
+    let form = form_urlencoded::Serializer::new(String::new())
+        .append_pair("grant_type", "refresh_token")
+        .append_pair("refresh_token", INVENTED)
+        .append_pair("client_id", &application.client_id)
+        .append_pair("client_secret", &application.client_secret)
+        .finish();
+    let asked = client
+        .post(url)
+        .header(ACCEPT, "application/json")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await;
+    let fault = |error: reqwest::Error| Failure::of(&error).as_str().to_owned();
+    let mut answer = asked.map_err(fault)?;
+    let status = answer.status();
+    let is_patience =
+        [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
+    if status.is_server_error() || is_patience {
+        return Ok(Answer::Busy(status));
     }
+    let mut body = Vec::new();
+    while body.len() < MOST_BYTES
+        && let Some(chunk) = answer.chunk().await.map_err(fault)?
+    {
+        body.extend_from_slice(&chunk);
+    }
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(meant(&said).unwrap_or(Answer::Other(status)))
+}
+
+/// As the service asks: redirects are not followed.
+fn client() -> Option<Client> {
+    let client = Client::builder()
+        .tls_backend_preconfigured(offhook_egress::client_config().ok()?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .timeout(LIMIT);
+    client.build().ok()
+}
+
+/// A refusal in the words that are documented for all (RFC 6749, 5.2), or in HubSpot's; `None` where there is none.
+fn meant(said: &Value) -> Option<Answer> {
+    ["error", "status"].into_iter().find_map(|name| {
+        let word = said[name].as_str()?.to_ascii_lowercase();
+        match word.as_str() {
+            "invalid_grant" | "invalid_request" | "bad_refresh_token" | "bad_auth_code" => {
+                Some(Answer::Refused)
+            }
+            "invalid_client" | "unauthorized_client" | "bad_client_id" | "bad_client_secret" => {
+                Some(Answer::Client)
+            }
+            _ => None,
+        }
+    })
 }

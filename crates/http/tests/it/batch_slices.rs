@@ -266,6 +266,20 @@ async fn nobody_is_called_alone_before_it_is_known_that_they_are_not_called_toge
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slice_of_which_the_provider_tells_nothing_is_known_by_its_calls() {
+    for error in [LegacyError::Unknown, LegacyError::Refused("not let in")] {
+        let (app, provider) = at(&[], false, CallSettings::default()).await;
+        provider.state().tells = Some(error);
+        let id = made(&app, 8).await;
+        app.dial();
+        assert_eq!(counts(&app, &id).await, all(8, 0));
+        let state = provider.state();
+        nobody_was_asked_for_twice(&state);
+        assert_eq!(state.alone, []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_calls_to_one_number_are_not_in_one_slice() {
     let (app, provider) = at(&[], true, CallSettings::default()).await;
     let one = made(&app, 1).await;

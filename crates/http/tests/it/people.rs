@@ -172,12 +172,15 @@ both! {
         assert!(matches!(address, Err(ChangePasswordError::Password(PasswordFault::IsAddress))));
         assert!(matches!(change(OTHER, OTHER).await, Err(ChangePasswordError::Wrong)));
         assert!(is_in(people, &other.token).await);
-        must(change(PASSWORD, OTHER).await);
+        let token = must(change(PASSWORD, OTHER).await);
         assert!(!is_in(people, &other.token).await);
-        assert!(is_in(people, &ana.token).await);
+        // Nor is whoever has copied hers.
+        assert!(!is_in(people, &ana.token).await);
+        assert!(is_in(people, &token).await);
         assert!(matches!(sign_in(people, "ana@example.com", PASSWORD).await, Err(SignInError::Wrong)));
         must(sign_in(people, "ana@example.com", OTHER).await);
-        assert_eq!(must(people.end_other_sessions(&ana.person).await), 1);
+        let ana = must(people.who(&token).await).unwrap_or_else(|| panic!("signed out"));
+        assert_eq!(must(people.end_other_sessions(&ana).await), 1);
         app.close().await;
     }
 
@@ -256,11 +259,16 @@ both! {
         };
         // The operator has given the address a place, and nobody has a password for it yet.
         let made = app.services.accounts().create("Beta", Plan::Pro, None, None, Some("boss@example.com"));
-        must(made.await);
+        let made = made.await;
         let token = invite("boss@example.com").await;
         let taken = people.accept_invitation(&token, "Eve", OTHER, here()).await;
-        assert!(matches!(taken, Err(JoinError::Gone)));
+        assert!(matches!(taken, Err(JoinError::NeedsLink)), "{taken:?}");
         assert!(matches!(sign_in(people, "boss@example.com", OTHER).await, Err(SignInError::Wrong)));
+        // With the operator's link there is a password, and the invitation is still there.
+        let beta = must(made).id;
+        let link = must(people.link(beta, &email("boss@example.com")).await).unwrap_or_else(|| panic!("no link"));
+        must(people.set_password_by_link(&link.token, OTHER).await);
+        must(people.accept_invitation(&token, "Boss", OTHER, here()).await);
         // The address was claimed with an invitation before the operator gives it a place.
         let token = invite("ceo@example.com").await;
         let claimed = must(people.accept_invitation(&token, "Eve", OTHER, here()).await);

@@ -7,6 +7,7 @@
 mod codec;
 mod jitter;
 mod mp3;
+mod pcm;
 mod playout;
 mod ports;
 mod pump;

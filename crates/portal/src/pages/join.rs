@@ -161,6 +161,10 @@ async fn join(portal: Portal, req: HttpRequest, body: Payload) -> Answer {
             enter(&portal, &req, &signed_in, said).await
         }
         Err(JoinError::Gone) => Ok(gone(&req)),
+        Err(JoinError::NeedsLink) => Ok(again(refused, lang.t(
+            "This e-mail address needs a sign-in link of whoever runs this service before it can join. Ask them for one (`offhook member link`), choose a password with it, and open this invitation again.",
+            "Este correo necesita un enlace de acceso de quien opera este servicio antes de poder unirse. Pídeselo (`offhook member link`), elige con él una contraseña y abre de nuevo esta invitación.",
+        ))),
         Err(JoinError::Wrong) => Ok(again(refused, lang.t(
             "This is not the password of this e-mail address. It is the one with which you sign in to your other accounts here.",
             "Esta no es la contraseña de este correo. Es la que usas para entrar a tus otras cuentas de aquí.",

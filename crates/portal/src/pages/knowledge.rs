@@ -64,12 +64,13 @@ fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
 }
 
 /// What the forms call the fields of documents and folders.
-const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
+const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
     [
         ("name", t.t("Name", "Nombre")),
         ("folder_id", t.t("Folder", "Carpeta")),
         ("text", t.t("Text", "Texto")),
         ("url", t.t("Address", "Dirección")),
+        ("file", t.t("File", "Archivo")),
     ]
 }
 

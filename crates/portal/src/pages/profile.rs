@@ -6,6 +6,7 @@ use offhook_domain::AccountId;
 use offhook_services::{ChangePasswordError, TeamRefusal};
 
 use super::passwords;
+use super::sign_in::{add_cookie, session_cookie};
 use super::team::refusal;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -86,12 +87,14 @@ async fn change_password(post: Post<Viewer>) -> Answer {
     let (present, new) = (post.fields.raw("password"), post.fields.raw(passwords::NEW));
     let people = post.services().people();
     let (said, wait) = match people.change_password(&post.person, present, new).await {
-        Ok(()) => {
+        Ok(token) => {
             let said = lang.t(
                 "Your password is changed, and your other sessions have ended.",
                 "Tu contraseña cambió y tus otras sesiones terminaron.",
             );
-            return Ok(post.go("/profile", said));
+            let mut answer = post.go("/profile", said);
+            add_cookie(&mut answer, &session_cookie(&post.portal, &token))?;
+            return Ok(answer);
         }
         Err(ChangePasswordError::Wrong) => (
             lang.t(

@@ -673,6 +673,25 @@ const SENTENCES: &[(&str, &str)] = &[
         "WhatsApp refused the message with status {}",
         "WhatsApp rechazó el mensaje con el estado {}",
     ),
+    // What another service did not do.
+    (
+        "{} did not do its part: {}. Nothing was changed here.",
+        "{~} no hizo su parte: {~}. Aquí no se cambió nada.",
+    ),
+    (
+        "The provider of the legacy agents",
+        "El proveedor de los agentes legacy",
+    ),
+    ("The provider of the voice", "El proveedor de la voz"),
+    ("The carrier", "El operador telefónico"),
+    (
+        "Twilio did not list the account's numbers, try again in a moment",
+        "Twilio no listó los números de la cuenta; inténtalo en un momento",
+    ),
+    (
+        "it does not accept the account's credential",
+        "no acepta la credencial de la cuenta",
+    ),
     // Why a provider did not say what an account has there.
     (
         "no connection to the legacy provider could be opened",

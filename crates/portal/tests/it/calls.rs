@@ -314,6 +314,7 @@ async fn the_facts_of_a_conversation_are_redrawn_while_it_is_watched() {
     world.clock.advance(Duration::from_secs(30));
     let part = developer.get(&format!("{call}/turns?after=0")).await;
     part.assert(200).shows(&[
+        "<span id=\"fact-answered\" hx-swap-oob=\"true\"><span class=\"none\">–</span></span>",
         "<span id=\"fact-length\" hx-swap-oob=\"true\">–</span>",
         "<span id=\"fact-credits\" hx-swap-oob=\"true\">–</span>",
     ]);

@@ -454,6 +454,78 @@ async fn a_token_that_lapsed_unseen_is_renewed_for_the_conversation_that_needs_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_that_failed_is_tried_again_for_the_conversation_that_needs_it() {
+    let (world, fake, ana) = with_calendar().await;
+    connect(&fake, &ana).await;
+    let key = world.key().await;
+    let free = tool(&world, &key, "google_calendar_free_slots").await;
+    let prompt = "say: One moment.\n\
+                  call: google_calendar_free_slots {\"date\":\"2030-06-04\",\"to_time\":\"10:00\"}\n\
+                  then: There is {result}.";
+    let agent = agent(&world, &[&free], prompt).await;
+    let turn_lease_clock = |seconds: i64| {
+        let store = world.services.store();
+        store.turn_lease_clock(seconds * 1_000_000);
+    };
+    let times = ["2030-06-04T09:00:00-06:00"];
+    let not_now = ["The application could not be reached for new access, and nothing was done"];
+    let asked = || fake.upstream.asked_of("POST", TOKEN_PATH).len();
+    let away = |times| {
+        let upstream = &fake.upstream;
+        upstream.fail("POST", TOKEN_PATH, Fault::Status(500), times);
+    };
+
+    fake.authority.lapse();
+    world.clock.advance(Duration::from_secs(7_200));
+    away(2);
+    chat(&ana, &agent).await.shows(&not_now);
+    let (status, error) = stands(&world).await;
+    assert_eq!(status, IntegrationStatus::Error);
+    let said = "Google Calendar answers with HTTP status 500";
+    assert!(error.unwrap_or_default().starts_with(said));
+    assert_eq!(asked(), 2, "a consent and a renewal");
+    chat(&ana, &agent).await.shows(&not_now);
+    assert_eq!(asked(), 2, "not by each that needs it");
+    turn_lease_clock(16);
+    chat(&ana, &agent).await.shows(&not_now);
+    assert_eq!(asked(), 3);
+    turn_lease_clock(32);
+    chat(&ana, &agent).await.shows(&times);
+    assert_eq!(asked(), 4);
+    assert_eq!(stands(&world).await, (IntegrationStatus::Active, None));
+
+    // Taken no more before its time, and not to be renewed; then it is good after all.
+    away(1);
+    let upstream = &fake.upstream;
+    upstream.fail("GET", EVENTS_PATH, Fault::Status(401), 1);
+    chat(&ana, &agent).await.shows(&not_now);
+    assert_eq!(stands(&world).await.0, IntegrationStatus::Error);
+    chat(&ana, &agent).await.shows(&times);
+    assert_eq!(asked(), 5, "the token that there is was used");
+    let is_over = async {
+        while stands(&world).await.0 != IntegrationStatus::Active {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    must(tokio::time::timeout(Duration::from_secs(10), is_over).await);
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_consent_is_a_new_connection_and_a_renewal_is_none() {
+    let (world, fake, ana) = with_calendar().await;
+    let connected_at = async || calendar(&world).await.connected_at;
+    connect(&fake, &ana).await;
+    let first = connected_at().await;
+    assert_eq!(renew_after(&world, 50).await, 1);
+    assert_eq!(connected_at().await, first);
+    connect(&fake, &ana).await;
+    let second = connected_at().await;
+    assert!(second > first, "{second:?}");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_taken_back_is_revoked_and_its_tools_say_so() {
     let (world, fake, ana) = with_calendar().await;
     connect(&fake, &ana).await;

@@ -43,7 +43,10 @@ async fn what_strangers_guess_keeps_nobody_out_elsewhere() {
     let path = "/profile/password";
     let other = "another long password";
     let change = [("password", PASSWORD), ("new_password", other)];
-    assert_eq!(ana.post(path, &change).await.leads(), "/profile");
+    let changed = ana.post(path, &change).await;
+    ana.get("/profile").await.assert(401);
+    let ana = world.kept(&changed).await;
+    assert_eq!(changed.leads(), "/profile");
     for _ in 0..5 {
         ana.post(path, &change).await.assert(422);
     }

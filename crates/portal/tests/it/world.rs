@@ -57,8 +57,11 @@ impl World {
 
     /// One that its customers know by this address.
     pub(crate) async fn start_known_as(public_url: &str) -> Self {
-        let public_url = Some(public_url.to_owned());
-        Self::start_as(SPEED, Vec::new(), PortalConfig { public_url }).await
+        let config = PortalConfig {
+            public_url: Some(public_url.to_owned()),
+            ..PortalConfig::default()
+        };
+        Self::start_as(SPEED, Vec::new(), config).await
     }
 
     async fn start_as(
@@ -137,6 +140,16 @@ impl World {
         let here = self.address.ip();
         let signed_in = must(people.sign_in(&email, PASSWORD, here).await);
         self.session(signed_in.token).await
+    }
+
+    /// Somebody whose session an answer began.
+    pub(crate) async fn kept(&self, answer: &Page) -> Browser {
+        let (_, cookie) = answer
+            .head
+            .split_once("offhook_session=")
+            .unwrap_or_else(|| panic!("no session: {}", answer.head));
+        let session = cookie.split(';').next().unwrap_or_default();
+        self.session(session.to_owned()).await
     }
 
     async fn session(&self, session: String) -> Browser {

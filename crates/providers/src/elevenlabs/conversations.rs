@@ -2,7 +2,7 @@
 
 use offhook_domain::{CallHandle, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyProgress, LegacyReference};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::calls::HANDLE_VARIABLE;
@@ -73,8 +73,18 @@ struct Metadata {
 
 #[derive(Deserialize, Default)]
 struct Fault {
-    #[serde(default, deserialize_with = "lenient::value")]
+    #[serde(default, deserialize_with = "code")]
     code: Option<i64>,
+}
+
+/// A code of SIP, as a number of any form or as a text; what is none is no code.
+fn code<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    let code = match Value::deserialize(from)? {
+        Value::Number(code) => code.to_string(),
+        Value::String(code) => code,
+        _ => return Ok(None),
+    };
+    Ok(code.trim().trim_end_matches(".0").parse().ok())
 }
 
 #[derive(Deserialize, Default)]
@@ -166,7 +176,10 @@ async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation
         .get::<Conversation>(key, &["v1", "convai", "conversations", id], &[])
         .await
     {
-        Ok(conversation) if conversation.conversation_id.is_none() => Err(Failed::Malformed),
+        // Another conversation may be anybody's.
+        Ok(conversation) if conversation.conversation_id.as_deref() != Some(id) => {
+            Err(Failed::Malformed)
+        }
         Ok(conversation) => Ok(Some(conversation)),
         Err(Failed::NotFound) => Ok(None),
         Err(failed) => Err(failed),

@@ -1,4 +1,4 @@
-//! The recording of a call, which the provider has as an MP3 file: fetched into a file, and made a recording of this
+//! The recording of a call, which the provider has as an MP3 or a WAV file: fetched into a file, and made a recording of this
 //! service's own form. Neither is ever in memory as a whole.
 
 use std::fs::File;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use offhook_engine::legacy::{LegacyError, LegacyReference, RecordingError};
 use offhook_media::mp3::{self, Mp3Error};
+use offhook_media::pcm::{self, PcmError};
 use reqwest::Response;
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::spawn_blocking;
@@ -60,14 +61,19 @@ async fn save(mut answer: Response) -> Result<File, RecordingError> {
 }
 
 /// What the file is, it says itself: the media type of the answer counts for nothing.
-fn write(mut fetched: File, mut to: File) -> Result<(), RecordingError> {
+fn write(mut fetched: File, to: File) -> Result<(), RecordingError> {
     let mut begins = Vec::new();
     fetched.rewind()?;
     fetched.by_ref().take(12).read_to_end(&mut begins)?;
     fetched.rewind()?;
     if begins.starts_with(b"RIFF") && begins.ends_with(b"WAVE") {
-        io::copy(&mut fetched, &mut to)?;
-        return Ok(());
+        return match pcm::record(fetched, to, LONGEST) {
+            Ok(_) => Ok(()),
+            Err(PcmError::NoPcm) => Err(RecordingError::Unusable(
+                "is a WAV file without sound that can be decoded",
+            )),
+            Err(PcmError::Io(error)) => Err(error.into()),
+        };
     }
     match mp3::record(fetched, to, LONGEST) {
         Ok(_) => Ok(()),

@@ -4,6 +4,7 @@ use offhook_engine::ports::{ModelError, ToolCall};
 use serde_json::Value;
 
 use super::wire::CallPart;
+use crate::lenient::without_nul;
 
 /// Calls in one answer at most: no model means more.
 const MAX_CALLS: usize = 64;
@@ -20,12 +21,12 @@ struct Partial {
 }
 
 impl Calls {
-    /// Takes a part in.
+    /// Takes a part in, without its U+0000.
     ///
     /// # Errors
     /// [`ModelError::Protocol`] for calls without end, or arguments that are neither text nor an object.
     pub(super) fn take(&mut self, part: CallPart) -> Result<(), ModelError> {
-        let id = part.id.unwrap_or_default();
+        let id = without_nul(part.id.unwrap_or_default());
         let at = match self.find(part.index, &id) {
             Some(at) => at,
             None if self.0.len() >= MAX_CALLS => {
@@ -49,11 +50,11 @@ impl Calls {
             return Ok(());
         };
         if let (true, Some(name)) = (call.name.is_empty(), function.name) {
-            call.name = name;
+            call.name = without_nul(name);
         }
         match function.arguments {
             None | Some(Value::Null) => {}
-            Some(Value::String(more)) => call.arguments.push_str(&more),
+            Some(Value::String(more)) => call.arguments.push_str(&without_nul(more)),
             Some(whole @ Value::Object(_)) => call.arguments.push_str(&whole.to_string()),
             Some(_) => return Err(ModelError::Protocol("a tool call has malformed arguments")),
         }
@@ -161,6 +162,18 @@ mod tests {
             whole(&object),
             Ok(vec![call("call_0", "f", r#"{"x":[1]}"#)])
         );
+    }
+
+    #[test]
+    fn a_call_loses_the_nul_of_its_id_its_name_and_its_arguments() {
+        let spoilt = [
+            r#"{"index":0,"id":"a\u0000","function":{"name":"f\u0000g","arguments":"{\u0000"}}"#,
+            r#"{"index":0,"id":"\u0000","function":{"name":"\u0000","arguments":"}"}}"#,
+            r#"{"index":1,"id":"\u0000","function":{"name":"h","arguments":"\u0000"}}"#,
+        ];
+        let expected = vec![call("a", "fg", "{}"), call("call_1", "h", "{}")];
+        assert_eq!(whole(&spoilt), Ok(expected));
+        assert!(whole(&[r#"{"function":{"name":"\u0000","arguments":"{}"}}"#]).is_err());
     }
 
     #[test]

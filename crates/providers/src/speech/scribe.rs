@@ -20,6 +20,7 @@ use super::registry::Ear;
 use super::settings::{self, STT};
 use super::socket::{Upgrade, text};
 use super::sound::to_ulaw;
+use crate::lenient::without_nul;
 
 /// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
 const TOGETHER: usize = 800;
@@ -110,7 +111,8 @@ impl Hearing for Scribe {
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
         let said: Said = read_foreign(text.as_bytes())
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
-        let words = said.text.trim();
+        let words = without_nul(said.text);
+        let words = words.trim();
         match said.message_type.as_str() {
             "partial_transcript" if words != self.guess => {
                 words.clone_into(&mut self.guess);

@@ -11,6 +11,8 @@ use offhook_engine::ports::speech::{
 };
 use tokio::sync::mpsc;
 
+use crate::lenient::without_nul;
+
 /// Events that may wait for the engine.
 const EVENTS_AHEAD: usize = 64;
 
@@ -164,6 +166,7 @@ impl Ear {
     ) -> Result<(), Gone> {
         match words {
             Ok(words) => {
+                let words = without_nul(words);
                 let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
                 if !words.is_empty() {
                     self.send(RecogniserEvent::Final(words), false).await?;

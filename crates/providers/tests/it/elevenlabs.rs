@@ -346,12 +346,6 @@ async fn a_recording_is_made_a_wav_file_if_it_is_none() {
     let (fake, provider) = start().await;
     let id = placed(&provider).await;
     assert_eq!(recorded(&provider, &by_id(&id)).await.unwrap(), None);
-    let wav = b"RIFF....WAVE".to_vec();
-    fake.state().recording = Some(("audio/wav", wav.clone()));
-    for reference in [by_id(&id), by_handle()] {
-        let kept = recorded(&provider, &reference).await.unwrap();
-        assert_eq!(kept, Some(wav.clone()), "as it is");
-    }
     // Whatever the answer calls it.
     for kind in ["audio/mpeg", "application/octet-stream", "text/html"] {
         fake.state().recording = Some((kind, RECORDING.to_vec()));
@@ -363,6 +357,16 @@ async fn a_recording_is_made_a_wav_file_if_it_is_none() {
             (b"RIFF".as_slice(), b"WAVEfmt ".as_slice())
         );
         assert_eq!(made[22..28], [2, 0, 0x40, 0x1f, 0, 0], "two sides, 8 kHz");
+        // One of our own form is the same again.
+        fake.state().recording = Some((kind, made.clone()));
+        for reference in [by_id(&id), by_handle()] {
+            let kept = recorded(&provider, &reference).await.unwrap();
+            assert!(
+                kept.as_ref() == Some(&made),
+                "{:?}",
+                kept.map(|kept| kept.len())
+            );
+        }
     }
     // One that is cut off ends where it is.
     fake.state().recording = Some(("audio/mpeg", RECORDING[..3_000].to_vec()));
@@ -385,6 +389,15 @@ async fn what_is_no_recording_is_none_the_next_time_either() {
             said.to_string()
                 .ends_with("is neither an MP3 nor a WAV file")
         );
+    }
+    // What only begins as a WAV file is not handed on.
+    for body in [
+        b"RIFF\0\0\0\0WAVE and words".as_slice(),
+        b"RIFF\x24\0\0\0WAVE",
+    ] {
+        fake.state().recording = Some(("audio/wav", body.to_vec()));
+        let said = recorded(&provider, &by_id(&id)).await.unwrap_err();
+        assert!(matches!(said, RecordingError::Unusable(_)), "{said:?}");
     }
     fake.upstream()
         .fail("GET", "/v1/convai/conversations/", Fault::Endless, 1);

@@ -283,6 +283,21 @@ async fn a_character_that_two_pieces_share_costs_itself() {
 }
 
 #[tokio::test]
+async fn a_text_loses_its_nul() {
+    let pieces = concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"a\\u0000b\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"\\u0000\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"refusal\":\" c\\u0000\"}}]}\n\n",
+    );
+    let server = Server::start(vec![head(), chunk(pieces), chunk(DONE), end()])
+        .await
+        .unwrap();
+    let deltas: Vec<_> = ask(&registry(&server, None), "local", None).collect().await;
+    let text = |text: &str| Ok::<_, ModelError>(ModelDelta::Text(text.to_owned()));
+    assert_eq!(deltas, [text("ab"), text(" c"), Ok(ModelDelta::Finish)]);
+}
+
+#[tokio::test]
 async fn a_slow_first_byte_is_waited_for() {
     let acts = vec![
         Act::Pause,

@@ -89,6 +89,16 @@ async fn every_fault_says_whether_the_message_can_have_left() {
 }
 
 #[tokio::test]
+async fn an_answer_whose_id_cannot_be_kept_is_not_the_documented_one() {
+    for id in ["", "\0", "wamid.A\0B"] {
+        let answer = json!({"messages": [{"id": id}]});
+        let upstream = Upstream::start(move |_| Answer::json(200, &answer)).await;
+        let sent = api(upstream.base_url()).send(ACCESS_TOKEN, &words()).await;
+        assert_eq!(sent, Err(SendError::Unknown(Doubt::Form)), "{id:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_late_is_still_an_answer() {
     let fake = FakeWhatsApp::start().await;
     fake.upstream()

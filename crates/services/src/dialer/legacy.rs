@@ -18,7 +18,7 @@ use super::call::{numbers, refuse};
 use super::record::insist;
 use super::slices::{self, Handed, Ready};
 use crate::Shared;
-use follow::{Following, follow};
+use follow::{Following, Written, follow};
 
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -62,7 +62,7 @@ pub(super) async fn hold(
                         conversation: None,
                     },
                     watch: Some(watch),
-                    written: 0,
+                    written: Written::default(),
                     if_unknown: FailureReason::CarrierError,
                 };
                 return follow(shared, call, claim, control, following).await;
@@ -119,7 +119,7 @@ pub(super) async fn hold(
         credential,
         reference,
         watch: None,
-        written: 0,
+        written: Written::default(),
         // Nobody is on a line of which the provider knows nothing.
         if_unknown: FailureReason::CarrierError,
     };
@@ -158,11 +158,8 @@ pub(super) async fn adopt(
         }
         tracing::info!(call = %call.id, "an orphaned call goes on at its provider");
     }
-    let written = shared
-        .store
-        .turns(call.id, 0, i64::from(i32::MAX))
-        .await?
-        .len();
+    let turns = shared.store.turns(call.id, 0, i64::from(i32::MAX)).await?;
+    let written = Written::before(&turns);
     let control = CallControl::new();
     shared.registry.insert(call.id, claim, control.clone());
     shared.registry.mark_alive(call.id);

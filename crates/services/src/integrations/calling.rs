@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::connecting::TIMEOUT_MS;
-use super::renewing::renew_now;
+use super::renewing::{Renewed, renew_now};
 use super::tokens::Tokens;
 use crate::{Shared, Toolkits};
 
@@ -78,14 +78,15 @@ impl Functions {
         let application = shared.application(toolkit).ok_or_else(not_set_up)?;
         let found = shared.store.integration(self.account, toolkit.to_owned());
         let (connection, held) = found.await?;
-        let held = held.filter(
-            |held| match connection.map(|connection| connection.status) {
-                Some(IntegrationStatus::Active) => true,
-                // Until one call gets in, each is tried.
-                Some(IntegrationStatus::Error) => held.refused_at.is_some(),
-                _ => false,
-            },
-        );
+        let status = connection.map(|connection| connection.status);
+        let held = held.filter(|held| match status {
+            Some(IntegrationStatus::Active) => true,
+            // Until one call gets in, each is tried, and a renewal that failed may succeed now. Any other error is the
+            // operator's word.
+            Some(IntegrationStatus::Error) => held.refused_at.is_some() || held.tries > 0,
+            _ => false,
+        });
+        let mut has_error = status == Some(IntegrationStatus::Error);
         let mut held = held.ok_or_else(|| {
             Trouble::said("The application is not connected: say that this cannot be done now.")
         })?;
@@ -106,22 +107,31 @@ impl Functions {
         let may_renew = |refused_at: Timestamp| refused_at.plus(REFUSED_FOR) <= now;
         if answer == Err(FunctionError::Unauthorized) && held.refused_at.is_none_or(may_renew) {
             // Lapsed, or taken no more before its time: nothing was done.
-            let not_any_more = || {
-                Trouble::said(
-                    "The application does not let the service in any more, and nothing was done: say that this cannot be \
-                     done now.",
-                )
-            };
             let renewed = timeout_at(renew_by, renew_now(shared, &held)).await;
-            let tokens = renewed.map_err(|_| not_any_more())??;
-            let tokens = tokens.ok_or_else(not_any_more)?;
+            let tokens = match renewed.unwrap_or(Ok(Renewed::NotNow))? {
+                Renewed::Granted(tokens) => tokens,
+                Renewed::NotNow => {
+                    return Err(Trouble::said(
+                        "The application could not be reached for new access, and nothing was done: say that this cannot \
+                         be done now.",
+                    ));
+                }
+                Renewed::Never => {
+                    return Err(Trouble::said(
+                        "The application does not let the service in any more, and nothing was done: say that this cannot \
+                         be done now.",
+                    ));
+                }
+            };
             answer = application.call(call.with(&tokens.access_token)).await;
             held.secret = tokens.to_text();
+            // One that a renewal can end, it has ended.
+            has_error = false;
             if answer == Err(FunctionError::Unauthorized) {
                 self.judge(held.clone(), Some(refused(toolkit, &shared.toolkits)));
             }
         }
-        if answer.is_ok() && held.refused_at.is_some() {
+        if answer.is_ok() && (has_error || held.refused_at.is_some()) {
             self.judge(held, None);
         }
         answer.map_err(|error| match error {

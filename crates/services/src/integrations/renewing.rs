@@ -38,6 +38,16 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// The longest pause.
 const AGAIN_AT_MOST: Duration = Duration::from_secs(900);
 
+/// What came of having tokens renewed for somebody who needs them.
+pub(super) enum Renewed {
+    /// These are good.
+    Granted(Tokens),
+    /// There are none now, and there may be later: the application gave none, or is not asked again so soon.
+    NotNow,
+    /// There are none until somebody connects the application.
+    Never,
+}
+
 /// The worker that renews tokens, and forgets consents that nobody gave.
 pub struct Renewals(Arc<Shared>);
 
@@ -104,29 +114,30 @@ impl Renewals {
     }
 }
 
-/// Tokens in place of `held`, which are good no more: renewed now, by this process or by another one that is at it. `None`
-/// if there are none.
+/// Tokens in place of `held`, which are good no more: renewed now, by this process or by another one that is at it; but not
+/// right after a turn that failed, so that an application that is not well is not asked by every call.
 pub(super) async fn renew_now(
     shared: &Arc<Shared>,
     held: &HeldTokens,
-) -> Result<Option<Tokens>, StoreError> {
+) -> Result<Renewed, StoreError> {
     loop {
         let whose = (held.account_id, held.toolkit.clone());
         let (_, there) = shared.store.integration(whose.0, whose.1).await?;
         let Some(there) = there else {
-            return Ok(None);
+            return Ok(Renewed::Never);
         };
         if there.secret != held.secret {
-            return Tokens::read(&there.secret).map(Some);
+            return Tokens::read(&there.secret).map(Renewed::Granted);
         }
         // Who waits for the turn may give up; it reaches its end.
         let shared = shared.clone();
         let turn = tokio::spawn(async move {
             let now = shared.clock.now();
-            match shared.store.take_tokens(&there, LEASE, now).await? {
-                Some(taken) => renew(&shared, taken, true).await.map(Some),
-                None => Ok(None),
+            if let Some(taken) = shared.store.take_tokens(&there, LEASE, now).await? {
+                return renew(&shared, taken, true).await.map(Some);
             }
+            let rests = shared.store.tokens_rest(&there).await?;
+            Ok(rests.then_some(Renewed::NotNow))
         });
         let ended = turn.await;
         if let Some(renewed) = ended.map_err(|error| StoreError::Internal(error.to_string()))?? {
@@ -137,13 +148,9 @@ pub(super) async fn renew_now(
 }
 
 /// A turn that was taken; `needed`: because the application takes the present tokens no more.
-async fn renew(
-    shared: &Shared,
-    held: HeldTokens,
-    needed: bool,
-) -> Result<Option<Tokens>, StoreError> {
+async fn renew(shared: &Shared, held: HeldTokens, needed: bool) -> Result<Renewed, StoreError> {
     let Some(claim) = held.claim else {
-        return Ok(None);
+        return Ok(Renewed::NotNow);
     };
     let turn = (held.id, claim);
     let name = shared.toolkits.find(&held.toolkit);
@@ -153,21 +160,21 @@ async fn renew(
         let now = shared.clock.now();
         let said = format!("this service is not set up for {name} any more");
         end(shared, turn, later(&held, said, needed, now), now).await?;
-        return Ok(None);
+        return Ok(Renewed::NotNow);
     };
     let Some(refresh_token) = tokens.refresh_token else {
         let said = format!("{name} granted access for a time, and that is over: connect it again");
         end(shared, turn, Renewal::Refused(said), shared.clock.now()).await?;
-        return Ok(None);
+        return Ok(Renewed::Never);
     };
     let granted = application.consents().refresh(&refresh_token).await;
     let now = shared.clock.now();
-    let renewal = match granted {
+    let (renewal, renewed) = match granted {
         Ok(grant) => {
             let (tokens, times) = Tokens::granted(grant, Some(refresh_token), now);
             let renewal = Renewal::Renewed(tokens.to_text(), times);
             if end(shared, turn, renewal, now).await? {
-                return Ok(Some(tokens));
+                return Ok(Renewed::Granted(tokens));
             }
             let is_there = shared
                 .store
@@ -179,26 +186,31 @@ async fn renew(
                 .is_some_and(|there| there.secret == tokens.to_text())
             {
                 // Written by a try whose answer was lost.
-                return Ok(Some(tokens));
+                return Ok(Renewed::Granted(tokens));
             }
             // Taken back or connected anew meanwhile: what came belongs to nobody.
-            if is_there.1.is_none()
-                && let Err(error) = application.consents().revoke(tokens.whole()).await
-            {
+            if is_there.1.is_some() {
+                return Ok(Renewed::NotNow);
+            }
+            if let Err(error) = application.consents().revoke(tokens.whole()).await {
                 tracing::warn!(account = %held.account_id, %error, "a token that nobody needs was not revoked");
             }
-            return Ok(None);
+            return Ok(Renewed::Never);
         }
-        Err(GrantError::Refused) => Renewal::Refused(format!(
-            "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
-        )),
+        Err(GrantError::Refused) => {
+            let said = format!(
+                "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
+            );
+            (Renewal::Refused(said), Renewed::Never)
+        }
         Err(error) => {
             tracing::warn!(account = %held.account_id, toolkit = %held.toolkit, %error, "tokens are not renewed");
-            later(&held, not_renewed(name, &held.toolkit, error), needed, now)
+            let said = not_renewed(name, &held.toolkit, error);
+            (later(&held, said, needed, now), Renewed::NotNow)
         }
     };
     end(shared, turn, renewal, now).await?;
-    Ok(None)
+    Ok(renewed)
 }
 
 /// Writes down how a turn ended, as soon as the database lets it: the application's answer is there once.

@@ -71,6 +71,10 @@ pub enum JoinError {
     /// It opens nothing: it was accepted or withdrawn, has expired or never was.
     #[error("the invitation opens nothing any more")]
     Gone,
+    /// The person is a member elsewhere and has no password: an invitation does not say who that is, a link of the operator
+    /// does.
+    #[error("whoever runs this service has to make a link for this address first")]
+    NeedsLink,
     /// The person has a password, and it is another one.
     #[error("the password is another one")]
     Wrong,
@@ -229,7 +233,13 @@ impl People {
         let (token, session) = begin(self.shared.clock.now())?;
         let store = &self.shared.store;
         let joined = store.accept_invitation(digest, name, with, session);
-        let member = joined.await?.ok_or(JoinError::Gone)?;
+        let Some(member) = joined.await? else {
+            let (password, places) = store.person(invitation.email).await?;
+            return Err(match password.is_none() && !places.is_empty() {
+                true => JoinError::NeedsLink,
+                false => JoinError::Gone,
+            });
+        };
         tracing::info!(member = %member.id, account = %member.account_id, "an invitation was accepted");
         let person = self.who(&token).await?.ok_or(JoinError::Gone)?;
         Ok(SignedIn { token, person })

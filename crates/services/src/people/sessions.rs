@@ -370,7 +370,8 @@ impl People {
             .await
     }
 
-    /// Changes the person's password and ends their other sessions. Wrong ones count for the person, wherever they are.
+    /// Changes the person's password, ends their sessions, and begins another one in this one's place, whose token it returns:
+    /// whoever else knows the present one has nothing any more. Wrong ones count for the person, wherever they are.
     ///
     /// # Errors
     /// [`ChangePasswordError`] says which of the two is wrong.
@@ -379,7 +380,7 @@ impl People {
         person: &Person,
         present: &str,
         new: &str,
-    ) -> Result<(), ChangePasswordError> {
+    ) -> Result<String, ChangePasswordError> {
         let email = &person.member.email;
         passwords::check(new, email)?;
         let tried = self.take(Tried::inside(email)).await?;
@@ -390,11 +391,12 @@ impl People {
         let at = self.shared.clock.now();
         let store = self.shared.store.acting(person.actor());
         let member = person.member.clone();
-        let changed = store.change_password(member, kept.changed_at, hash, (person.session, at));
+        let (token, session) = begin(at)?;
+        let changed = store.change_password(member, kept.changed_at, hash, session);
         if !changed.await? {
             return Err(ChangePasswordError::Wrong);
         }
-        Ok(())
+        Ok(token)
     }
 }
 

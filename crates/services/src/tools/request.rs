@@ -119,7 +119,9 @@ async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
 }
 
 fn told(status: StatusCode, body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
+    let mut text = String::from_utf8_lossy(body).into_owned();
+    // It is in no text that every database keeps, and the transcript tells of the answer.
+    text.retain(|character| character != '\0');
     let text = text.trim();
     match (status.is_success(), text.is_empty()) {
         (true, true) => "Done.".to_owned(),
@@ -129,5 +131,23 @@ fn told(status: StatusCode, body: &[u8]) -> String {
             "The tool answered with HTTP status {}: {text}",
             status.as_u16()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_loses_its_nul() {
+        for (status, body, expected) in [
+            (200, "\0 one\0two\0", "onetwo"),
+            (200, "\0 \0", "Done."),
+            (500, "no\0", "The tool answered with HTTP status 500: no"),
+            (500, "\0", "The tool answered with HTTP status 500."),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(told(status, body.as_bytes()), expected, "{body:?}");
+        }
     }
 }

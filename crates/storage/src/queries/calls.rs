@@ -217,7 +217,7 @@ pub(crate) async fn settle(
             .set((
                 calls::state.eq(V(settlement.state)),
                 calls::status.eq(V(settlement.state.list_status())),
-                calls::summary.eq(&settlement.summary),
+                calls::summary.eq(&*moments::kept(&settlement.summary)),
                 calls::credits.eq(settlement.credits),
                 calls::claim_id.eq(None::<ClaimId>),
                 calls::lease_expires_at.eq(None::<Timestamp>),
@@ -268,7 +268,7 @@ pub(crate) async fn end_queued(
                 calls::failure_reason.eq(V(reason)),
                 calls::ended_at.eq(V(settlement.at)),
                 calls::duration_seconds.eq(0),
-                calls::summary.eq(&settlement.summary),
+                calls::summary.eq(&*moments::kept(&settlement.summary)),
                 calls::credits.eq(0),
                 calls::last_seq.eq(calls::last_seq + 1),
             ))

@@ -206,7 +206,7 @@ pub(crate) async fn settle(
         .set((
             calls::state.eq(V(CallState::Completed)),
             calls::status.eq(V(CallState::Completed.list_status())),
-            calls::summary.eq(summary),
+            calls::summary.eq(&*moments::kept(summary)),
             calls::credits.eq(credits),
             calls::last_seq.eq(calls::last_seq + 1),
         ))

@@ -188,6 +188,7 @@ pub(crate) async fn due(
     // Two reads, each by an index of its own.
     let mut found: Vec<CredentialId> = tokens::table
         .filter(tokens::lease_expires_at.lt(V(judged)))
+        .filter(tokens::claim_id.is_not_null())
         .order(tokens::lease_expires_at)
         .limit(most)
         .select(tokens::id)
@@ -206,17 +207,24 @@ pub(crate) async fn due(
     Ok(found)
 }
 
-/// Takes the turn at renewing until `lease`, unless somebody else has it; `early`: though they are not due. Claims are
-/// `judged` by the clock of leases.
+/// Takes the turn at renewing until `lease`, unless somebody else has it; `early`: though they are not due, and not while
+/// they rest. Claims and rests are `judged` by the clock of leases.
 pub(crate) async fn take(
     conn: &mut Conn,
     (id, early): (CredentialId, bool),
     claim: ClaimId,
     (now, judged, lease): (Timestamp, Timestamp, Timestamp),
 ) -> Result<Option<Sealed>, StoreError> {
-    let is_due = tokens::refresh_at.le(V(now)).or(early.into_sql::<Bool>());
-    let is_nobodys = is_due.and(tokens::claim_id.is_null());
-    let was_left = tokens::lease_expires_at.lt(V(judged));
+    let is_due = tokens::refresh_at.le(V(now));
+    let has_rested = tokens::lease_expires_at
+        .is_null()
+        .or(tokens::lease_expires_at.lt(V(judged)));
+    let by_the_clock = is_due.and((!early).into_sql::<Bool>());
+    let by_need = has_rested.and(early.into_sql::<Bool>());
+    let is_nobodys = by_the_clock.or(by_need).and(tokens::claim_id.is_null());
+    let was_left = tokens::lease_expires_at
+        .lt(V(judged))
+        .and(tokens::claim_id.is_not_null());
     let taken: Option<Row> = diesel::update(tokens::table.find(V(id)))
         .filter(is_nobodys.or(was_left))
         .set((
@@ -230,7 +238,24 @@ pub(crate) async fn take(
     Ok(taken.map(sealed))
 }
 
-/// Takes every claim back.
+/// Whether they rest after a turn that failed, and nobody is at them: `judged` by the clock of leases.
+pub(crate) async fn is_resting(
+    conn: &mut Conn,
+    id: CredentialId,
+    judged: Timestamp,
+) -> Result<bool, StoreError> {
+    let resting: Option<CredentialId> = tokens::table
+        .filter(tokens::id.eq(V(id)))
+        .filter(tokens::claim_id.is_null())
+        .filter(tokens::lease_expires_at.ge(V(judged)))
+        .select(tokens::id)
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(resting.is_some())
+}
+
+/// Takes every claim back, and ends every rest.
 pub(crate) async fn release_all(conn: &mut Conn) -> Result<usize, StoreError> {
     Ok(diesel::update(tokens::table)
         .filter(tokens::lease_expires_at.is_not_null())
@@ -301,18 +326,38 @@ pub(crate) async fn forget_refusal(
     Ok(())
 }
 
-/// Gives the turn back without new tokens, for another one at `again`.
+/// Forgets what was wrong with an account's tokens for a toolkit: the operator says now how the connection stands.
+pub(crate) async fn forget_faults(
+    conn: &mut Conn,
+    (account, toolkit): (AccountId, &str),
+) -> Result<(), StoreError> {
+    diesel::update(tokens::table)
+        .filter(tokens::account_id.eq(V(account)))
+        .filter(tokens::toolkit.eq(toolkit.to_owned()))
+        .filter(tokens::refused_at.is_not_null().or(tokens::tries.gt(0)))
+        .set((
+            tokens::refused_at.eq(None::<Timestamp>),
+            tokens::tries.eq(0),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Gives the turn back without new tokens, for another one at `again`. They rest until `rested` by the clock of leases: a
+/// lease that is nobody's.
 pub(crate) async fn later(
     conn: &mut Conn,
     (id, claim): (CredentialId, ClaimId),
     again: Timestamp,
+    rested: Timestamp,
 ) -> Result<Option<(AccountId, String)>, StoreError> {
     Ok(diesel::update(tokens::table.find(V(id)))
         .filter(tokens::claim_id.eq(V(claim)))
         .set((
             tokens::refresh_at.eq(V(again)),
             tokens::claim_id.eq(None::<ClaimId>),
-            tokens::lease_expires_at.eq(None::<Timestamp>),
+            tokens::lease_expires_at.eq(V(rested)),
             tokens::tries.eq(tokens::tries + 1),
         ))
         .returning((tokens::account_id, tokens::toolkit))

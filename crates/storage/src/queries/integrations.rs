@@ -34,6 +34,24 @@ pub(crate) async fn find(
         .optional()?)
 }
 
+/// Writes that an account has connected a toolkit now, over what was there.
+pub(crate) async fn connected(
+    conn: &mut Conn,
+    (account, toolkit): (AccountId, String),
+    at: Timestamp,
+) -> Result<Connection, StoreError> {
+    let connection = Connection {
+        account_id: account,
+        toolkit,
+        status: IntegrationStatus::Active,
+        connected_at: Some(at),
+        last_error: None,
+        updated_at: at,
+    };
+    put(conn, connection.clone()).await?;
+    Ok(connection)
+}
+
 /// Writes how an account stands to a toolkit, over what was there. It is connected since it last became active.
 pub(crate) async fn state(
     conn: &mut Conn,

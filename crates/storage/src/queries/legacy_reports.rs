@@ -96,6 +96,23 @@ pub(crate) async fn failure(
     Ok(by_name.flatten())
 }
 
+/// What the provider calls a call of which it has reported that it took place.
+pub(crate) async fn called(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ConversationId,
+) -> Result<Option<String>, StoreError> {
+    Ok(reports::table
+        .filter(reports::conversation_id.eq(V(id)))
+        .filter(reports::account_id.eq(V(account)))
+        .filter(reports::failure_reason.is_null())
+        .order(reports::received_at)
+        .select(reports::provider_call_id)
+        .first(conn)
+        .await
+        .optional()?)
+}
+
 /// Deletes up to `most` reports from before `before`.
 pub(crate) async fn delete(
     conn: &mut Conn,
@@ -157,7 +174,7 @@ pub(crate) async fn attach(
         .filter(calls::answered_at.is_null())
         .filter(calls::messages_count.eq(0))
         .set((
-            calls::summary.eq(summary),
+            calls::summary.eq(&*super::moments::kept(summary)),
             calls::messages_count.eq(spoken),
             calls::last_seq.eq(calls::last_seq + told),
         ))

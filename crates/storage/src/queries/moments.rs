@@ -1,5 +1,7 @@
 //! What happens in a conversation, moment by moment.
 
+use std::borrow::Cow;
+
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ConversationId, Timestamp};
@@ -8,6 +10,16 @@ use super::super::Conn;
 use crate::schema::conversation_moments as moments;
 use crate::sql::V;
 use crate::{NewTurn, StoreError};
+
+/// What is kept of a text: all but U+0000, which PostgreSQL refuses. What a model or a service says must not keep a
+/// conversation from going on.
+pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', ""))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
 
 /// Writes down that a state was entered.
 pub(super) async fn entered(
@@ -42,7 +54,7 @@ pub(crate) async fn said(
             moments::seq.eq(seq),
             moments::at.eq(V(turn.started_at)),
             moments::role.eq(turn.role),
-            moments::content.eq(turn.text),
+            moments::content.eq(&*kept(&turn.text)),
             moments::duration_ms.eq(turn.duration_ms),
             moments::interrupted.eq(turn.interrupted),
             moments::latency.eq(turn.latency),

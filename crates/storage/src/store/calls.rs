@@ -252,8 +252,10 @@ impl Store {
         &self,
         id: ConversationId,
         claim: ClaimId,
-        turn: NewTurn,
+        mut turn: NewTurn,
     ) -> Result<Fenced, StoreError> {
+        // Which no text of PostgreSQL's has: what somebody else's service says must not keep a call from going on.
+        turn.text.retain(|character| character != '\0');
         match &self.steps {
             Some(steps) => steps.take(id, claim, Step::Turn(turn)).await,
             None => write!(self, |conn| {

@@ -11,6 +11,10 @@ use crate::{
     Connection, HeldTokens, NewConsent, Renewal, Store, StoreError, TokenTimes, ToolRow, Verdict,
 };
 
+/// How long tokens rest after a turn that failed, by the clock of leases: who needs them meanwhile does not ask the
+/// application again.
+const REST: Duration = Duration::from_secs(15);
+
 impl Store {
     /// Remembers a consent that is being asked for, with a secret that is needed once it is given.
     ///
@@ -99,9 +103,7 @@ impl Store {
             queries::integration_tokens::remove(conn, account, &toolkit).await?;
             let whose = (account, toolkit.clone());
             queries::integration_tokens::insert(conn, id, whose, sealed, times, at).await?;
-            let stands = (IntegrationStatus::Active, None);
-            let connection =
-                queries::integrations::state(conn, (account, toolkit), stands, at).await?;
+            let connection = queries::integrations::connected(conn, (account, toolkit), at).await?;
             for tool in tools {
                 queries::tools::insert(conn, tool, None).await?;
             }
@@ -238,8 +240,8 @@ impl Store {
         Ok(opened.collect())
     }
 
-    /// Takes the turn at renewing these tokens for `lease`; `None` if they are gone, others are there in their place, or
-    /// somebody else is at it.
+    /// Takes the turn at renewing these tokens for `lease`, due or not; `None` if they are gone, others are there in their
+    /// place, somebody else is at it, or they rest ([`Store::tokens_rest`]).
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens do not open.
@@ -265,6 +267,19 @@ impl Store {
         })
     }
 
+    /// Whether these tokens rest: the last turn at them failed a moment ago, and nobody but the clock begins another one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn tokens_rest(&self, held: &HeldTokens) -> Result<bool, StoreError> {
+        let (id, offset) = (held.id, self.offset());
+        read!(self, |conn| {
+            let judged = dialect::lease_clock(conn, offset).await?;
+            queries::integration_tokens::is_resting(conn, id, judged).await
+        })
+    }
+
     /// Ends a turn at renewing, and says how the connection stands then; `false` if the turn was another's by now, or the
     /// connection was taken back or made anew: then nothing is written.
     ///
@@ -278,6 +293,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<bool, StoreError> {
         use IntegrationStatus::{Active, Error, Expired};
+        let offset = self.offset();
         let sealed = match &renewal {
             Renewal::Renewed(secret, _) => self.master_key.seal(secret, &turn.0.uuid())?,
             Renewal::Later(..) | Renewal::Refused(_) => Vec::new(),
@@ -294,7 +310,9 @@ impl Store {
                     (ended, vec![Error], to)
                 }
                 Renewal::Later(again, said) => {
-                    let ended = queries::integration_tokens::later(conn, turn, again).await?;
+                    let rested = dialect::lease_clock(conn, offset).await?.plus(REST);
+                    let ended = queries::integration_tokens::later(conn, turn, again, rested);
+                    let ended = ended.await?;
                     let to = said.map(|said| (Error, Some(said)));
                     (ended, vec![Active, Error], to)
                 }
@@ -316,8 +334,9 @@ impl Store {
     }
 
     /// Says how the connection stands after its application was called with these tokens: with a sentence they were refused
-    /// though they are new, and it has an error; without one a call got in, and that error is over. `false` if others are
-    /// in their place, or something else was said of the connection meanwhile: then nothing is written.
+    /// though they are new, and it has an error; without one a call got in, and that error is over, as is one of a renewal
+    /// that failed. `false` if others are in their place, or something else was said of the connection meanwhile: then
+    /// nothing is written.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach, [`StoreError::Corrupt`] if the tokens there do not
@@ -337,13 +356,19 @@ impl Store {
             let which = (used.id, used.refused_at.is_some());
             let there = queries::integration_tokens::judge(conn, which, refused_at).await?;
             let there = there.map(|sealed| store.opened(sealed)).transpose()?;
-            if there.is_none_or(|there| there.secret != used.secret) {
+            // A renewal that failed, or the operator, has said something since.
+            let is_over = used.refused_at.is_none() && refused.is_none();
+            let is_other = |there: HeldTokens| {
+                there.secret != used.secret || (is_over && there.tries != used.tries)
+            };
+            if there.is_none_or(is_other) {
                 return Ok(Verdict::Rollback(false));
             }
-            // The error of tokens that are known as refused is that they are.
-            let from = match used.refused_at {
-                Some(_) => vec![Active, Error],
-                None => vec![Active],
+            // The error of tokens that are known as refused is that they are; of others, that they were not renewed.
+            let from = match (used.refused_at, is_over) {
+                (Some(_), _) => vec![Active, Error],
+                (None, true) => vec![Error],
+                (None, false) => vec![Active],
             };
             let to = match refused {
                 Some(said) => (Error, Some(said)),

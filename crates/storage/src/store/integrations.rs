@@ -39,7 +39,7 @@ impl Store {
                 // What is taken back is not kept either.
                 queries::integration_tokens::remove(conn, account, key).await?;
             } else {
-                queries::integration_tokens::forget_refusal(conn, (account, key)).await?;
+                queries::integration_tokens::forget_faults(conn, (account, key)).await?;
             }
             let audit_id: EventId = mint(at);
             let target = format!("{} {status}", connection.toolkit);

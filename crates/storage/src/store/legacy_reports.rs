@@ -61,6 +61,22 @@ impl Store {
         .await)
     }
 
+    /// What the provider calls a call of which it has reported that it took place; `None` if it has not.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database is out of reach.
+    #[boxed]
+    pub async fn legacy_call_reported(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<Option<String>, StoreError> {
+        read!(self, |conn| queries::legacy_reports::called(
+            conn, account, id
+        )
+        .await)
+    }
+
     /// Remembers what the provider calls a call, for whoever goes on with it.
     ///
     /// # Errors

@@ -63,8 +63,8 @@ impl Store {
         })
     }
 
-    /// Changes a password that is still the one of `changed_at`, and ends the person's sessions but the one with this
-    /// digest; `false` if it is not.
+    /// Changes a password that is still the one of `changed_at`, ends all of the person's sessions and begins this one;
+    /// `false` if it is not.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database is out of reach.
@@ -74,16 +74,17 @@ impl Store {
         member: Member,
         changed_at: Timestamp,
         hash: String,
-        (but, at): ([u8; 32], Timestamp),
+        session: NewSession,
     ) -> Result<bool, StoreError> {
-        let actor = self.actor();
+        let (actor, at) = (self.actor(), session.at);
         write!(self, |conn| {
             let email = &member.email;
             if !queries::people::hold_password(conn, email, changed_at).await? {
                 return Ok(Verdict::Rollback(false));
             }
             queries::people::set_password(conn, email, &hash, at).await?;
-            queries::people::end_other_sessions(conn, email, but).await?;
+            queries::people::end_sessions(conn, email).await?;
+            queries::people::insert_session(conn, &session, &member).await?;
             let (id, account): (EventId, _) = (mint(at), Some(member.account_id));
             let target = member.id.to_string();
             let words = (actor.as_str(), "password.change", target.as_str());

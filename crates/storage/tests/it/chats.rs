@@ -224,6 +224,22 @@ contract! {
         }
     }
 
+    async fn what_is_said_and_what_it_was_about_are_kept_without_their_nul(store: Store) {
+        let shop = furnished(&store, 100).await;
+        let id = open(&shop, T0).await;
+        let claim = claimed(&shop, message(id, None, "He\0llo?", after(1))).await;
+        let answered = store.finish_chat_answer(id, claim, answer("\0Yes.\0", after(2)));
+        assert!(answered.await.unwrap().is_some());
+        let said = [pair("agent", "Hi."), pair("user", "Hello?"), pair("agent", "Yes.")];
+        assert_eq!(transcript(&shop, id).await, said);
+        let ending = ending(TerminationReason::CustomerHangup, after(3));
+        let closing = store.close_chat(id, ending).await.unwrap().unwrap();
+        let settled = store.settle_chat(id, closing.claim, "A\0 chat.".to_owned(), after(3));
+        assert!(settled.await.unwrap());
+        let ended = shop.conversation(id).await;
+        assert_eq!((ended.state, ended.summary.as_deref()), (CallState::Completed, Some("A chat.")));
+    }
+
     async fn a_message_that_comes_again_is_answered_the_same_and_not_twice(database: TestDatabase) {
         let store = database.open().await;
         let shop = furnished(&store, 100).await;

@@ -3,7 +3,7 @@
 use offhook_domain::{
     CallOutcome, CallState, ConversationStatus, EventType, FailureReason, TerminationReason,
 };
-use offhook_storage::{CallEnd, DeliveryFilter, Store};
+use offhook_storage::{CallEnd, DeliveryFilter, Settlement, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::raw::Raw;
@@ -13,7 +13,7 @@ contract! {
     async fn turns_are_numbered_in_order_and_tools_do_not_count_as_messages(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.live(node()).await;
-        for (role, text) in [("agent", "Hola"), ("user", "¿Quién es?"), ("tool", "{}"), ("agent", "Ana")] {
+        for (role, text) in [("agent", "Ho\0la"), ("user", "¿Quién es?"), ("tool", "{}"), ("agent", "Ana")] {
             store.append_turn(id, claim, turn(role, text)).await.unwrap();
         }
         let (view, turns) = store.transcript(shop.account, id, None, 10).await.unwrap().unwrap();
@@ -85,6 +85,19 @@ contract! {
         assert_eq!(ledger, ["1 manual_credit 1000 1000", "2 debit -7 993"]);
         let kinds = raw.lines("SELECT type AS line FROM events ORDER BY type").await;
         assert_eq!(kinds, ["call.completed", "call.initiated"]);
+    }
+
+    async fn what_a_call_was_about_is_kept_without_its_nul(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.closing(node()).await;
+        let told = Settlement {
+            summary: "They\0 agreed.\0".to_owned(),
+            ..settlement(CallState::Completed, 7)
+        };
+        let settled = store.settle_call((shop.account, id, claim), told).await;
+        assert!(settled.unwrap().is_some());
+        let call = shop.conversation(id).await;
+        assert_eq!((call.state, call.summary.as_deref()), (CallState::Completed, Some("They agreed.")));
     }
 
     async fn a_failed_call_that_was_never_answered_costs_nothing(database: TestDatabase) {

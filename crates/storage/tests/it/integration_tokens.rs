@@ -155,7 +155,7 @@ contract! {
         let made = vec![tool(&shop, "book"), tool(&shop, "free")];
         let connected = store.connect_integration(whose(), "new", times(9, 8), made, after(5)).await;
         let connected = connected.unwrap();
-        assert_eq!((connected.connected_at, connected.updated_at), (Some(T0), after(5)));
+        assert_eq!((connected.connected_at, connected.updated_at), (Some(after(5)), after(5)));
         let new = look(&shop).await.1.unwrap();
         assert_ne!(new.id, old.id, "a row of its own");
         assert_eq!(new.secret, "new");
@@ -218,6 +218,8 @@ contract! {
         connect(&shop, "tokens", times(3_600, 10)).await;
         let end = async |renewal, seconds| {
             let held = look(&shop).await.1.unwrap();
+            // Tokens rest after each turn that failed.
+            turn_lease_clock(&store, 16 * i64::from(held.tries));
             let taken = store.take_tokens(&held, LEASE, after(seconds)).await.unwrap();
             let taken = taken.unwrap();
             assert!(store.end_renewal(turn(&taken), renewal, after(seconds)).await.unwrap());
@@ -235,6 +237,7 @@ contract! {
         let renewed = Renewal::Renewed("new".to_owned(), times(99, 40));
         assert_eq!(end(renewed, 30).await, 3);
         assert_eq!(stands(&shop).await, (Active, None));
+        assert_eq!(look(&shop).await.0.unwrap().connected_at, Some(T0), "nobody connected it anew");
         let refused = Renewal::Refused("Withdrawn".to_owned());
         assert_eq!(end(refused, 40).await, 0);
         assert_eq!(stands(&shop).await, (Expired, Some("Withdrawn".to_owned())));
@@ -284,6 +287,7 @@ contract! {
         assert!(store.end_renewal(turn(&taken), later, after(8)).await.unwrap());
         assert_eq!((stands(&shop).await, held().await.refused_at), (said("Out of reach"), None));
         assert!(!judge(&marked, None, 9).await);
+        turn_lease_clock(&store, 16);
         renew("newer", 10).await;
         assert_eq!(stands(&shop).await, (Active, None));
         let marked = again().await;
@@ -296,6 +300,67 @@ contract! {
         assert_eq!((stands(&shop).await, held().await.refused_at), ((Active, None), None));
         store.disconnect_integration(shop.account, CALENDAR.to_owned(), after(13)).await.unwrap();
         assert!(!judge(&marked, None, 14).await, "gone");
+    }
+
+    async fn tokens_rest_after_a_turn_that_failed_for_whoever_needs_them_and_not_for_the_clock(store: Store) {
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 2_700)).await;
+        let held = look(&shop).await.1.unwrap();
+        let take = async || store.take_tokens(&held, LEASE, T0).await.unwrap();
+        let rest = async || store.tokens_rest(&held).await.unwrap();
+        let fail = async |taken: HeldTokens| {
+            let later = Renewal::Later(after(30), None);
+            assert!(store.end_renewal(turn(&taken), later, T0).await.unwrap());
+        };
+        assert!(!rest().await);
+        let taken = take().await.unwrap();
+        assert!(!rest().await, "somebody is at them");
+        fail(taken).await;
+        assert!(rest().await);
+        assert_eq!(take().await, None);
+        turn_lease_clock(&store, 16);
+        assert!(!rest().await);
+        assert!(!store.has_due_tokens(after(29)).await.unwrap(), "no claim that was left");
+        assert!(store.take_due_tokens(8, LEASE, after(29)).await.unwrap().is_empty());
+        fail(take().await.unwrap()).await;
+        assert!(rest().await);
+        let by_the_clock = store.take_due_tokens(8, LEASE, after(30)).await.unwrap();
+        let by_the_clock = by_the_clock.into_iter().next().unwrap().unwrap();
+        assert_eq!((by_the_clock.tries, rest().await), (2, false));
+        fail(by_the_clock).await;
+        // A new process on the embedded database begins without them.
+        assert_eq!(store.release_tokens().await.unwrap(), 1);
+        assert!(!rest().await);
+    }
+
+    async fn an_error_of_a_renewal_is_over_with_a_call_that_gets_in_unless_more_was_said(store: Store) {
+        use IntegrationStatus::{Active, Error};
+        let shop = Shop::new(&store).await;
+        connect(&shop, "tokens", times(3_600, 10)).await;
+        let held = async || look(&shop).await.1.unwrap();
+        let fail = async |text: &str| {
+            let taken = store.take_due_tokens(8, LEASE, after(10)).await.unwrap();
+            let taken = taken.into_iter().next().unwrap().unwrap();
+            let later = Renewal::Later(after(10), Some(text.to_owned()));
+            assert!(store.end_renewal(turn(&taken), later, after(10)).await.unwrap());
+        };
+        let gets_in = async |used: HeldTokens| store.judge_tokens(used, None, after(11)).await.unwrap();
+        let said = |text: &str| (Error, Some(text.to_owned()));
+        fail("Out of reach").await;
+        let used = held().await;
+        fail("Does not know us").await;
+        assert!(!gets_in(used).await, "of an earlier turn");
+        assert_eq!(stands(&shop).await, said("Does not know us"));
+        assert!(gets_in(held().await).await);
+        assert_eq!(stands(&shop).await, (Active, None));
+        assert_eq!(look(&shop).await.0.unwrap().connected_at, Some(T0));
+        fail("Out of reach").await;
+        let used = held().await;
+        let set = store.set_connection(shop.account, CALENDAR.to_owned(), Error, Some("Suspended".to_owned()), T0);
+        set.await.unwrap();
+        assert_eq!(held().await.tries, 0, "the error is the operator's");
+        assert!(!gets_in(used).await);
+        assert_eq!(stands(&shop).await, said("Suspended"));
     }
 
     async fn what_is_taken_back_is_handed_out_once_and_no_turn_brings_it_back(store: Store) {

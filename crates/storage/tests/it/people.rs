@@ -124,17 +124,18 @@ contract! {
         };
         assert!(begin(2, T0).await);
         assert!(!begin(3, after(1)).await, "another password was checked");
-        let changed = store.change_password(ana.clone(), T0, "new".into(), (digest(2), after(6)));
+        let changed = store.change_password(ana.clone(), T0, "new".into(), session(7, after(6)));
         assert!(changed.await.unwrap());
         assert!(!begin(4, T0).await);
         assert!(begin(5, after(6)).await);
-        assert_eq!((who(&store, 1).await, who(&store, 2).await), (None, Some(ana.id)));
+        assert_eq!((who(&store, 1).await, who(&store, 2).await), (None, None));
+        assert_eq!(who(&store, 7).await, Some(ana.id));
         let ends = (after(1), T0);
-        let others = store.count_other_sessions(ana.email.clone(), digest(2), ends).await.unwrap();
+        let others = store.count_other_sessions(ana.email.clone(), digest(7), ends).await.unwrap();
         assert_eq!(others, 1);
-        assert_eq!(store.end_other_sessions(ana.email.clone(), digest(2)).await.unwrap(), 1);
-        store.end_session(digest(2)).await.unwrap();
-        assert_eq!(who(&store, 2).await, None);
+        assert_eq!(store.end_other_sessions(ana.email.clone(), digest(7)).await.unwrap(), 1);
+        store.end_session(digest(7)).await.unwrap();
+        assert_eq!(who(&store, 7).await, None);
         store.remove_member(shop.account, ana.email.clone(), after(8)).await.unwrap();
         assert!(!begin(6, after(6)).await, "she is no member any more");
     }

@@ -48,6 +48,8 @@ pub struct State {
     pub refuses: bool,
     /// Whether its list does not know the parameter `user_id`, and holds everybody's conversations.
     pub lists_everybody: bool,
+    /// Whether its list holds no conversation, though each can be read.
+    pub lists_none: bool,
     /// What `/audio` answers, with its media type.
     pub recording: Option<(&'static str, Vec<u8>)>,
     /// Whether recordings that are told of are not there yet.
@@ -450,7 +452,10 @@ impl State {
             user.as_ref()
                 .is_none_or(|user| call.conversation["user_id"] == **user)
         };
-        let all: Vec<Value> = self.known(key).filter(of).map(summary).collect();
+        let mut all: Vec<Value> = self.known(key).filter(of).map(summary).collect();
+        if self.lists_none {
+            all.clear();
+        }
         let (page, next) = self.page(all.len(), asked);
         let has_more = next.is_some();
         Answer::json(

@@ -11,6 +11,8 @@ use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent};
 use offhook_testkit::fakes::twilio::{ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall};
 use offhook_testkit::upstream::Fault;
 use offhook_twilio::TwilioCarrier;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use crate::desk::{Desk, carrier, event, handle, request};
 
@@ -236,6 +238,45 @@ async fn what_cannot_be_connected_to_was_not_asked() {
         assert_eq!(answer, Err(NotConnected));
     }
     assert_eq!(twilio.calls(), []);
+}
+
+#[tokio::test]
+async fn twilio_is_down_when_a_call_finds_no_connection_until_anything_is_answered() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let carrier = carrier(format!("http://{address}"));
+    assert!(!carrier.is_down(), "nobody asked yet");
+    assert_eq!(ask(&carrier, Operation::Numbers).await, Err(NotConnected));
+    assert!(!carrier.is_down(), "no call was to be placed");
+    assert_eq!(ask(&carrier, Operation::Dial).await, Err(NotConnected));
+    assert!(carrier.is_down());
+    assert_eq!(ask(&carrier, Operation::Numbers).await, Err(NotConnected));
+    assert!(carrier.is_down());
+    let listener = TcpListener::bind(address).await.unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut request = [0; 4_096];
+            let _ = socket.read(&mut request).await;
+            let refusal = b"HTTP/1.1 401 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            let _ = socket.write_all(refusal).await;
+        }
+    });
+    let answer = ask(&carrier, Operation::Numbers).await;
+    assert_eq!(answer, Err(Refused(Rejected)));
+    assert!(!carrier.is_down(), "it refuses, and is there");
+}
+
+#[tokio::test]
+async fn a_call_may_find_out_after_a_while_whether_twilio_is_back() {
+    // Nobody listens on port 1.
+    let refused = carrier("http://127.0.0.1:1".to_owned());
+    assert_eq!(ask(&refused, Operation::Dial).await, Err(NotConnected));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert!(refused.is_down());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(!refused.is_down());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,4 +9,6 @@ mod faults;
 #[cfg(test)]
 mod numbers;
 #[cfg(test)]
+mod placing;
+#[cfg(test)]
 mod told;

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) deeds: VecDeque<Deed>,
     /// What the next looks for a batch by its name come to, instead of what is there.
     pub(super) looks: VecDeque<LegacyError>,
+    /// What it says of every batch, instead of how far its calls are.
+    pub(super) tells: Option<LegacyError>,
     /// Whether it keeps everybody waiting.
     pub(super) holds: bool,
     /// Whether it says for ever that the first of a batch who waits is being dialed.
@@ -223,6 +225,9 @@ impl LegacyBatches for Batching {
         id: &str,
     ) -> Result<Option<Vec<LegacyRecipient>>, LegacyError> {
         let state = self.state();
+        if let Some(error) = &state.tells {
+            return Err(error.clone());
+        }
         let name = id.strip_prefix("btc_").unwrap_or(id);
         Ok(state.batches.get(name).map(|batch| {
             let calls = batch.calls.iter().enumerate();

@@ -57,6 +57,46 @@ both! {
         world.close().await;
     }
 
+    async fn a_call_that_its_provider_does_not_list_is_known_by_its_report(database) {
+        let world = World::start(database, LegacyPace { appears_within: LIMIT, ..BRISK }).await;
+        world.fake.state().lists_none = true;
+        world.fake.upstream().fail("POST", "/v1/convai/", Fault::LoseAnswer, 1);
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
+        world.fake.end(&call.id, 12, "");
+        world.tell_now(&world.fake.transcription(&call.id)).await;
+        ends_as_told(&world, &handle, "reported").await;
+        assert_eq!(world.conversation(&handle).await["messages_count"], 2);
+        assert_eq!(world.placings(), 1);
+        world.close().await;
+    }
+
+    async fn what_the_provider_corrects_loses_no_turn_behind_it_and_repeats_none(database) {
+        let world = World::start(database, BRISK).await;
+        let behind = [("user", "Well", 6), ("agent", "Bye.", 8)];
+        let added = [("agent", "Hello there.", 0), ("user", "Yes.", 2), ("agent", "A moment.", 3), ("agent", "Good.", 5)];
+        let dropped = [("user", "Yes.", 2), ("agent", "Good.", 4)];
+        for corrected in [&added[..], &dropped[..]] {
+            let handle = world.place().await;
+            let call = world.taken(&handle).await;
+            let first = [("agent", "Hello.", 0), ("user", "Yes.", 2), ("agent", "Good.", 4), ("user", "Well", 6)];
+            world.fake.talk(&call.id, &first);
+            until("what was said first", || async {
+                (world.conversation(&handle).await["messages_count"] == 3).then_some(())
+            })
+            .await;
+            world.fake.talk(&call.id, &[corrected, &behind[..]].concat());
+            world.fake.end(&call.id, 12, "");
+            ends_as_told(&world, &handle, "corrected").await;
+            let read = world.conversation(&handle).await;
+            let turns = read["transcript"].as_array().cloned().unwrap_or_default();
+            let said: Vec<_> = turns.iter().map(|turn| turn["text"].clone()).collect();
+            assert_eq!(said, ["Hello.", "Yes.", "Good.", "Well", "Bye."], "{corrected:?}");
+        }
+        world.close().await;
+    }
+
     async fn what_was_told_of_an_end_counts_when_nothing_more_is_told_in_time(database) {
         let pace = LegacyPace { told_within: Duration::from_secs(1), ..BRISK };
         let world = World::start(database, pace).await;

@@ -106,4 +106,29 @@ both! {
         }
         world.close().await;
     }
+
+    async fn a_wav_file_becomes_a_recording_as_all_others(database) {
+        let world = World::start(database, BRISK).await;
+        // One channel of 16 kHz: half a second.
+        let mut wav = [b"RIFF".as_slice(), &16_036_u32.to_le_bytes(), b"WAVEfmt ", &16_u32.to_le_bytes()].concat();
+        for word in [1_u16, 1] {
+            wav.extend(word.to_le_bytes());
+        }
+        wav.extend([16_000_u32, 32_000].into_iter().flat_map(u32::to_le_bytes));
+        wav.extend([2_u16, 16].into_iter().flat_map(u16::to_le_bytes));
+        wav.extend(b"data");
+        wav.extend(16_000_u32.to_le_bytes());
+        wav.resize(44 + 16_000, 0);
+        world.fake.state().recording = Some(("audio/wav", wav));
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 5, "");
+        let ended = world.ended(&handle).await;
+        assert_eq!(ended["has_audio"], true, "{ended}");
+        let audio = text(&world.conversation(&handle).await["recording_url"]);
+        let whole = world.app.get(&audio).send().await;
+        assert_eq!((whole.status, whole.body.len()), (200, 44 + 16_000), "two channels of 8 kHz");
+        world.close().await;
+    }
 }

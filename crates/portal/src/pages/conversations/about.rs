@@ -14,15 +14,20 @@ use crate::parts::words::{self, Tone};
 use crate::trouble::Trouble;
 use crate::visit::Visitor;
 
-/// What changes while a conversation lasts, by the ids that the page knows it by: its turns, length and credits.
+/// What changes while a conversation lasts, by the ids that the page knows it by: when it was answered, its turns, length
+/// and credits.
 fn moving(
     conversation: &Conversation,
     so_far: &SoFar,
     lang: Lang,
-) -> [(&'static str, &'static str, String); 3] {
+) -> Vec<(&'static str, &'static str, Markup)> {
     let is_over = conversation.state.is_terminal();
     let lasts = !is_over && conversation.answered_at.is_some();
-    [
+    let answered = conversation.voice.then(|| {
+        let answered = words::when_if(conversation.answered_at);
+        ("fact-answered", lang.t("Answered", "Contestada"), answered)
+    });
+    let counts = [
         (
             "fact-turns",
             lang.t("Turns", "Turnos"),
@@ -44,7 +49,9 @@ fn moving(
                 false => wording::credits(conversation),
             },
         ),
-    ]
+    ];
+    let counts = counts.map(|(id, name, value)| (id, name, html! { (value) }));
+    answered.into_iter().chain(counts).collect()
 }
 
 /// What has changed of the facts, each put in its place on the page.
@@ -95,19 +102,13 @@ pub(super) async fn facts(
         lang.t("Began", "Inicio"),
         words::when(conversation.started_at),
     ));
-    if conversation.voice {
-        rows.push((
-            lang.t("Answered", "Contestada"),
-            words::when_if(conversation.answered_at),
-        ));
+    for (id, name, value) in moving(conversation, so_far, lang) {
+        rows.push((name, html! { span id=(id) { (value) } }));
     }
     rows.push((
         lang.t("Ended", "Fin"),
         words::when_if(conversation.ended_at.filter(|_| is_over)),
     ));
-    for (id, name, value) in moving(conversation, so_far, lang) {
-        rows.push((name, html! { span id=(id) { (value) } }));
-    }
     if is_over {
         rows.push((
             lang.t("How it ended", "Cómo terminó"),

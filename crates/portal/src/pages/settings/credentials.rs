@@ -252,7 +252,7 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         Err(CredentialError::Invalid(why)) if provider == CredentialProvider::WhatsApp => {
             let said = match t {
                 Lang::En => format!("This is not a credential for WhatsApp: {why}."),
-                Lang::Es => format!("No es una credencial de WhatsApp: {why}."),
+                Lang::Es => format!("No es una credencial de WhatsApp: {}.", written(&why, t)),
             };
             refuse(&post, &said).await
         }

@@ -92,7 +92,7 @@ pub(super) fn shown(kind: ToolKind, revision: i32, fields: &Fields, t: Lang) -> 
 }
 
 /// What the form calls the fields of a tool.
-pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 7] {
+pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
     [
         ("name", t.t("Name", "Nombre")),
         ("description", t.t("What it is for", "Para qué sirve")),
@@ -107,6 +107,7 @@ pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 7] {
             t.t("Longest wait, in ms", "Espera máxima, en ms"),
         ),
         ("http.headers", t.t("Headers", "Encabezados")),
+        ("transfer.targets", t.t("To whom", "A quién")),
     ]
 }
 

@@ -46,6 +46,25 @@ fn a_call_under_way_tells_what_was_said_but_for_what_is_being_said() {
 }
 
 #[test]
+fn a_code_of_sip_is_read_in_whatever_form_it_is_told() {
+    for (code, reason) in [
+        (json!(486), FailureReason::Busy),
+        (json!(486.0), FailureReason::Busy),
+        (json!("480"), FailureReason::NoAnswer),
+        (json!(" 404 "), FailureReason::InvalidNumber),
+        (json!("busy"), FailureReason::CarrierError),
+        (json!([486]), FailureReason::CarrierError),
+    ] {
+        let progress = told(read(json!({
+            "conversation_id": "conv_1", "status": "failed",
+            "metadata": {"error": {"code": code}},
+        })));
+        let outcome = progress.end.unwrap().outcome;
+        assert_eq!(outcome, CallOutcome::Failed(reason), "{code}");
+    }
+}
+
+#[test]
 fn a_call_that_is_over_tells_all_of_it() {
     let progress = told(read(json!({
         "conversation_id": "conv_1", "agent_id": "agent_1", "status": "done", "has_audio": true,

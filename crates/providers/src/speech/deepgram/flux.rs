@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::lenient::without_nul;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -51,7 +52,10 @@ impl Hearing for Flux {
         let said: Said = read_foreign(text.as_bytes())
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         match said.kind.as_str() {
-            "TurnInfo" => self.turn(&said.event, said.transcript.trim(), told),
+            "TurnInfo" => {
+                let words = without_nul(said.transcript);
+                self.turn(&said.event, words.trim(), told);
+            }
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
             // `Connected`, and what is yet to be invented.
             _ => {}
@@ -134,6 +138,24 @@ mod tests {
                 Finalized,
             ]
         );
+    }
+
+    #[test]
+    fn words_lose_their_nul() {
+        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        for (event, words) in [
+            ("Update", "\0"),
+            ("Update", "I need"),
+            ("Update", "I\0 need\0"),
+            ("EndOfTurn", "\0 I need a\0 room.\0"),
+        ] {
+            let text = json!({"type": "TurnInfo", "event": event, "transcript": words});
+            assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
+        }
+        use RecogniserEvent::{Final, Finalized, Partial, TurnEnded};
+        let partial = Partial("I need".to_owned());
+        let all = Final("I need a room.".to_owned());
+        assert_eq!(told, [partial, all, TurnEnded, Finalized]);
     }
 
     #[test]

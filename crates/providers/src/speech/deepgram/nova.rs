@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::lenient::without_nul;
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -89,7 +90,8 @@ impl Hearing for Nova {
 impl Nova {
     fn results(&mut self, results: Results, told: &mut Vec<RecogniserEvent>) {
         let best = results.channel.alternatives.into_iter().next();
-        let words = best.map(|best| best.transcript).unwrap_or_default();
+        let words = best.map(|best| without_nul(best.transcript));
+        let words = words.unwrap_or_default();
         let words = words.trim();
         let is_late = self.told_until.is_some_and(|until| results.start <= until);
         if !words.is_empty() && !is_late {
@@ -171,6 +173,20 @@ mod tests {
         assert_eq!(
             told(&mut nova, &results(4.0, "There.", true, false)),
             [RecogniserEvent::Final("There.".to_owned())]
+        );
+    }
+
+    #[test]
+    fn words_lose_their_nul() {
+        let mut nova = Nova::default();
+        assert_eq!(told(&mut nova, &results(0.0, "\0", false, false)), []);
+        assert_eq!(
+            told(&mut nova, &results(0.0, "\0 I\0 need", false, false)),
+            [RecogniserEvent::Partial("I need".to_owned())]
+        );
+        assert_eq!(
+            told(&mut nova, &results(0.0, "A\0 room.\0", true, false)),
+            [RecogniserEvent::Final("A room.".to_owned())]
         );
     }
 

@@ -134,6 +134,14 @@ async fn an_utterance_comes_on_standard_input_or_in_a_file() {
 }
 
 #[tokio::test]
+async fn words_lose_their_nul() {
+    use RecogniserEvent::{Final, Finalized};
+    let script = Script::new(r"printf '\000Good\000 day.'");
+    let told = heard(&listens(script.program(&[]))).await;
+    assert_eq!(told, [Final("Good day.".to_owned()), Finalized]);
+}
+
+#[tokio::test]
 async fn a_program_sees_nothing_of_the_services_environment() {
     let script =
         Script::new("env | cut -d= -f1 | sort | grep -v -e PWD -e SHLVL -e '^_$' | tr '\\n' ' '");

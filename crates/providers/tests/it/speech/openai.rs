@@ -100,6 +100,18 @@ async fn an_utterance_is_sent_as_a_file_and_comes_back_as_words() {
 }
 
 #[tokio::test]
+async fn words_lose_their_nul() {
+    let answer = answer(200, r#"{"text": "\u0000 Buenos\u0000 días.\u0000"}"#);
+    let service = Server::start(vec![answer]).await.unwrap();
+    let ear = ear(&service.base_url);
+    let mut recogniser = ear.open(listening("whisper-1", "{}")).await.unwrap();
+    utter(&recogniser).await;
+    let told = recogniser.events.recv().await;
+    let expected = RecogniserEvent::Final("Buenos días.".to_owned());
+    assert_eq!(told, Some(expected));
+}
+
+#[tokio::test]
 async fn an_utterance_that_is_not_understood_ends_the_ear() {
     for (acts, expected) in [
         (vec![answer(401, "secret")], SpeechError::Refused(401)),

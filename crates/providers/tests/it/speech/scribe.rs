@@ -78,6 +78,27 @@ async fn sound_goes_out_in_tenths_of_a_second_and_a_pause_commits_it() {
 }
 
 #[tokio::test]
+async fn words_lose_their_nul() {
+    let service = Service::start().await;
+    let (mut recogniser, mut peer) = opened(&service).await;
+    for (kind, words) in [
+        ("partial_transcript", "\0"),
+        ("partial_transcript", "Buenos"),
+        ("partial_transcript", "Buenos\0"),
+        ("committed_transcript", "\0 Buenos\0 días."),
+    ] {
+        peer.say(json!({"message_type": kind, "text": words})).await;
+    }
+    let told = [
+        recogniser.events.recv().await,
+        recogniser.events.recv().await,
+    ];
+    use RecogniserEvent::{Final, Partial};
+    let (guess, sure) = ("Buenos".to_owned(), "Buenos días.".to_owned());
+    assert_eq!(told, [Some(Partial(guess)), Some(Final(sure))]);
+}
+
+#[tokio::test]
 async fn a_reported_failure_ends_the_ear_and_tells_its_kind_alone() {
     for (kind, expected) in [
         ("auth_error", SpeechError::Refused(401)),

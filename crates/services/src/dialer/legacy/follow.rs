@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
-use offhook_engine::{CallControl, CallSink as _, EndRequest};
-use offhook_storage::{Conversation, Fenced, StoreError};
+use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
+use offhook_storage::{Conversation, Fenced, Moment, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::call::top_up;
@@ -28,10 +28,59 @@ pub(super) struct Following {
     pub(super) reference: LegacyReference,
     /// The slice that it was handed over in, if it was not placed alone.
     pub(super) watch: Option<Arc<Watch>>,
-    /// Turns that are written already.
-    pub(super) written: usize,
+    /// What was said and is written already.
+    pub(super) written: Written,
     /// What becomes of a call that the provider does not know.
     pub(super) if_unknown: FailureReason,
+}
+
+/// What of a call's transcript is written down. The provider may correct what it told before: shorten what was cut off, add
+/// what a tool did, drop a turn. What is written stays, and what was said behind it is neither lost nor written twice.
+#[derive(Default)]
+pub(super) struct Written {
+    /// How many turns of the transcript, as it was told last.
+    turns: usize,
+    /// What was written last.
+    last: Option<(TurnRole, String)>,
+}
+
+impl Written {
+    /// Of a call whose turns another process has written.
+    pub(super) fn before(turns: &[Moment]) -> Self {
+        let last = turns.last().and_then(|last| {
+            let role = match last.role.as_deref()? {
+                "agent" => TurnRole::Agent,
+                "user" => TurnRole::User,
+                _ => TurnRole::Tool,
+            };
+            Some((role, last.content.clone().unwrap_or_default()))
+        });
+        Self {
+            turns: turns.len(),
+            last,
+        }
+    }
+
+    fn up_to(turns: usize, last: &Turn) -> Self {
+        Self {
+            turns,
+            last: Some((last.role, last.text.clone())),
+        }
+    }
+
+    /// What was told behind what is written: behind the nearest turn that says what was written last, or by their count
+    /// where none does.
+    fn behind<'t>(&self, told: &'t [Turn]) -> &'t [Turn] {
+        let counted = self.turns.min(told.len());
+        let Some((role, text)) = &self.last else {
+            return &told[counted..];
+        };
+        let places = told.iter().zip(1_usize..);
+        let said = places.filter(|(turn, _)| turn.role == *role && turn.text == *text);
+        let nearest = said.map(|(_, place)| place);
+        let nearest = nearest.min_by_key(|place| place.abs_diff(self.turns));
+        &told[nearest.unwrap_or(counted)..]
+    }
 }
 
 /// Follows a call to its end and settles it. `Ok` without that is a call that is another owner's now, or will be.
@@ -62,6 +111,7 @@ pub(super) async fn follow(
         last_sign: None,
         unknown_since: None,
         mark: None,
+        reported_as: None,
         following,
     };
     let end = {
@@ -122,6 +172,8 @@ struct Followed<'a> {
     unknown_since: Option<Instant>,
     /// By which one sees that something has changed.
     mark: Option<(usize, bool, bool)>,
+    /// What the provider has called the call in a report, while it does not say so where it is asked by our reference.
+    reported_as: Option<String>,
     following: Following,
 }
 
@@ -134,6 +186,8 @@ impl Followed<'_> {
         let (mut heard, mut ending, mut confirmed) = (None, None, true);
         // What was told of its end so far, and since when.
         let mut over: Option<(Instant, LegacyEnd)> = None;
+        // Whether a report may have come: one may have before this process followed the call.
+        let mut may_be_reported = true;
         loop {
             tokio::select! {
                 biased;
@@ -151,11 +205,17 @@ impl Followed<'_> {
                         continue;
                     }
                 }
-                () = self.look.woken() => wait = self.pace.soonest,
+                () = self.look.woken() => (wait, may_be_reported) = (self.pace.soonest, true),
                 () = sleep_until(ask_at) => {}
             }
             confirmed = confirmed || self.is_hung_up().await;
-            match self.ask().await {
+            if may_be_reported {
+                self.hear().await;
+            }
+            let asked = self.ask().await;
+            // On another node's word alone: where the provider does not say, it is looked for.
+            may_be_reported = matches!(asked, Ok(Asked::Unknown) | Err(_));
+            match asked {
                 Ok(Asked::Goes(progress)) => {
                     wait = self.next_wait(&progress, wait);
                     let end = self.note(record, progress).await?;
@@ -230,10 +290,33 @@ impl Followed<'_> {
             watch,
             ..
         } = &self.following;
+        if reference.conversation.is_none() && self.reported_as.is_some() {
+            let reported = LegacyReference {
+                call: reference.call,
+                conversation: self.reported_as.clone(),
+            };
+            match ask_alone(self.shared, credential, &reported).await {
+                // As if nothing had been reported.
+                Ok(Asked::Unknown) => {}
+                asked => return asked,
+            }
+        }
         if let Some(watch) = watch {
             return watch.ask(self.shared, credential, reference).await;
         }
         ask_alone(self.shared, credential, reference).await
+    }
+
+    /// Learns from a report what the provider calls the call, if that is not known.
+    async fn hear(&mut self) {
+        let is_known = self.following.reference.conversation.is_some();
+        if is_known || self.reported_as.is_some() || !self.shared.legacy.reports() {
+            return;
+        }
+        let (account, id) = (self.call.account_id, self.call.id);
+        // An outage passes; the report stays.
+        let reported = self.shared.store.legacy_call_reported(account, id).await;
+        self.reported_as = reported.unwrap_or_default();
     }
 
     /// Reads the account's credential again; whether it is another one.
@@ -316,9 +399,12 @@ impl Followed<'_> {
             record.answered(at).await.ok()?;
             self.answered_at = Some(at);
         }
-        for turn in progress.turns.iter().skip(self.following.written) {
+        let new = self.following.written.behind(&progress.turns);
+        for turn in new {
             record.turn(turn.clone()).await.ok()?;
-            self.following.written += 1;
+        }
+        if let Some(last) = new.last() {
+            self.following.written = Written::up_to(progress.turns.len(), last);
         }
         let last = progress.turns.last().map(|turn| turn.started_at);
         self.last_sign = last.or(self.last_sign).or(self.answered_at);

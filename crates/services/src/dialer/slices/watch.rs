@@ -81,11 +81,19 @@ impl Watch {
         if reference.conversation.is_some() {
             return alone(shared, credential, reference).await;
         }
-        let (named, reason) = match self.standing(shared, credential, reference.call).await? {
-            Standing::Waits => return Ok(Asked::Waits),
-            Standing::Called(named) => (named, None),
+        let (named, reason) = match self.standing(shared, credential, reference.call).await {
+            Ok(Standing::Waits) => return Ok(Asked::Waits),
+            Ok(Standing::Called(named)) => (named, None),
             // It may have been dialed all the same.
-            Standing::Over(reason) => (None, Some(reason)),
+            Ok(Standing::Over(reason)) => (None, Some(reason)),
+            // What the provider does not tell of the slice, it may tell of the call; one that it does not know may wait.
+            Err(error @ (LegacyError::Unknown | LegacyError::Refused(_))) => {
+                return match alone(shared, credential, reference).await {
+                    Ok(asked @ Asked::Goes(_)) => Ok(asked),
+                    _ => Err(error),
+                };
+            }
+            Err(error) => return Err(error),
         };
         let reference = LegacyReference {
             call: reference.call,
