@@ -1,7 +1,7 @@
-//! WAV files of others, made recordings of this service's own form: whatever rate, width and number of channels they have.
+//! WAV files of others that hold PCM, made recordings of this service's own form, whatever number of channels they have.
 //! What a file says of its length counts for nothing.
 
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use hound::{SampleFormat, WavReader};
@@ -10,6 +10,9 @@ use crate::foreign::Copy;
 
 /// Samples of a channel that are taken at once.
 const TAKEN: usize = 4_096;
+
+/// Pieces of a file that are looked through for its sound.
+const MOST_CHUNKS: usize = 64;
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -23,11 +26,17 @@ pub enum PcmError {
 }
 
 /// Writes the sound of a WAV file as a recording, of one channel on both sides; returns its milliseconds. What is behind
-/// `longest` is left out, and so is what a file that was cut short says that it has. It blocks for as long as it takes.
+/// `longest` is left out. The file's own header is mended where it tells another length than there is, as of one that was
+/// written into a pipe or cut short. It blocks for as long as it takes.
 ///
 /// # Errors
 /// [`PcmError`]; what was written is no recording then.
-pub fn record(wav: impl Read, to: impl Write + Seek, longest: Duration) -> Result<u64, PcmError> {
+pub fn record(
+    mut wav: impl Read + Write + Seek,
+    to: impl Write + Seek,
+    longest: Duration,
+) -> Result<u64, PcmError> {
+    tell_length(&mut wav)?;
     let mut reader = WavReader::new(BufReader::new(wav)).map_err(|_| PcmError::NoPcm)?;
     let spec = reader.spec();
     let (channels, rate) = (usize::from(spec.channels), spec.sample_rate);
@@ -49,6 +58,41 @@ pub fn record(wav: impl Read, to: impl Write + Seek, longest: Duration) -> Resul
         }
     }
     copy.finish()?.ok_or(PcmError::NoPcm)
+}
+
+/// Has the header tell how much sound there is; of what is no WAV file nothing is changed.
+fn tell_length(wav: &mut (impl Read + Write + Seek)) -> io::Result<()> {
+    let end = wav.seek(SeekFrom::End(0))?;
+    let (mut at, mut block) = (12, None);
+    for _ in 0..MOST_CHUNKS {
+        if at + 8 > end {
+            break;
+        }
+        wav.seek(SeekFrom::Start(at))?;
+        let mut head = [0; 8];
+        wav.read_exact(&mut head)?;
+        let [a, b, c, d, length @ ..] = head;
+        let (length, there) = (u64::from(u32::from_le_bytes(length)), end - at - 8);
+        match &[a, b, c, d] {
+            b"fmt " if there >= 14 => {
+                let mut form = [0; 14];
+                wav.read_exact(&mut form)?;
+                block = Some(u64::from(u16::from_le_bytes([form[12], form[13]]).max(1)));
+            }
+            b"data" => {
+                let Some(block) = block.filter(|_| length == 0 || length > there) else {
+                    break;
+                };
+                let told = u32::try_from(there - there % block).unwrap_or(u32::MAX);
+                wav.seek(SeekFrom::Start(at + 4))?;
+                wav.write_all(&told.to_le_bytes())?;
+                break;
+            }
+            _ => {}
+        }
+        at += 8 + length + length % 2;
+    }
+    wav.rewind()
 }
 
 /// Copies samples of which each channel has one in turn.

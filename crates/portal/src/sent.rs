@@ -93,6 +93,22 @@ pub(crate) async fn read<R>(
     upload: &mut Upload<R>,
     most: usize,
 ) -> (Fields, Result<Option<SentFile>, Trouble>) {
+    read_within(upload, (most, most)).await
+}
+
+/// The same of a form that may hold such a file as text, which was looked at before. Browsers send each line break of a
+/// text as two characters.
+pub(crate) async fn read_again<R>(
+    upload: &mut Upload<R>,
+    most: usize,
+) -> (Fields, Result<Option<SentFile>, Trouble>) {
+    read_within(upload, (most, 2 * most)).await
+}
+
+async fn read_within<R>(
+    upload: &mut Upload<R>,
+    (most, most_as_text): (usize, usize),
+) -> (Fields, Result<Option<SentFile>, Trouble>) {
     let lang = upload.lang();
     let mut fields = Fields::default();
     let Ok(boundary) = multer::parse_boundary(kind_of(upload.request())) else {
@@ -101,7 +117,7 @@ pub(crate) async fn read<R>(
     let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(4);
     let arrived = feed(&mut upload.body, sender, most + READ_ON);
     let whole = stream::poll_fn(move |context| receiver.poll_recv(context));
-    let parts = parts(whole, boundary, most, &mut fields);
+    let parts = parts(whole, boundary, (most, most_as_text), &mut fields);
     let read = timeout(TIME, future::join(arrived, parts)).await;
     let file = match read {
         Ok(((), Ok(file))) => Ok(file),
@@ -177,11 +193,9 @@ async fn feed(body: &mut Payload, sender: mpsc::Sender<Result<Bytes, io::Error>>
 async fn parts(
     body: impl futures_util::Stream<Item = Result<Bytes, io::Error>> + Send,
     boundary: String,
-    most: usize,
+    (most, most_as_text): (usize, usize),
     fields: &mut Fields,
 ) -> Result<Option<SentFile>, multer::Error> {
-    // Browsers send each line break of a text as two characters.
-    let most_as_text = 2 * most;
     let limits = SizeLimit::new()
         .whole_stream((most_as_text + AROUND) as u64)
         .per_field(MAX_FIELD)

@@ -451,7 +451,7 @@ pub(crate) fn portal_of(req: &HttpRequest) -> Option<Portal> {
         .map(|data| Portal::clone(data))
 }
 
-/// Whether a `Host` names the machine itself, and nothing but that.
+/// The address that readers are told, where their request names this `Host`.
 fn base_url(config: &PortalConfig, host: Option<&str>) -> String {
     if let Some(url) = &config.public_url {
         return url.trim_end_matches('/').to_owned();
@@ -463,6 +463,7 @@ fn base_url(config: &PortalConfig, host: Option<&str>) -> String {
     }
 }
 
+/// Whether a `Host` names the machine itself, and nothing but that.
 fn is_this_machine(scheme: &str, host: &str) -> bool {
     let Ok(url) = Url::parse(&format!("{scheme}://{host}")) else {
         return false;

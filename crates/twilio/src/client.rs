@@ -213,8 +213,9 @@ impl TwilioClient {
             ]);
         }
         let answer = self.post::<CallBody>("Calls.json", form(&members)).await;
-        let found_none = matches!(answer, Err(TwilioError::NotConnected));
-        *lock(&self.unreached) = found_none.then(Instant::now);
+        if matches!(answer, Err(TwilioError::NotConnected)) {
+            *lock(&self.unreached) = Some(Instant::now());
+        }
         let call = answer?;
         match is_sid(&call.sid, "CA") {
             true => Ok(call.sid),

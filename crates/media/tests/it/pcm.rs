@@ -46,7 +46,7 @@ fn file(
 /// The milliseconds that were told, and both sides.
 fn recorded(wav: &[u8], longest: Duration) -> Result<(u64, Vec<i16>, Vec<i16>), PcmError> {
     let mut made = Cursor::new(Vec::new());
-    let told = record(wav, &mut made, longest)?;
+    let told = record(Cursor::new(wav.to_vec()), &mut made, longest)?;
     let mut reader = hound::WavReader::new(Cursor::new(made.into_inner())).expect("WAV");
     let spec = reader.spec();
     assert_eq!(
@@ -98,6 +98,22 @@ fn what_is_too_long_is_left_out_and_what_was_cut_short_is_kept_as_far_as_it_goes
     assert!((300..1_000).contains(&told), "{told}");
     let (told, ..) = recorded(&wav[..wav.len() / 2], LONG).expect("a recording");
     assert!((480..=520).contains(&told), "{told}");
+}
+
+#[test]
+fn what_a_file_says_of_its_length_counts_for_nothing() {
+    for (channels, bits) in [(1, 16), (2, 16), (2, 24)] {
+        let mut wav = file(channels, 8_000, bits, SampleFormat::Int);
+        let data = wav
+            .windows(4)
+            .position(|word| word == b"data")
+            .expect("data");
+        for length in [0, u32::MAX, u32::MAX - 1, 1_000_000] {
+            wav[data + 4..data + 8].copy_from_slice(&u32::to_le_bytes(length));
+            let (told, ..) = recorded(&wav, LONG).expect("a recording");
+            assert_eq!(told, 1_000, "{channels} {bits} {length}");
+        }
+    }
 }
 
 #[test]

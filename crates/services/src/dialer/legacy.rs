@@ -3,6 +3,7 @@
 
 mod end;
 mod follow;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use super::call::{numbers, refuse};
 use super::record::insist;
 use super::slices::{self, Handed, Ready};
 use crate::Shared;
-use follow::{Following, Written, follow};
+use follow::{Following, follow};
+use written::Written;
 
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];

@@ -189,8 +189,8 @@ async fn renew(shared: &Shared, held: HeldTokens, needed: bool) -> Result<Renewe
                 return Ok(Renewed::Granted(tokens));
             }
             // Taken back or connected anew meanwhile: what came belongs to nobody.
-            if is_there.1.is_some() {
-                return Ok(Renewed::NotNow);
+            if let Some(there) = is_there.1 {
+                return Tokens::read(&there.secret).map(Renewed::Granted);
             }
             if let Err(error) = application.consents().revoke(tokens.whole()).await {
                 tracing::warn!(account = %held.account_id, %error, "a token that nobody needs was not revoked");

@@ -74,7 +74,7 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
 
 /// `POST /portal/batch-calls/send`
 pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
-    let (fields, file) = sent::read(&mut upload, MOST).await;
+    let (fields, file) = sent::read_again(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
         Ok(id) => {
             let t = upload.lang();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
-use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
-use offhook_storage::{Conversation, Fenced, Moment, StoreError};
+use offhook_engine::{CallControl, CallSink as _, EndRequest};
+use offhook_storage::{Conversation, Fenced, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::call::top_up;
@@ -15,6 +15,7 @@ use super::super::closing::{MediaEnd, close, settle};
 use super::super::record::{Record, insist};
 use super::super::slices::{Asked, Watch, ask_alone};
 use super::end::{failed, outcome};
+use super::written::Written;
 use crate::Shared;
 use crate::legacy::{Look, Times};
 use crate::recordings::Wanted;
@@ -32,55 +33,6 @@ pub(super) struct Following {
     pub(super) written: Written,
     /// What becomes of a call that the provider does not know.
     pub(super) if_unknown: FailureReason,
-}
-
-/// What of a call's transcript is written down. The provider may correct what it told before: shorten what was cut off, add
-/// what a tool did, drop a turn. What is written stays, and what was said behind it is neither lost nor written twice.
-#[derive(Default)]
-pub(super) struct Written {
-    /// How many turns of the transcript, as it was told last.
-    turns: usize,
-    /// What was written last.
-    last: Option<(TurnRole, String)>,
-}
-
-impl Written {
-    /// Of a call whose turns another process has written.
-    pub(super) fn before(turns: &[Moment]) -> Self {
-        let last = turns.last().and_then(|last| {
-            let role = match last.role.as_deref()? {
-                "agent" => TurnRole::Agent,
-                "user" => TurnRole::User,
-                _ => TurnRole::Tool,
-            };
-            Some((role, last.content.clone().unwrap_or_default()))
-        });
-        Self {
-            turns: turns.len(),
-            last,
-        }
-    }
-
-    fn up_to(turns: usize, last: &Turn) -> Self {
-        Self {
-            turns,
-            last: Some((last.role, last.text.clone())),
-        }
-    }
-
-    /// What was told behind what is written: behind the nearest turn that says what was written last, or by their count
-    /// where none does.
-    fn behind<'t>(&self, told: &'t [Turn]) -> &'t [Turn] {
-        let counted = self.turns.min(told.len());
-        let Some((role, text)) = &self.last else {
-            return &told[counted..];
-        };
-        let places = told.iter().zip(1_usize..);
-        let said = places.filter(|(turn, _)| turn.role == *role && turn.text == *text);
-        let nearest = said.map(|(_, place)| place);
-        let nearest = nearest.min_by_key(|place| place.abs_diff(self.turns));
-        &told[nearest.unwrap_or(counted)..]
-    }
 }
 
 /// Follows a call to its end and settles it. `Ok` without that is a call that is another owner's now, or will be.
@@ -214,7 +166,7 @@ impl Followed<'_> {
             }
             let asked = self.ask().await;
             // On another node's word alone: where the provider does not say, it is looked for.
-            may_be_reported = matches!(asked, Ok(Asked::Unknown) | Err(_));
+            may_be_reported = matches!(asked, Ok(Asked::Unknown | Asked::Waits) | Err(_));
             match asked {
                 Ok(Asked::Goes(progress)) => {
                     wait = self.next_wait(&progress, wait);
@@ -351,6 +303,7 @@ impl Followed<'_> {
             ..
         } = &self.following;
         if let Some(watch) = watch
+            && reference.conversation.is_none()
             && !watch.is_called(reference.call).await
         {
             return false;
@@ -399,12 +352,9 @@ impl Followed<'_> {
             record.answered(at).await.ok()?;
             self.answered_at = Some(at);
         }
-        let new = self.following.written.behind(&progress.turns);
-        for turn in new {
+        for turn in self.following.written.behind(&progress.turns) {
             record.turn(turn.clone()).await.ok()?;
-        }
-        if let Some(last) = new.last() {
-            self.following.written = Written::up_to(progress.turns.len(), last);
+            self.following.written.add(turn);
         }
         let last = progress.turns.last().map(|turn| turn.started_at);
         self.last_sign = last.or(self.last_sign).or(self.answered_at);

@@ -90,6 +90,7 @@ impl Watch {
             Err(error @ (LegacyError::Unknown | LegacyError::Refused(_))) => {
                 return match alone(shared, credential, reference).await {
                     Ok(asked @ Asked::Goes(_)) => Ok(asked),
+                    Err(later @ LegacyError::Later(_)) => Err(later),
                     _ => Err(error),
                 };
             }
