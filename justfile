@@ -12,18 +12,13 @@ run *FLAGS:
 demo *FLAGS:
     cargo run --release -- demo "$@"
 
-# Everything a change must pass; sets up PostgreSQL and Redis itself (`--quick`, `--each`, `-- NEXTEST ARGUMENTS`).
+# Everything a change must pass; sets up PostgreSQL and Redis itself (`--quick`, `--all`, `--pictures`, `-- NEXTEST ARGUMENTS`).
 test *ARGUMENTS:
     scripts/test "$@"
 
-# One crate's tests by itself, without PostgreSQL and Redis: `just test-crate storage`.
-test-crate NAME *ARGUMENTS:
-    shift && cargo test -p offhook-{{ NAME }} "$@"
-
-# The tests of every crate, crate by crate.
-test-crates:
-    for crate in crates/*/; do cargo test -p "offhook-$(basename "$crate")" || exit 1; done
-    cargo test -p offhook
+# One crate's tests, soon after a change in it: `just test-crate storage page` (`just test-crate --stop` ends its servers).
+test-crate *ARGUMENTS:
+    scripts/test-crate "$@"
 
 # Formatting, clippy and the layers.
 lint: layers
@@ -34,6 +29,10 @@ lint: layers
 layers:
     scripts/layers --self-test
     scripts/layers
+
+# Lines, crates, MiB and seconds (`just size --check` holds them against limits.toml).
+size *ARGUMENTS:
+    scripts/size "$@"
 
 # The files in deploy/, without anything to deploy to.
 deploy-check:

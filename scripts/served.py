@@ -64,7 +64,8 @@ def environment():
 
 def python_with(name, version, *more):
     """The `bin` folder of an environment of Python with this package, made once a version."""
-    home = ROOT / "target" / f"{name}-{version}"
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    home = cache / "offhook" / f"{name}-{version}"
     done = home / "installed"
     wanted = " ".join([f"{name}=={version}", *more])
     if not done.exists() or done.read_text() != wanted:

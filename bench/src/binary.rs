@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
@@ -28,6 +28,25 @@ pub(crate) async fn post(
     Ok(serde_json::from_slice(client.body())?)
 }
 
+/// The headers of a key's requests.
+pub(crate) fn headers(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n")
+}
+
+/// Makes a published agent; its id.
+pub(crate) async fn agent(
+    client: &mut Client,
+    headers: &str,
+    config: Value,
+) -> anyhow::Result<String> {
+    let agent = json!({ "name": "Eva", "language": "en-US", "config": config });
+    let made = post(client, "/v1/agents", headers, &agent.to_string()).await?;
+    let agent = text(&made, "id")?;
+    let publish = format!("/v1/agents/{agent}/publish");
+    post(client, &publish, headers, "{}").await?;
+    Ok(agent)
+}
+
 /// A member at any depth.
 pub(crate) fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
@@ -39,7 +58,7 @@ pub(crate) fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 /// A text at any depth.
-pub(crate) fn text(value: &Value, name: &str) -> anyhow::Result<String> {
+fn text(value: &Value, name: &str) -> anyhow::Result<String> {
     let text = find(value, name).and_then(Value::as_str);
     Ok(text
         .with_context(|| format!("no `{name}` in {value}"))?
@@ -60,35 +79,14 @@ impl<'a> Offhook<'a> {
         Ok(Self { binary, directory })
     }
 
-    /// Makes an account that nothing limits; its key.
-    pub(crate) async fn token(&self) -> anyhow::Result<String> {
-        let account = self.account().await?;
-        self.key(&account).await
-    }
-
-    /// The same, with a number.
-    pub(crate) async fn token_calling_from(&self, number: &str) -> anyhow::Result<String> {
-        let account = self.account().await?;
-        let add = format!("number add --account {account} --phone-number {number} --provider sip");
-        self.administer(&add).await?;
-        self.key(&account).await
-    }
-
-    /// The same, with a key at the provider of legacy agents.
-    pub(crate) async fn token_with_legacy(&self, secret: &str) -> anyhow::Result<String> {
-        let account = self.account().await?;
-        let set = "account credential set --provider legacy";
-        let set = format!("{set} --account {account} --secret {secret}");
-        self.administer(&set).await?;
-        self.key(&account).await
-    }
-
-    async fn account(&self) -> anyhow::Result<String> {
+    /// Makes an account that nothing limits, with a number of the SIP trunk if it is to have one; its key.
+    pub(crate) async fn token(&self, number: Option<&str>) -> anyhow::Result<String> {
         let account = "account create --name Bench --plan enterprise --credits 1000000000";
-        text(&self.administer(account).await?, "id")
-    }
-
-    async fn key(&self, account: &str) -> anyhow::Result<String> {
+        let account = text(&self.administer(account).await?, "id")?;
+        if let Some(number) = number {
+            let add = format!("number add --account {account} --phone-number {number}");
+            self.administer(&format!("{add} --provider sip")).await?;
+        }
         let key = format!("key create --account {account} --name bench --scopes all");
         let key = self.administer(&key).await?;
         text(&key, "token").or_else(|_| text(&key, "key"))

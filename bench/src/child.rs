@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
-use crate::{bare, calls, process, service};
+use crate::database::Place;
+use crate::{bare, process, service};
 
 /// The variable that holds the role.
 pub(crate) const ROLE: &str = "OFFHOOK_BENCH_ROLE";
@@ -20,12 +21,6 @@ pub(crate) enum Role {
     Service(service::Options),
     /// Deliver what is open by the bare loop.
     Deliver(bare::deliver::Options),
-    /// Post to receivers on kept connections, without a database.
-    KeepAlive(bare::keep_alive::Options),
-    /// Hold spoken calls.
-    Calls(calls::Options),
-    /// Send sound to a sink.
-    Pumps(calls::Alone),
 }
 
 /// Does what the role says; the process ends when its parent does.
@@ -33,9 +28,6 @@ pub(crate) async fn run(role: Role) -> anyhow::Result<()> {
     match role {
         Role::Service(options) => service::run(options).await,
         Role::Deliver(options) => bare::deliver::run(options).await,
-        Role::KeepAlive(options) => bare::keep_alive::run(options).await,
-        Role::Calls(options) => calls::run(options).await,
-        Role::Pumps(options) => calls::alone(options).await,
     }
 }
 
@@ -76,6 +68,17 @@ impl Child {
         })
     }
 
+    /// Starts the service on a database; where it serves.
+    pub(crate) async fn service(
+        place: &Place,
+        dispatcher: bool,
+    ) -> anyhow::Result<(Self, service::Ports)> {
+        let place = place.clone();
+        let mut child = Self::start(&Role::Service(service::Options { place, dispatcher }))?;
+        let ports = child.said().await?;
+        Ok((child, ports))
+    }
+
     /// The next line that it says, as JSON.
     pub(crate) async fn said<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
         let mut line = String::new();
@@ -100,13 +103,8 @@ impl Child {
         Ok(self.process.kill().await?)
     }
 
-    /// Its process id.
-    pub(crate) fn id(&self) -> anyhow::Result<u32> {
-        self.process.id().context("the process has ended")
-    }
-
     /// Seconds of processor time that it has used.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        process::cpu_seconds(self.id()?)
+        process::cpu_seconds(self.process.id().context("the process has ended")?)
     }
 }

@@ -3,10 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, SqliteConnection};
 use offhook_storage::{MASTER_KEY_LEN, MasterKey, Store, StoreConfig};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
+
+/// An SQLite database, in its directory.
+const FILE: &str = "offhook.db";
 
 /// Where a database is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,7 +59,7 @@ pub(crate) struct Database {
 
 #[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 enum Keep {
-    Directory(#[expect(dead_code, reason = "deleted when it is dropped")] TempDir),
+    Directory(TempDir),
     Server {
         maintenance: Client,
         name: String,
@@ -69,7 +74,7 @@ impl Database {
             Kind::Sqlite => {
                 let directory = tempfile::tempdir()?;
                 Self {
-                    place: Place::Sqlite(directory.path().join("offhook.db")),
+                    place: Place::Sqlite(directory.path().join(FILE)),
                     keep: Keep::Directory(directory),
                 }
             }
@@ -102,12 +107,12 @@ impl Database {
     /// Runs statements beside the service, as it is filled and looked into; on SQLite no service may be running.
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         match &self.keep {
-            Keep::Directory(_) => Ok(self
-                .place
-                .open()
-                .await?
-                .bench_execute(sql.to_owned())
-                .await?),
+            Keep::Directory(directory) => {
+                let file = directory.path().join(FILE);
+                let mut connection = SqliteConnection::establish(&file.to_string_lossy())?;
+                connection.batch_execute("PRAGMA cache_size = -262144")?;
+                Ok(connection.batch_execute(sql)?)
+            }
             Keep::Server { admin, .. } => Ok(admin.batch_execute(sql).await?),
         }
     }

@@ -1,35 +1,18 @@
-//! The figures (issue "Speed and memory").
+//! The figures. Each has at least one gate; what a gate's number depends on is told beside it.
 
-mod batch;
-mod callbacks;
-mod crowd;
-mod dead;
 mod drain;
-mod fifty;
-mod invite;
-mod knowledge;
-mod legacy;
 mod limits;
 mod lists;
-mod metrics;
-mod nodes;
 mod pages;
-mod paging;
-mod portal;
 mod posts;
 mod process;
-mod redis;
-mod resources;
 mod turns;
-mod usage;
-mod voice_sync;
-mod voices;
 mod webhooks;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::ensure;
 use tokio::task::LocalSet;
 
 use crate::database::Kind;
@@ -39,8 +22,6 @@ use crate::report::Report;
 pub(crate) struct Bench {
     /// A maintenance database of the PostgreSQL server.
     pub(crate) postgres: String,
-    /// A Redis of its own.
-    pub(crate) redis: Option<String>,
     /// The release binary.
     pub(crate) binary: PathBuf,
     /// The only database to measure on.
@@ -49,17 +30,13 @@ pub(crate) struct Bench {
     pub(crate) seconds: f64,
     /// Rounds of a comparison.
     pub(crate) rounds: usize,
-    /// Rows of a long list.
-    pub(crate) rows: i64,
-    /// The only list to measure the pages of.
-    pub(crate) list: Option<String>,
-    /// Calls at once, if not the usual number.
-    pub(crate) calls: Option<usize>,
+    /// Rows or calls, if not the usual number.
+    pub(crate) size: Option<usize>,
 }
 
 impl Bench {
     /// The databases to measure on.
-    pub(crate) fn databases(&self) -> Vec<Kind> {
+    fn databases(&self) -> Vec<Kind> {
         match self.only {
             Some(kind) => vec![kind],
             None => vec![Kind::Sqlite, Kind::Postgres],
@@ -72,31 +49,8 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 24] = [
-    "limits",
-    "redis",
-    "lists",
-    "posts",
-    "pages",
-    "resources",
-    "voices",
-    "knowledge",
-    "usage",
-    "batch",
-    "portal",
-    "webhooks",
-    "dead",
-    "drain",
-    "backlog",
-    "nodes",
-    "crowd",
-    "turns",
-    "fifty",
-    "invite",
-    "metrics",
-    "callbacks",
-    "legacy",
-    "process",
+const ALL: [&str; 8] = [
+    "limits", "lists", "pages", "posts", "webhooks", "drain", "turns", "process",
 ];
 
 /// Measures the named figures, or all.
@@ -105,55 +59,37 @@ pub(crate) async fn run(
     names: &[String],
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    if let Some(unknown) = names.iter().find(|name| !ALL.contains(&name.as_str())) {
-        bail!(
-            "there is no figure {unknown}: give some of {}, or none for all",
-            ALL.join(", ")
-        );
-    }
-    let tasks = LocalSet::new();
-    tasks.run_until(measure(bench, names, report, &tasks)).await
-}
-
-async fn measure(
-    bench: &Bench,
-    names: &[String],
-    report: &mut Report,
-    tasks: &LocalSet,
-) -> anyhow::Result<()> {
-    for figure in ALL {
-        if !names.is_empty() && !names.iter().any(|name| name == figure) {
-            continue;
-        }
-        match figure {
-            "limits" => limits::run(bench, report).await?,
-            "redis" => redis::run(bench, report).await?,
-            "lists" => lists::run(bench, report).await?,
-            "posts" => posts::run(bench, report).await?,
-            "pages" => pages::run(bench, report).await?,
-            "resources" => resources::run(bench, report).await?,
-            "voices" => {
-                voices::run(bench, report).await?;
-                voice_sync::run(bench, report).await?;
+    let unknown = names.iter().find(|name| !ALL.contains(&name.as_str()));
+    ensure!(
+        unknown.is_none(),
+        "there is no figure {}: give some of {}, or none for all",
+        unknown.map_or("", String::as_str),
+        ALL.join(", ")
+    );
+    let tasks = &LocalSet::new();
+    let measured = async {
+        for figure in ALL {
+            if !names.is_empty() && !names.iter().any(|name| name == figure) {
+                continue;
             }
-            "knowledge" => knowledge::run(bench, report).await?,
-            "usage" => usage::run(bench, report).await?,
-            "batch" => batch::run(bench, report).await?,
-            "portal" => portal::run(bench, report).await?,
-            "webhooks" => webhooks::run(bench, report, tasks).await?,
-            "dead" => dead::run(bench, report, tasks).await?,
-            "drain" => drain::run(bench, report, tasks).await?,
-            "backlog" => drain::backlog(bench, report, tasks).await?,
-            "nodes" => nodes::run(bench, report).await?,
-            "crowd" => crowd::run(bench, report, tasks).await?,
-            "turns" => turns::run(bench, report).await?,
-            "fifty" => fifty::run(bench, report).await?,
-            "invite" => invite::run(bench, report).await?,
-            "metrics" => metrics::run(bench, report).await?,
-            "callbacks" => callbacks::run(bench, report).await?,
-            "legacy" => legacy::run(bench, report).await?,
-            _ => process::run(bench, report).await?,
+            match figure {
+                "limits" => limits::run(bench, report).await?,
+                "drain" => drain::run(bench, report, tasks).await?,
+                "turns" => turns::run(bench, report).await?,
+                "process" => process::run(bench, report).await?,
+                of_both => {
+                    for kind in bench.databases() {
+                        match of_both {
+                            "lists" => lists::run(kind, bench, report).await?,
+                            "pages" => pages::run(kind, bench, report).await?,
+                            "posts" => posts::run(kind, bench, report).await?,
+                            _ => webhooks::run(kind, bench, report, tasks).await?,
+                        }
+                    }
+                }
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    };
+    tasks.run_until(measured).await
 }

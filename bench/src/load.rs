@@ -80,6 +80,19 @@ pub(crate) async fn run(
     Ok(Loaded { rate, latencies })
 }
 
+/// The rate of one request, again and again.
+pub(crate) async fn rate(
+    address: SocketAddr,
+    connections: usize,
+    until: Until,
+    expected: u16,
+    bytes: &[u8],
+) -> anyhow::Result<f64> {
+    let send = |_: usize, _: usize, out: &mut Vec<u8>| out.extend_from_slice(bytes);
+    let loaded = run(address, connections, until, expected, send).await?;
+    Ok(loaded.rate)
+}
+
 /// A kept HTTP/1.1 connection.
 pub(crate) struct Client {
     stream: TcpStream,

@@ -5,6 +5,6 @@ mod callee;
 mod line;
 mod speech;
 
-pub(crate) use callee::{Bye, Callee, Event, Taken};
-pub(crate) use line::{Heard, Line, Sound};
-pub(crate) use speech::{Speech, WORD_FRAMES, frame_of_word};
+pub(crate) use callee::Callee;
+pub(crate) use line::{Came, Line};
+pub(crate) use speech::phrase;

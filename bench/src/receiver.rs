@@ -72,11 +72,6 @@ impl Receiver {
         self.seen.borrow().calls.get(handle).copied()
     }
 
-    /// How many requests came.
-    pub(crate) fn count(&self) -> usize {
-        self.seen.borrow().count
-    }
-
     /// Waits for `count` requests; how long from the first to the last.
     pub(crate) async fn wait_for(&self, count: usize, most: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();

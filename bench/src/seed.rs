@@ -104,105 +104,90 @@ pub(crate) type Agents = [AgentId; 3];
 /// Customers of conversations in bulk, likewise.
 pub(crate) const CUSTOMERS: [&str; 3] = ["+14155550101", "+14155550102", "+14155550103"];
 
-/// Conversations in bulk: when they began, from the oldest to the newest.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bulk {
-    pub(crate) count: i64,
-    first_us: i64,
+/// Makes an account's agents for conversations in bulk.
+pub(crate) async fn agents(services: &Services, tenant: &Tenant) -> anyhow::Result<Agents> {
+    Ok([
+        tenant.agent,
+        agent(services, tenant.account, "Ben").await?,
+        agent(services, tenant.account, "Cleo").await?,
+    ])
 }
 
-impl Bulk {
-    /// So many that the newest began just now.
-    pub(crate) fn new(count: i64) -> Self {
-        let first_us = SystemClock.now().micros() - count * APART_S * 1_000_000;
-        Self { count, first_us }
-    }
-
-    /// When conversation `number` began, as microseconds.
-    pub(crate) const fn at_us(&self, number: i64) -> i64 {
-        self.first_us + number * APART_S * 1_000_000
-    }
-
-    /// The id of conversation `number`, as hexadecimal digits.
-    pub(crate) fn id(number: i64) -> String {
-        format!("01980000000070008000{number:012x}")
-    }
-
-    /// Writes them. Which row has which rare value is spread evenly, and independent from column to column.
-    pub(crate) async fn write(
-        &self,
-        database: &Database,
-        account: AccountId,
-        agents: Agents,
-    ) -> anyhow::Result<()> {
-        let sqlite = matches!(database.place, Place::Sqlite(_));
-        let uuid = |id: String| match sqlite {
-            true => format!("x'{}'", id.replace('-', "")),
-            false => format!("'{id}'::uuid"),
-        };
-        let instant = |us: String| match sqlite {
-            true => us,
-            false => format!("to_timestamp(({us}) / 1000000.0)"),
-        };
-        let id = match sqlite {
-            true => "unhex(printf('01980000000070008000%012x', i))",
-            false => "('01980000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid",
-        };
-        let pick = |hundredth: i64, ten_thousandth: i64, [most, some, few]: [String; 3]| {
-            format!(
-                "CASE WHEN i % 100 = {hundredth} THEN {some} WHEN i % 10000 = {ten_thousandth} THEN {few} ELSE {most} END"
-            )
-        };
-        let words = |words: [&str; 3]| words.map(|word| format!("'{word}'"));
-        let [agent, status, channel, customer] = [
-            pick(7, 11, agents.map(|agent| uuid(agent.to_string()))),
-            pick(13, 17, words(["completed", "failed", "unknown"])),
-            pick(23, 29, words(["phone", "widget_voice", "whatsapp"])),
-            pick(31, 37, words(CUSTOMERS)),
-        ];
-        let ours = offhook_carriers::OURS;
-        let began = instant(format!("{} + i * {APART_S} * 1000000", self.first_us));
-        let ended = instant(format!(
-            "{} + (i * {APART_S} + 95) * 1000000",
-            self.first_us
-        ));
-        let account = uuid(account.to_string());
-        let last = self.count - 1;
-        let (before, numbers) = match sqlite {
-            true => (
-                format!(
-                    "WITH RECURSIVE seq(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM seq WHERE i < {last})"
-                ),
-                "seq".to_owned(),
-            ),
-            // Foreign keys are right by construction; checking them row by row would take most of the time.
-            false => (
-                "SET session_replication_role = replica;".to_owned(),
-                format!("generate_series(0::bigint, {last}) AS seq(i)"),
-            ),
-        };
-        let sql = format!(
-            "{before} INSERT INTO conversations (id, account_id, agent_id, agent_ref, agent_version, runtime, channel, \
-               voice, state, status, from_number, to_number, customer_phone, metadata, price_millicredits, started_at, \
-               answered_at, ended_at, duration_seconds, credits, summary, has_audio, termination_reason, \
-               messages_count, last_seq, hangup_requested) \
-             SELECT {id}, {account}, {agent}, 'agent', 1, 'engine', {channel}, true, 'completed', {status}, \
-               CASE WHEN i % 2 = 0 THEN '{ours}' ELSE {customer} END, \
-               CASE WHEN i % 2 = 0 THEN {customer} ELSE '{ours}' END, \
-               {customer}, '{{\"order\":\"4711\"}}', 1000, {began}, {began}, {ended}, 90, 2, \
-               'The customer confirmed the booking for tomorrow at six and had no more questions.', false, \
-               'customer_hangup', 8, 12, false FROM {numbers}"
-        );
-        database.execute(&sql).await?;
-        if !sqlite {
-            database
-                .execute("SET session_replication_role = origin")
-                .await?;
-            database.execute("VACUUM ANALYZE conversations").await?;
-            database.execute("CHECKPOINT").await?;
+/// Writes `count` conversations of an account, the newest of which began just now. Which row has which rare value is
+/// spread evenly, and independent from column to column. Their ids are numbers from `first` on.
+pub(crate) async fn conversations(
+    database: &Database,
+    account: AccountId,
+    agents: Agents,
+    (first, count): (i64, i64),
+) -> anyhow::Result<()> {
+    let first_us = SystemClock.now().micros() - count * APART_S * 1_000_000;
+    let sqlite = matches!(database.place, Place::Sqlite(_));
+    let uuid = |id: String| match sqlite {
+        true => format!("x'{}'", id.replace('-', "")),
+        false => format!("'{id}'::uuid"),
+    };
+    let instant = |us: String| match sqlite {
+        true => us,
+        false => format!("to_timestamp(({us}) / 1000000.0)"),
+    };
+    let id = match sqlite {
+        true => format!("unhex(printf('01980000000070008000%012x', i + {first}))"),
+        false => {
+            format!("('01980000-0000-7000-8000-' || lpad(to_hex(i + {first}), 12, '0'))::uuid")
         }
-        Ok(())
+    };
+    let pick = |hundredth: i64, ten_thousandth: i64, [most, some, few]: [String; 3]| {
+        format!(
+            "CASE WHEN i % 100 = {hundredth} THEN {some} WHEN i % 10000 = {ten_thousandth} THEN {few} ELSE {most} END"
+        )
+    };
+    let words = |words: [&str; 3]| words.map(|word| format!("'{word}'"));
+    let [agent, status, channel, customer] = [
+        pick(7, 11, agents.map(|agent| uuid(agent.to_string()))),
+        pick(13, 17, words(["completed", "failed", "unknown"])),
+        pick(23, 29, words(["phone", "widget_voice", "whatsapp"])),
+        pick(31, 37, words(CUSTOMERS)),
+    ];
+    let ours = offhook_carriers::OURS;
+    let began = instant(format!("{first_us} + i * {APART_S} * 1000000"));
+    let ended = instant(format!("{first_us} + (i * {APART_S} + 95) * 1000000"));
+    let account = uuid(account.to_string());
+    let last = count - 1;
+    let (before, numbers) = match sqlite {
+        true => (
+            format!(
+                "WITH RECURSIVE seq(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM seq WHERE i < {last})"
+            ),
+            "seq".to_owned(),
+        ),
+        // Foreign keys are right by construction; checking them row by row would take most of the time.
+        false => (
+            "SET session_replication_role = replica;".to_owned(),
+            format!("generate_series(0::bigint, {last}) AS seq(i)"),
+        ),
+    };
+    let sql = format!(
+        "{before} INSERT INTO conversations (id, account_id, agent_id, agent_ref, agent_version, runtime, channel, \
+           voice, state, status, from_number, to_number, customer_phone, metadata, price_millicredits, started_at, \
+           answered_at, ended_at, duration_seconds, credits, summary, has_audio, termination_reason, \
+           messages_count, last_seq, hangup_requested) \
+         SELECT {id}, {account}, {agent}, 'agent', 1, 'engine', {channel}, true, 'completed', {status}, \
+           CASE WHEN i % 2 = 0 THEN '{ours}' ELSE {customer} END, \
+           CASE WHEN i % 2 = 0 THEN {customer} ELSE '{ours}' END, \
+           {customer}, '{{\"order\":\"4711\"}}', 1000, {began}, {began}, {ended}, 90, 2, \
+           'The customer confirmed the booking for tomorrow at six and had no more questions.', false, \
+           'customer_hangup', 8, 12, false FROM {numbers}"
+    );
+    database.execute(&sql).await?;
+    if !sqlite {
+        database
+            .execute("SET session_replication_role = origin")
+            .await?;
+        database.execute("VACUUM ANALYZE conversations").await?;
+        database.execute("CHECKPOINT").await?;
     }
+    Ok(())
 }
 
 /// Replaces all deliveries of a PostgreSQL database by `count` open ones, spread over endpoints of their accounts.

@@ -12,20 +12,19 @@ use offhook_egress::{GuardedClient, Policy};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ElevenLabsAgents, ModelRegistry, SpeechRegistry};
-use offhook_ratelimit::{MAX_PER_MINUTE, RedisStore};
+use offhook_ratelimit::MAX_PER_MINUTE;
 use offhook_services::objects::Objects;
 use offhook_services::{CallSettings, Network, Services, ServicesConfig, SystemClock};
 use offhook_storage::{Store, mint};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::bare;
 use crate::child::parent_is_gone;
 use crate::database::Place;
-
-/// Names the Redis of the benchmark.
-pub(crate) const REDIS: &str = "OFFHOOK_BENCH_REDIS";
 
 /// How fast the simulated people are.
 const SPEED: f64 = 1.0;
@@ -34,8 +33,6 @@ const SPEED: f64 = 1.0;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Options {
     pub(crate) place: Place,
-    /// Whether calls are dialed.
-    pub(crate) dialer: bool,
     /// Whether webhooks are delivered.
     pub(crate) dispatcher: bool,
 }
@@ -47,8 +44,6 @@ pub(crate) struct Ports {
     pub(crate) limited: SocketAddr,
     /// Without limits.
     pub(crate) unlimited: SocketAddr,
-    /// With limits too large to refuse anything, counted in Redis if there is one.
-    pub(crate) shared: Option<SocketAddr>,
     /// With limits that refuse everything.
     pub(crate) refusing: SocketAddr,
     /// The bare handlers.
@@ -58,17 +53,16 @@ pub(crate) struct Ports {
 /// Serves until the parent is gone.
 pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     // As the binary logs.
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("info,actix_server=warn"))
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let filter = Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target("actix_server", LevelFilter::WARN);
+    tracing_subscriber::registry()
+        .with(logs.with_ansi(false))
+        .with(filter)
         .init();
     let store = options.place.open().await?;
     let services = services(store.clone())?;
-    let stop = CancellationToken::new();
-    if options.dialer {
-        tokio::spawn(services.dialer().run(stop.clone(), stop.clone()));
-    }
     if options.dispatcher {
         let sender = Sender::new(Policy {
             allow_private: true,
@@ -78,7 +72,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
             services.wakes().dispatcher.clone(),
         );
         let config = DispatchConfig::new(services.store().clone(), clock, sender, wake);
-        tokio::spawn(Dispatcher::new(config).run(stop.clone()));
+        tokio::spawn(Dispatcher::new(config).run(CancellationToken::new()));
     }
     let limits = |per_minute, enabled| LimitSettings {
         ip_per_minute: per_minute,
@@ -87,19 +81,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
         ..LimitSettings::default()
     };
     let in_memory = |limits| serve(&services, RateLimits::new(limits));
-    let in_redis = |url: String| -> anyhow::Result<SocketAddr> {
-        let store = RedisStore::connect(&url)?;
-        serve(
-            &services,
-            RateLimits::shared(store, limits(MAX_PER_MINUTE, true)),
-        )
-    };
     let ports = Ports {
         limited: in_memory(limits(MAX_PER_MINUTE, true))?,
         unlimited: in_memory(limits(MAX_PER_MINUTE, false))?,
-        shared: std::env::var(REDIS).ok().map(in_redis).transpose()?,
         refusing: in_memory(limits(1, true))?,
-        bare: serve_bare(store)?,
+        bare: serve_bare(store, &options.place).await?,
     };
     println!("{}", serde_json::to_string(&ports)?);
     std::io::stdout().flush()?;
@@ -150,10 +136,11 @@ fn serve(services: &Services, limits: RateLimits) -> anyhow::Result<SocketAddr> 
     Ok(address)
 }
 
-fn serve_bare(store: Store) -> anyhow::Result<SocketAddr> {
+async fn serve_bare(store: Store, place: &Place) -> anyhow::Result<SocketAddr> {
+    let writer = bare::post::Writer::open(place).await?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
-    tokio::spawn(bare::serve(listener, store, threads())?);
+    tokio::spawn(bare::serve(listener, store, writer, threads())?);
     Ok(address)
 }
 

@@ -2,22 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex as Plain;
 use std::time::{Duration, Instant};
 
 use offhook_failpoints as failpoints;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
-use crate::node::{Node, lock};
+use crate::node::Node;
 use crate::proxy::Way;
 use crate::world::{Shared, World};
 
 /// How long a node that is asked to stop may take: its drain, and the end of what it has under way.
 const STOPS_WITHIN: Duration = Duration::from_secs(40);
 
-/// Longer than a lease (decision 8.7).
-const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
+/// Longer than a lease.
+pub(crate) const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
 
 /// How often a point is passed before it ends the process, at most.
 const PASSES: u64 = 30;
@@ -50,7 +49,7 @@ impl Done {
 pub(crate) struct Faults {
     nodes: Vec<Shared<Node>>,
     world: Arc<World>,
-    done: Arc<Plain<Done>>,
+    done: Arc<parking_lot::Mutex<Done>>,
 }
 
 impl Faults {
@@ -64,8 +63,8 @@ impl Faults {
     }
 
     /// What was done.
-    pub(crate) fn done(&self) -> std::sync::MutexGuard<'_, Done> {
-        lock(&self.done)
+    pub(crate) fn done(&self) -> parking_lot::MutexGuard<'_, Done> {
+        self.done.lock()
     }
 
     fn count(&self, what: &str) {
@@ -284,13 +283,13 @@ impl Faults {
 
     /// Ends the faults: every node runs without a point to end at, and everything is in reach. With `freeze` one node
     /// is stopped meanwhile for longer than its lease, and goes on when others have taken over what it did.
-    pub(crate) async fn calm(&self, freeze: bool) {
+    pub(crate) async fn calm(&self, freeze: Option<Duration>) {
         for proxy in self.world.proxies.iter().chain(&self.world.redis_proxies) {
             proxy.set(Way::Open);
         }
         for (index, shared) in self.nodes.iter().enumerate() {
             let mut node = shared.lock().await;
-            if freeze && index == 0 && node.ended().is_none() && node.armed.is_none() {
+            if freeze.is_some() && index == 0 && node.ended().is_none() && node.armed.is_none() {
                 continue;
             }
             if node.armed.is_some() || node.ended().is_some() {
@@ -299,8 +298,8 @@ impl Faults {
                 self.start(&mut node, None).await;
             }
         }
-        if freeze {
-            self.freeze(0, LONGER_THAN_A_LEASE).await;
+        if let Some(time) = freeze {
+            self.freeze(0, time).await;
         }
     }
 

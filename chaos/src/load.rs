@@ -1,17 +1,17 @@
 //! Clients that place calls and want to know what became of them, as real ones do.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
 use crate::evidence::{Asked, Evidence, Look, Meant};
 use crate::http::{Ask, NoReply, Reply, ask};
-use crate::node::lock;
 use crate::world::{Account, World};
 
 /// How long a patient client waits for an answer.
@@ -84,7 +84,7 @@ impl Load {
         while let Some(ended) = clients.join_next().await {
             if let Err(error) = ended {
                 let odd = format!("a client broke: {error}");
-                lock(&self.seen).oddities.push(odd);
+                self.seen.lock().oddities.push(odd);
             }
         }
         self.over.store(true, Ordering::SeqCst);
@@ -98,12 +98,12 @@ impl Load {
 
     /// The longest that an answer took.
     pub(crate) fn slowest(&self) -> Duration {
-        lock(&self.seen).slowest
+        self.seen.lock().slowest
     }
 
     /// Adds what the clients saw.
     pub(crate) fn tell(&self, evidence: &mut Evidence) {
-        let seen = lock(&self.seen);
+        let seen = self.seen.lock();
         evidence.asked.clone_from(&seen.asked);
         evidence.looks.clone_from(&seen.looks);
         evidence.untold.clone_from(&seen.untold);
@@ -114,71 +114,32 @@ impl Load {
         let account = chance.index(self.accounts.len());
         let key = format!("key {number}");
         let person = format!("+5215500{number:06}");
+        let (place, refusal) = (Meant::Place, Meant::Refusal);
+        let (own, other) = (
+            &*self.accounts[account].agent,
+            &*self.accounts[account].legacy,
+        );
         let (agent, to, meant) = match chance.below(100) {
-            0..3 => ("nobody", person.as_str(), Meant::Refusal),
-            3..5 => (
-                self.accounts[account].agent.as_str(),
-                "12345",
-                Meant::Refusal,
-            ),
-            5..45 => (
-                self.accounts[account].agent.as_str(),
-                "+15005550001",
-                Meant::Place,
-            ),
-            45..55 => (
-                self.accounts[account].agent.as_str(),
-                "+15005550003",
-                Meant::Place,
-            ),
-            55..60 => (
-                self.accounts[account].agent.as_str(),
-                "+15005550006",
-                Meant::Place,
-            ),
-            60..64 => (
-                self.accounts[account].agent.as_str(),
-                "+15005550005",
-                Meant::Place,
-            ),
-            64..67 => (
-                self.accounts[account].agent.as_str(),
-                "+15005550007",
-                Meant::Place,
-            ),
-            67..70 => (
-                self.accounts[account].legacy.as_str(),
-                person.as_str(),
-                Meant::Place,
-            ),
-            _ => (
-                self.accounts[account].agent.as_str(),
-                person.as_str(),
-                Meant::Place,
-            ),
+            0..3 => ("nobody", &*person, refusal),
+            3..5 => (own, "12345", refusal),
+            5..45 => (own, "+15005550001", place),
+            45..55 => (own, "+15005550003", place),
+            55..60 => (own, "+15005550006", place),
+            60..64 => (own, "+15005550005", place),
+            64..67 => (own, "+15005550007", place),
+            67..70 => (other, &*person, place),
+            _ => (own, &*person, place),
         };
         let body = json!({"agent_id": agent, "to": to, "metadata": {"key": key}}).to_string();
         let gives_up = chance.percent(3);
-        let Some(reply) = self
-            .insist(
-                account,
-                &key,
-                meant,
-                "/v1/calls",
-                &body,
-                gives_up,
-                &mut chance,
-            )
-            .await
-        else {
+        let path = "/v1/calls";
+        let asking = self.insist(account, &key, meant, path, &body, gives_up, &mut chance);
+        let Some(reply) = asking.await.filter(|reply| reply.status == 201) else {
             return;
         };
-        if reply.status != 201 {
-            return;
-        }
         let handle = reply.json()["id"].as_str().unwrap_or_default().to_owned();
         let placed = (account, key.clone(), body, handle.clone());
-        lock(&self.seen).placed.push(placed);
+        self.seen.lock().placed.push(placed);
         if chance.percent(20) {
             self.look(account, &handle, &mut chance).await;
         }
@@ -198,7 +159,7 @@ impl Load {
                 && !matches!(reply.status, 202 | 409 | 503)
             {
                 let odd = format!("{node} answered {path} {}: {}", reply.status, reply.body);
-                lock(&self.seen).oddities.push(odd);
+                self.seen.lock().oddities.push(odd);
             }
         }
     }
@@ -240,7 +201,7 @@ impl Load {
         let answer = loop {
             if began.elapsed() > ASKS_FOR {
                 let told = format!("`{key}` was asked for {ASKS_FOR:?} without an answer");
-                lock(&self.seen).untold.push(told);
+                self.seen.lock().untold.push(told);
                 break None;
             }
             let patience = match chance.percent(8) {
@@ -286,7 +247,7 @@ impl Load {
         };
         let at = self.began.elapsed();
         let reply = ask(address, request, patience).await;
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         if let Ok(reply) = &reply {
             seen.slowest = seen.slowest.max(reply.took);
         }
@@ -320,7 +281,7 @@ impl Load {
         };
         let (node, address) = self.door(chance);
         if let Ok(reply) = ask(address, request, PATIENCE).await {
-            lock(&self.seen).looks.push(Look {
+            self.seen.lock().looks.push(Look {
                 handle: handle.to_owned(),
                 node,
                 status: reply.status,
@@ -333,7 +294,7 @@ impl Load {
         while !self.over.load(Ordering::SeqCst) {
             tokio::time::sleep(chance.millis(20, 120)).await;
             let old = {
-                let seen = lock(&self.seen);
+                let seen = self.seen.lock();
                 let index = chance.index(seen.placed.len());
                 seen.placed.get(index).cloned()
             };
@@ -346,7 +307,7 @@ impl Load {
     /// Repeats so many of the calls that were placed, when all is over.
     pub(crate) async fn repeat_at_the_end(&self, most: usize, seed: u64) {
         let mut chance = Chance::new(seed, 6);
-        let placed = lock(&self.seen).placed.clone();
+        let placed = self.seen.lock().placed.clone();
         let step = (placed.len() / most.max(1)).max(1);
         for old in placed.iter().step_by(step) {
             self.again(old, &mut chance).await;
@@ -375,7 +336,7 @@ impl Load {
     /// Another node than the one that left the last request with this key without an answer, where there is one.
     fn another_door(&self, key: &str, chance: &mut Chance) -> (String, std::net::SocketAddr) {
         let door = self.door(chance);
-        let avoided = lock(&self.seen).silent.get(key).cloned();
+        let avoided = self.seen.lock().silent.get(key).cloned();
         match avoided == Some(door.0.clone()) {
             true => self.door(chance),
             false => door,
@@ -384,7 +345,7 @@ impl Load {
 
     fn door(&self, chance: &mut Chance) -> (String, std::net::SocketAddr) {
         let (name, address) = &self.doors[chance.index(self.doors.len())];
-        (name.clone(), *lock(address))
+        (name.clone(), *address.lock())
     }
 }
 

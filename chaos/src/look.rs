@@ -1,7 +1,10 @@
 //! Looks into the database beside the service.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::Context as _;
-use offhook_storage::{MASTER_KEY_LEN, MasterKey, Store, StoreConfig};
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use crate::evidence::{
@@ -11,8 +14,14 @@ use crate::world::World;
 
 /// A database that is looked into.
 pub(crate) enum Look {
-    Sqlite(Box<Store>),
+    Sqlite(Mutex<SqliteConnection>),
     Postgres(tokio_postgres::Client),
+}
+
+#[derive(diesel::QueryableByName)]
+struct Line {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    line: String,
 }
 
 /// How a column is read into text.
@@ -32,9 +41,9 @@ impl Look {
     pub(crate) async fn open(world: &World) -> anyhow::Result<Self> {
         let Some(postgres) = &world.postgres else {
             let file = world.admin.directory.join("data").join("offhook.db");
-            let key = MasterKey::from_bytes(&[7; MASTER_KEY_LEN]).context("the master key")?;
-            let store = Store::open(&StoreConfig::sqlite(file), key).await?;
-            return Ok(Self::Sqlite(Box::new(store)));
+            let mut connection = SqliteConnection::establish(&file.to_string_lossy())?;
+            connection.batch_execute("PRAGMA busy_timeout = 5000")?;
+            return Ok(Self::Sqlite(Mutex::new(connection)));
         };
         let url = postgres.lock().await.url("offhook");
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
@@ -44,7 +53,11 @@ impl Look {
 
     async fn lines(&self, sql: String) -> anyhow::Result<Vec<String>> {
         match self {
-            Self::Sqlite(store) => Ok(store.bench_rows(sql).await?),
+            Self::Sqlite(connection) => {
+                let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+                let rows: Vec<Line> = diesel::sql_query(sql).load(&mut *connection)?;
+                Ok(rows.into_iter().map(|row| row.line).collect())
+            }
             Self::Postgres(client) => {
                 let rows = client.simple_query(&sql).await.with_context(|| sql)?;
                 let lines = rows.into_iter().filter_map(|row| match row {

@@ -38,7 +38,13 @@ enum What {
     /// The kill ledger: nodes are killed while clients place calls.
     Ledger(LedgerArguments),
     /// Nodes in network namespaces lose their links; needs root.
-    Network(OtherArguments),
+    Network {
+        /// How long a link is away, and at most until a node serves again.
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+        #[command(flatten)]
+        other: OtherArguments,
+    },
     /// A node under half of what it can do: does anything grow?
     Soak {
         /// How long.
@@ -103,6 +109,9 @@ struct LedgerArguments {
     /// What the plan is made from; the same seed makes the same plan.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Leases run out so many times sooner.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
+    haste: u32,
     /// On this database only.
     #[arg(long)]
     database: Option<Database>,
@@ -146,7 +155,10 @@ async fn act(what: What) -> anyhow::Result<()> {
     match what {
         What::SelfTest => self_test(),
         What::Ledger(arguments) => ledger(arguments).await,
-        What::Network(arguments) => network::run(&arguments.plan().await?).await,
+        What::Network { seconds, other } => {
+            let time = std::time::Duration::from_secs(seconds);
+            network::run(&other.plan().await?, time).await
+        }
         What::Soak { minutes, other } => {
             let time = std::time::Duration::from_secs(minutes * 60);
             soak::run(&other.plan().await?, time).await
@@ -178,14 +190,14 @@ async fn ledger(arguments: LedgerArguments) -> anyhow::Result<()> {
             accounts: 3,
             seed: arguments.seed,
             speed: 100,
-            settings: Vec::new(),
+            settings: vec![("test_haste".to_owned(), arguments.haste.to_string())],
         };
         let size = run::Size {
             kills: arguments.kills,
             calls: arguments.calls,
             batches: arguments.batches,
             seconds: arguments.seconds,
-            freeze: true,
+            freeze: Some(faults::LONGER_THAN_A_LEASE / arguments.haste),
         };
         let report = run::run(&plan, size).await?;
         report.print();

@@ -21,12 +21,6 @@ use crate::world::{Plan, World};
 /// How long an answer may take at most (issue: network).
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a link stays down.
-const DOWN: Duration = Duration::from_secs(10);
-
-/// How soon a node must serve again when its link is back.
-const HEALS_WITHIN: Duration = Duration::from_secs(10);
-
 /// A link's last byte but one in 10.213.x.0/24.
 #[derive(Debug, Clone, Copy)]
 enum Link {
@@ -273,13 +267,14 @@ async fn watch(world: &World, name: &str, door: SocketAddr, time: Duration) -> A
 /// One line of the table.
 struct Line {
     what: String,
-    attacked_by: &'static str,
+    attacked_by: String,
     seen: String,
     wrong: Vec<String>,
 }
 
 /// Cuts links, one after the other, and prints what clients saw.
-pub(crate) async fn run(plan: &Plan) -> anyhow::Result<()> {
+/// A link stays down for `time`, and a node must serve again as soon after it is back.
+pub(crate) async fn run(plan: &Plan, time: Duration) -> anyhow::Result<()> {
     let began = Instant::now();
     if let Some(why) = unable().await {
         println!("{why}");
@@ -305,13 +300,13 @@ pub(crate) async fn run(plan: &Plan) -> anyhow::Result<()> {
             "{name} does not serve before anything is cut: {answers:?}"
         );
     }
-    lines.push(cut(&world, &places, 0, Link::Database).await?);
+    lines.push(cut(&world, &places, 0, Link::Database, time).await?);
     say(began, "the database link of node 1 was down");
     if world.redis.is_some() {
-        lines.push(cut(&world, &places, 1, Link::Redis).await?);
+        lines.push(cut(&world, &places, 1, Link::Redis, time).await?);
         say(began, "the Redis link of node 2 was down");
     }
-    lines.push(slow(&world, &places[2]).await);
+    lines.push(slow(&world, &places[2], time).await);
     say(began, "the database link of node 3 was slow");
     for place in &mut places {
         if let Some(status) = place.node.ended() {
@@ -347,16 +342,22 @@ fn print(lines: &[Line]) -> anyhow::Result<()> {
 }
 
 /// Takes a link of one node down while every node is asked, and up again.
-async fn cut(world: &World, places: &[Place], index: usize, link: Link) -> anyhow::Result<Line> {
+async fn cut(
+    world: &World,
+    places: &[Place],
+    index: usize,
+    link: Link,
+    time: Duration,
+) -> anyhow::Result<Line> {
     let namespace = &places[index].namespace;
     namespace.set(link, false).await?;
     let (one, other) = (&places[index], &places[(index + 1) % places.len()]);
     let (lost, others) = tokio::join!(
-        watch(world, &one.node.name, one.door, DOWN),
-        watch(world, &other.node.name, other.door, DOWN),
+        watch(world, &one.node.name, one.door, time),
+        watch(world, &other.node.name, other.door, time),
     );
     namespace.set(link, true).await?;
-    let healed = watch(world, &one.node.name, one.door, HEALS_WITHIN).await;
+    let healed = watch(world, &one.node.name, one.door, time).await;
     let mut wrong = lost.wrong;
     wrong.extend(others.wrong);
     wrong.extend(healed.wrong);
@@ -373,10 +374,7 @@ async fn cut(world: &World, places: &[Place], index: usize, link: Link) -> anyho
     let heals = match healed.first_served {
         Some(after) => format!("served again after {after:.1?}"),
         None => {
-            wrong.push(format!(
-                "{}: not healed within {HEALS_WITHIN:?}",
-                one.node.name
-            ));
+            wrong.push(format!("{}: not healed within {time:?}", one.node.name));
             "never served again".to_owned()
         }
     };
@@ -388,7 +386,7 @@ async fn cut(world: &World, places: &[Place], index: usize, link: Link) -> anyho
     };
     Ok(Line {
         what: what.to_owned(),
-        attacked_by: "a link that swallows everything for 10 s",
+        attacked_by: format!("a link that swallows everything for {time:?}"),
         seen: format!(
             "{} x 503, slowest {:.1?}; {heals}; beside it {} served, slowest {:.1?}",
             lost.told_to_wait, lost.slowest, others.served, others.slowest
@@ -398,9 +396,9 @@ async fn cut(world: &World, places: &[Place], index: usize, link: Link) -> anyho
 }
 
 /// Makes the database of one node slow to reach.
-async fn slow(world: &World, place: &Place) -> Line {
+async fn slow(world: &World, place: &Place, time: Duration) -> Line {
     place.database.set(Way::Slow(Duration::from_millis(25)));
-    let answers = watch(world, &place.node.name, place.door, DOWN).await;
+    let answers = watch(world, &place.node.name, place.door, time).await;
     place.database.set(Way::Open);
     let mut wrong = answers.wrong;
     if answers.served == 0 {
@@ -408,7 +406,7 @@ async fn slow(world: &World, place: &Place) -> Line {
     }
     Line {
         what: "a node whose database is slow to reach still answers within 2 s".to_owned(),
-        attacked_by: "25 ms more each way for 10 s",
+        attacked_by: format!("25 ms more each way for {time:?}"),
         seen: format!(
             "{} served, {} x 503, slowest {:.1?}",
             answers.served, answers.told_to_wait, answers.slowest

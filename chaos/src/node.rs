@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -18,11 +19,6 @@ const SIGABRT: i32 = 6;
 
 /// How long a start may take.
 const START: Duration = Duration::from_secs(60);
-
-/// What a value behind a lock says, whoever panicked meanwhile.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How a node is started.
 #[derive(Debug, Clone)]
@@ -159,7 +155,7 @@ impl Node {
                     .ok()
                     .and_then(|text| text.trim().parse().ok())
                 {
-                    *lock(&self.address) = address;
+                    *self.address.lock() = address;
                     return Ok(());
                 }
                 if let Some(status) = child.try_wait()? {

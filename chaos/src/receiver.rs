@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,11 +16,11 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SIGNATURE_HEADER, SigningSecret};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
 use crate::chance::Chance;
 use crate::evidence::Receipt;
-use crate::node::lock;
 
 /// What the model says to everything.
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"},\"finish_reason\":null}]}\n\n\
@@ -94,7 +94,8 @@ impl Receiver {
             .parse()
             .map_err(|_| anyhow::anyhow!("the secret of {path}"))?;
         let id = id.replace('-', "");
-        lock(&self.book)
+        self.book
+            .lock()
             .endpoints
             .insert(path.to_owned(), Endpoint { id, secret });
         Ok(())
@@ -102,12 +103,12 @@ impl Receiver {
 
     /// From now on nothing fails.
     pub(crate) fn behave(&self) {
-        lock(&self.book).fails = false;
+        self.book.lock().fails = false;
     }
 
     /// Everything that came.
     pub(crate) fn receipts(&self) -> Vec<Receipt> {
-        lock(&self.book).receipts.clone()
+        self.book.lock().receipts.clone()
     }
 
     /// The most deliveries that were under way at once.
@@ -146,7 +147,7 @@ impl Receiver {
         };
         let body = body.to_bytes();
         let (answered, wait) = {
-            let mut book = lock(&self.book);
+            let mut book = self.book.lock();
             let now = unix_seconds();
             let Some(endpoint) = book.endpoints.get(&path) else {
                 return Ok(reply(StatusCode::NOT_FOUND));

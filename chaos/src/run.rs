@@ -26,8 +26,8 @@ pub(crate) struct Size {
     pub(crate) calls: u64,
     pub(crate) batches: u64,
     pub(crate) seconds: u64,
-    /// Whether a node is stopped for longer than its lease.
-    pub(crate) freeze: bool,
+    /// How long a node is stopped in the end: longer than its lease.
+    pub(crate) freeze: Option<Duration>,
 }
 
 /// Loads a world, breaks it, lets it heal and judges it.
@@ -48,7 +48,7 @@ pub(crate) async fn run(plan: &Plan, size: Size) -> anyhow::Result<Report> {
     say(began, &format!("{kills} kills; now all is calm"));
     let calming = {
         let faults = faults.clone();
-        let freeze = size.freeze && plan.nodes > 1;
+        let freeze = size.freeze.filter(|_| plan.nodes > 1);
         tokio::spawn(async move { faults.calm(freeze).await })
     };
     let _ = placing.await;

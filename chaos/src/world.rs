@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use crate::http::{Ask, Reply, ask};
-use crate::node::{Node, Options, home, lock};
+use crate::node::{Node, Options, home};
 use crate::proxy::Proxy;
 use crate::receiver::{Receiver, model};
 use crate::servers::{Network, Postgres, Redis};
@@ -74,7 +74,7 @@ pub(crate) struct World {
     pub(crate) receiver: Receiver,
     pub(crate) nodes: Vec<Shared<Node>>,
     /// Name and address of each node.
-    pub(crate) doors: Vec<(String, Arc<std::sync::Mutex<SocketAddr>>)>,
+    pub(crate) doors: Vec<(String, Arc<parking_lot::Mutex<SocketAddr>>)>,
     /// Between each node and PostgreSQL.
     pub(crate) proxies: Vec<Proxy>,
     /// Between each node and Redis.
@@ -166,7 +166,7 @@ impl World {
 
     /// Where a node listens.
     pub(crate) fn address(&self, node: usize) -> SocketAddr {
-        *lock(&self.doors[node].1)
+        *self.doors[node].1.lock()
     }
 
     async fn account(&self, number: usize) -> anyhow::Result<Account> {

@@ -1,40 +1,7 @@
-//! The `cursor` of lists. What is read is exactly what was written for the same list; everything else is refused.
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/http/src/cursor.rs"]
-mod cursor;
+#[path = "../src/cursor.rs"]
+mod target;
 
-use cursor::{CursorKey, KeyedCursor, SortKey, key_text, text_key};
-use libfuzzer_sys::fuzz_target;
-
-const PATH: &str = "/v1/calls";
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(text) = std::str::from_utf8(data)
-        && let Some(cursor) = KeyedCursor::<SortKey>::read(PATH, text)
-        && let Some(key) = cursor.key("")
-    {
-        assert_eq!(KeyedCursor::write(PATH, "", &key), text);
-    }
-    // The bytes as a key: it comes back from its own list with its own filters, and from no other.
-    if let Some(key) = SortKey::read(data) {
-        let text = KeyedCursor::write(PATH, "status=failed", &key);
-        let read = |path| KeyedCursor::<SortKey>::read(path, &text);
-        assert_eq!(
-            read(PATH).and_then(|cursor| cursor.key("status=failed")),
-            Some(key)
-        );
-        assert_eq!(
-            read(PATH).and_then(|cursor| cursor.key("status=completed")),
-            None
-        );
-        assert_eq!(read("/v1/conversations"), None);
-    }
-    if let Ok(text) = std::str::from_utf8(data)
-        && text.len() <= 24
-        && !text.contains('\0')
-    {
-        assert_eq!(key_text(text_key(text)), text);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

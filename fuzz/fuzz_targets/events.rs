@@ -1,26 +1,7 @@
-//! Server-sent events of a model service. First byte: where the stream is cut; the pieces change nothing.
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/providers/src/sse.rs"]
-mod sse;
+#[path = "../src/events.rs"]
+mod target;
 
-use libfuzzer_sys::fuzz_target;
-use sse::{Events, NotEvents};
-
-fuzz_target!(|data: &[u8]| {
-    let Some((&first, stream)) = data.split_first() else {
-        return;
-    };
-    let (left, right) = stream.split_at(usize::from(first).min(stream.len()));
-    assert_eq!(read(&[left, right]), read(&[stream]));
-});
-
-fn read(pieces: &[&[u8]]) -> Result<Vec<String>, NotEvents> {
-    let (mut events, mut all) = (Events::default(), Vec::new());
-    for piece in pieces {
-        events.push(piece, |data| all.push(data))?;
-    }
-    events.finish(|data| all.push(data))?;
-    Ok(all)
-}
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

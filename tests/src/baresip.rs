@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::time::Duration;
 
+use offhook_testkit::free_port;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::sipp::free_port;
 use crate::speech::wav;
 use crate::wait::{eventually, must};
 

@@ -21,7 +21,6 @@ pub struct Demo {
     pub address: SocketAddr,
     /// The page on which its owner chooses a password.
     pub welcome: String,
-    /// What it printed.
     pub printed: String,
     _said: Lines<BufReader<ChildStdout>>,
     _folder: TempDir,

@@ -38,7 +38,6 @@ pub struct EmbeddingsServer {
 }
 
 impl EmbeddingsServer {
-    /// Starts it.
     pub async fn start() -> Self {
         let listener = must("a listener", TcpListener::bind("127.0.0.1:0").await);
         let address = must("its address", listener.local_addr());

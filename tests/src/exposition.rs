@@ -7,18 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Exposition {
     /// The families by their names, with their types.
     pub families: BTreeMap<String, String>,
-    /// The samples.
     pub samples: Vec<Sample>,
 }
 
-/// A sample.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// Its name, with the suffix of its kind.
     pub name: String,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its value.
     pub value: f64,
 }
 

@@ -11,6 +11,15 @@ mod database;
 mod demo;
 mod embeddings;
 mod exposition;
+// What it includes has unit tests, which run where it stands.
+#[cfg(not(test))]
+#[expect(
+    clippy::expect_used,
+    clippy::module_inception,
+    unreachable_pub,
+    reason = "a target fails by panicking, and what it includes is public where it stands"
+)]
+mod fuzzed;
 mod model;
 mod objects;
 mod phone;
@@ -32,13 +41,16 @@ pub use demo::Demo;
 pub use embeddings::EmbeddingsServer;
 pub use exposition::{Exposition, Sample};
 pub use fantoccini::key::Key;
+#[cfg(not(test))]
+pub use fuzzed::TARGETS as FUZZ_TARGETS;
 pub use model::model_server;
 pub use objects::ObjectServer;
+pub use offhook_testkit::free_port;
 pub use phone::{Phone, PhoneCall, Utterance, Weather};
 pub use receiver::{Received, Receiver};
-pub use server::{Account, Options, Server};
+pub use server::{Account, Options, Server, haste};
 pub use simulator::SimulatorProcess;
-pub use sipp::{Sipp, free_port};
+pub use sipp::Sipp;
 pub use site::Site;
 pub use speech::{
     Listener, can_speak, has_program, read_channels, read_wav, silence, speech, wav, write_grammar,

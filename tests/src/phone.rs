@@ -178,7 +178,6 @@ impl Exchange {
     }
 }
 
-/// A call of a phone.
 pub struct PhoneCall(Arc<Dialog>);
 
 impl PhoneCall {
@@ -200,7 +199,6 @@ impl PhoneCall {
         self.0.id().split('@').next().unwrap_or_default().to_owned()
     }
 
-    /// Rings.
     pub async fn ring(&self) {
         self.0.reply("180 Ringing", "").await;
     }

@@ -34,7 +34,6 @@ pub struct Received {
 }
 
 impl Received {
-    /// A header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -113,7 +112,7 @@ impl Receiver {
         Self { address, log }
     }
 
-    /// Where deliveries go: a name, as literal addresses are refused (decision 7.5).
+    /// Where deliveries go: a name, as literal addresses are refused.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.address.port())

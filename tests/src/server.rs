@@ -26,11 +26,20 @@ const START: Duration = Duration::from_secs(60);
 /// How long a stop may take, beyond the drain that a test asks for.
 const STOP: Duration = Duration::from_secs(40);
 
+/// What the leases of [`Options::in_haste`] are divided by: 4, which leaves a lease
+/// longer than an attempt to deliver, or `OFFHOOK_TEST_HASTE`: `scripts/test --all` has 1.
+#[must_use]
+pub fn haste() -> u32 {
+    let given = std::env::var("OFFHOOK_TEST_HASTE").ok();
+    given.and_then(|haste| haste.parse().ok()).unwrap_or(4)
+}
+
 /// What a server is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
     database: Database,
     has_own_files: bool,
+    haste: u32,
     settings: BTreeMap<String, String>,
 }
 
@@ -41,6 +50,7 @@ impl Options {
         let mut options = Self {
             database,
             has_own_files: false,
+            haste: 1,
             settings: BTreeMap::new(),
         };
         for (key, value) in [
@@ -76,6 +86,13 @@ impl Options {
             .set(&key("token_url"), format!("{base}{TOKEN_PATH}"))
             .set(&key("revoke_url"), format!("{base}{REVOKE_PATH}"))
             .set(&key("api_url"), format!("{base}{API_PATH}"))
+    }
+
+    /// With leases that run out sooner, for tests that wait for those of a dead process: by [`haste`].
+    #[must_use]
+    pub fn in_haste(mut self) -> Self {
+        self.haste = haste();
+        self
     }
 
     /// With files in the server's own data directory, also on a database that several servers share.
@@ -153,7 +170,7 @@ impl Server {
     }
 
     /// Starts a server beside others on the same database and waits until it answers: whether it is ready is another
-    /// matter (decision 9). `variables` are added to its environment.
+    /// matter. `variables` are added to its environment.
     pub async fn join(options: Options, variables: &[(&str, &str)]) -> Self {
         let directory = must("a directory", tempfile::tempdir());
         let key = directory.path().join("key");
@@ -194,7 +211,7 @@ impl Server {
     /// Starts the server again on the same data, after it has ended; `variables` are added to its environment.
     pub async fn start_again(&mut self, variables: &[(&str, &str)]) {
         self.child = spawn(&self.options, self.directory.path(), variables);
-        // A node that died keeps the next one from being ready until its lease has run out (decision 9); it serves.
+        // A node that died keeps the next one from being ready until its lease has run out; it serves.
         self.ready("/healthz").await;
     }
 
@@ -483,6 +500,7 @@ fn spawn(options: &Options, directory: &Path, variables: &[(&str, &str)]) -> Chi
         .open(directory.join("log"));
     let mut command = Command::from(command(options, directory));
     command
+        .env("OFFHOOK_TEST_HASTE", options.haste.to_string())
         .args(["serve", "--listen", "127.0.0.1:0"])
         .envs(variables.iter().copied())
         .stdin(Stdio::null())

@@ -1,11 +1,12 @@
 //! SIPp, Debian's `sip-tester`, as the other side of the whole service: one process per test, on ports of its own. The
 //! scenarios are those of `offhook-sip`.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use offhook_testkit::free_port;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -150,20 +151,4 @@ impl Sipp {
         let path = self.folder.path().join(name);
         String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
     }
-}
-
-/// A port that is free for datagrams and for connections.
-///
-/// # Panics
-/// If there is none.
-#[must_use]
-pub fn free_port() -> u16 {
-    for _ in 0..100 {
-        let socket = must("a socket", UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)));
-        let port = must("its address", socket.local_addr()).port();
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return port;
-        }
-    }
-    panic!("no port is free");
 }

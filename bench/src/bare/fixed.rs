@@ -1,14 +1,6 @@
-//! Answers that are always the same.
+//! An answer that is always the same.
 
-use actix_web::{HttpResponse, web};
-
-/// A body of so many bytes.
-pub(crate) async fn answer(bytes: web::Path<usize>) -> HttpResponse {
-    static BYTES: [u8; 32 * 1024] = [b' '; 32 * 1024];
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(&BYTES[..bytes.into_inner().min(BYTES.len())])
-}
+use actix_web::HttpResponse;
 
 /// 429, as long as the service's.
 pub(crate) async fn refuse() -> HttpResponse {

@@ -1,58 +1,73 @@
 //! A transaction of two inserts: a conversation and its event.
 
+mod postgres;
+mod sqlite;
+
 use actix_web::error::{ErrorBadRequest, ErrorInternalServerError};
-use actix_web::{HttpResponse, Result, web};
-use offhook_domain::{
-    AccountId, AgentId, CallHandle, Clock as _, EventType, KeyId, Price, Runtime,
-};
+use actix_web::web::{Data, Json, Path};
+use actix_web::{HttpResponse, Result};
+use offhook_domain::{CallHandle, Clock as _, ConversationId, EventId};
 use offhook_services::SystemClock;
-use offhook_storage::{NewCall, NewEvent, Store, mint};
+use offhook_storage::mint;
 use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::database::Place;
+
+/// What is written: ids, texts, microseconds, and the event's body.
+struct Row {
+    /// Conversation, account, agent, key.
+    ids: [Uuid; 4],
+    /// The agent as it was asked for, the number, the metadata.
+    texts: [String; 3],
+    at: i64,
+    event: Uuid,
+    body: Vec<u8>,
+}
+
+/// Writes as durably as the service does.
+pub(crate) enum Writer {
+    Sqlite(sqlite::Writer),
+    Postgres(postgres::Writer),
+}
+
+impl Writer {
+    pub(crate) async fn open(place: &Place) -> anyhow::Result<Self> {
+        Ok(match place {
+            Place::Sqlite(file) => Self::Sqlite(sqlite::Writer::open(file)?),
+            Place::Postgres(url) => Self::Postgres(postgres::Writer::open(url).await?),
+        })
+    }
+}
 
 pub(crate) async fn place(
-    store: web::Data<Store>,
-    path: web::Path<(String, String, String)>,
-    body: web::Json<Value>,
+    writer: Data<Writer>,
+    path: Path<(Uuid, Uuid, Uuid)>,
+    body: Json<Value>,
 ) -> Result<HttpResponse> {
     let (account, agent, key) = path.into_inner();
-    let account: AccountId = account.parse().map_err(ErrorBadRequest)?;
-    let agent: AgentId = agent.parse().map_err(ErrorBadRequest)?;
-    let key: KeyId = key.parse().map_err(ErrorBadRequest)?;
-    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
-    let to = text("to").parse().map_err(ErrorBadRequest)?;
+    let text = |name| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (agent_ref, to) = text("agent_id")
+        .zip(text("to"))
+        .ok_or_else(|| ErrorBadRequest("no number"))?;
+    let metadata = body
+        .get("metadata")
+        .map(Value::to_string)
+        .unwrap_or_default();
     let at = SystemClock.now();
-    let id = mint(at);
-    let event =
-        json!({ "type": "call.initiated", "data": { "id": CallHandle(id), "to": text("to") } });
-    let call = NewCall {
-        id,
-        account_id: account,
-        agent_id: agent,
-        agent_ref: text("agent_id").to_owned(),
-        agent_version: 1,
-        runtime: Runtime::Engine,
-        key_id: Some(key),
-        key_budget: None,
-        from: offhook_carriers::OURS.parse().map_err(ErrorBadRequest)?,
-        to,
-        metadata: body
-            .get("metadata")
-            .map(Value::to_string)
-            .unwrap_or_default(),
-        price: Price::default(),
-        reserve: 0,
-        at,
-        steady: at,
-        event: Some(NewEvent {
-            id: mint(at),
-            kind: EventType::CallInitiated,
-            body: event.to_string().into_bytes(),
-        }),
-        idempotency: None,
+    let id: ConversationId = mint(at);
+    let event = json!({ "type": "call.initiated", "data": { "id": CallHandle(id), "to": to } });
+    let row = Row {
+        ids: [id.uuid(), account, agent, key],
+        texts: [agent_ref, to, metadata],
+        at: at.micros(),
+        event: mint::<EventId>(at).uuid(),
+        body: event.to_string().into_bytes(),
     };
-    store
-        .bench_two_inserts(call)
-        .await
-        .map_err(ErrorInternalServerError)?;
+    let written = match writer.as_ref() {
+        Writer::Sqlite(writer) => writer.write(row).await,
+        Writer::Postgres(writer) => writer.write(row).await,
+    };
+    written.map_err(ErrorInternalServerError)?;
     Ok(HttpResponse::Created().json(json!({ "id": CallHandle(id), "created_at": at })))
 }

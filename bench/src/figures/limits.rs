@@ -2,49 +2,36 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use anyhow::ensure;
 use offhook_domain::Clock as _;
 use offhook_ratelimit::{IPV6_PREFIX_BITS, Key, MemoryStore, Quota};
 use offhook_services::SystemClock;
 
 use super::Bench;
-use crate::child::{Child, Role};
+use crate::child::Child;
 use crate::database::{Database, Kind};
 use crate::load::{self, Until};
 use crate::pairs::compare;
 use crate::report::{Report, Target, number};
 use crate::seed;
-use crate::service::{Options, Ports};
 
 const CONNECTIONS: usize = 8;
 const ADDRESSES: u32 = 1_000_000;
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    addresses(report);
+    addresses(report)?;
     let database = Database::new(Kind::Sqlite, &bench.postgres, "limits").await?;
     let services = seed::open(&database).await?;
     let tenant = seed::tenants(&services, 1).await?.remove(0);
     drop(services);
-    let mut child = Child::start(&Role::Service(Options {
-        place: database.place.clone(),
-        dialer: false,
-        dispatcher: false,
-    }))?;
-    let ports: Ports = child.said().await?;
+    let (child, ports) = Child::service(&database.place, false).await?;
     let me = load::request("GET", "/v1/me", &tenant.headers(), "");
     let refused = load::request("GET", "/refused", "", "");
     let until = Until::Elapsed(bench.turn());
-    let rate = async |address, bytes: &[u8], status| {
-        let send = |_: usize, _: usize, out: &mut Vec<u8>| out.extend_from_slice(bytes);
-        anyhow::Ok(
-            load::run(address, CONNECTIONS, until, status, send)
-                .await?
-                .rate,
-        )
-    };
     let cost = compare(
         bench.rounds,
-        async || rate(ports.limited, &me, 200).await,
-        async || rate(ports.unlimited, &me, 200).await,
+        async || load::rate(ports.limited, CONNECTIONS, until, 200, &me).await,
+        async || load::rate(ports.unlimited, CONNECTIONS, until, 200, &me).await,
     )
     .await?;
     report.add(
@@ -59,8 +46,8 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     first.exchange(&me).await?;
     let refusal = compare(
         bench.rounds,
-        async || rate(ports.refusing, &me, 429).await,
-        async || rate(ports.bare, &refused, 429).await,
+        async || load::rate(ports.refusing, CONNECTIONS, until, 429, &me).await,
+        async || load::rate(ports.bare, CONNECTIONS, until, 429, &refused).await,
     )
     .await?;
     report.add(
@@ -74,7 +61,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     database.remove().await
 }
 
-fn addresses(report: &mut Report) {
+fn addresses(report: &mut Report) -> anyhow::Result<()> {
     let store = MemoryStore::new();
     let now = SystemClock.now().micros();
     let quota = Quota::per_minute(1);
@@ -86,17 +73,12 @@ fn addresses(report: &mut Report) {
             exact &= store.take(key, quota, now).allowed == wanted;
         }
     }
-    let counted = if exact && store.overflowed() == 0 {
-        "each counted exactly"
-    } else {
-        "NOT counted exactly"
-    };
-    let mib = store.memory_bytes() as f64 / 1_048_576.0;
-    report.add(
-        "1,000,000 addresses",
-        Target::AtMost(100.0),
-        mib,
-        " MiB",
-        counted,
+    ensure!(
+        exact && store.overflowed() == 0,
+        "addresses were not counted exactly"
     );
+    let mib = store.memory_bytes() as f64 / 1_048_576.0;
+    let (name, most) = ("1,000,000 addresses", Target::AtMost(100.0));
+    report.add(name, most, mib, " MiB", "each counted exactly");
+    Ok(())
 }

@@ -1,260 +1,116 @@
-//! Pages of 1,000,000 conversations beside the first page of 10,000, at the store: what HTTP adds would hide the rest.
+//! Pages of an account of 1,000,000 conversations, the first and deep ones, beside the first page of one of 10,000.
 
-use offhook_domain::{AccountId, AgentId, Channel, ConversationId, ConversationStatus, Timestamp};
-use offhook_storage::{BenchList, ConversationFilter, PageKey, Store};
+use anyhow::Context as _;
 
 use super::Bench;
-use super::paging::{Measured, Reading, compare};
+use crate::child::Child;
 use crate::database::{Database, Kind};
-use crate::report::{Report, Target};
-use crate::seed::{self, Bulk, CUSTOMERS};
+use crate::load::{self, Client, Until};
+use crate::pairs::compare;
+use crate::report::{Report, Target, number};
+use crate::seed::{self, Agents, CUSTOMERS, Tenant};
 
-const MANY: i64 = 1_000_000;
+const MANY: usize = 1_000_000;
 const FEW: i64 = 10_000;
 
-pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    for kind in bench.databases() {
-        let many = Filled::new(kind, bench, "pages_many", MANY).await?;
-        let few = Filled::new(kind, bench, "pages_few", FEW).await?;
-        let mut worst: Option<Measured> = None;
-        for case in cases() {
-            for measured in case.compare(&many, &few).await? {
-                eprintln!("  {}: {}", kind.name(), measured.words());
-                if worst
-                    .as_ref()
-                    .is_none_or(|worst| measured.ratio > worst.ratio)
-                {
-                    worst = Some(measured);
-                }
-            }
-        }
-        if let Some(worst) = worst {
-            let name = format!(
-                "worst page of 1,000,000 / first page of 10,000, {}",
-                kind.name()
-            );
-            report.add(&name, Target::AtMost(1.3), worst.ratio, "", &worst.words());
-        }
-        many.database.remove().await?;
-        few.database.remove().await?;
+/// Filters, and how many conversations of a hundred each leaves.
+const FILTERS: [(&str, i64); 4] = [
+    ("no filter", 100),
+    ("agent 1 %", 1),
+    ("status 1 %", 1),
+    ("phone 1 %", 1),
+];
+
+pub(super) async fn run(kind: Kind, bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
+    let count = i64::try_from(bench.size.unwrap_or(MANY))?;
+    let database = Database::new(kind, &bench.postgres, "pages").await?;
+    let services = seed::open(&database).await?;
+    let tenants = seed::tenants(&services, 2).await?;
+    let mut accounts = Vec::new();
+    for (tenant, ids) in tenants.iter().zip([(0, count), (count, FEW)]) {
+        let agents = seed::agents(&services, tenant).await?;
+        accounts.push((tenant, agents, ids));
     }
-    Ok(())
-}
-
-struct Filled {
-    database: Database,
-    store: Store,
-    account: AccountId,
-    agents: [AgentId; 4],
-    bulk: Bulk,
-}
-
-impl Filled {
-    async fn new(kind: Kind, bench: &Bench, name: &str, count: i64) -> anyhow::Result<Self> {
-        let database = Database::new(kind, &bench.postgres, name).await?;
-        let services = seed::open(&database).await?;
-        let tenant = seed::tenants(&services, 1).await?.remove(0);
-        let mut agents = [tenant.agent; 4];
-        for agent in &mut agents[1..] {
-            *agent = seed::agent(&services, tenant.account, "Ben").await?;
-        }
-        drop(services);
-        let bulk = Bulk::new(count);
-        bulk.write(&database, tenant.account, [agents[0], agents[1], agents[2]])
+    drop(services);
+    for (tenant, agents, ids) in &accounts {
+        seed::conversations(&database, tenant.account, *agents, *ids).await?;
+    }
+    let (child, ports) = Child::service(&database.place, false).await?;
+    let mut client = Client::connect(ports.unlimited).await?;
+    // A page takes a tenth of a millisecond: less time tells it as well.
+    let until = Until::Elapsed(bench.turn() / 5);
+    let p50 = async |page: &[u8]| {
+        let send = |_: usize, _: usize, out: &mut Vec<u8>| out.extend_from_slice(page);
+        let loaded = load::run(ports.unlimited, 1, until, 200, send).await?;
+        anyhow::Ok(loaded.percentile(0.5) * 1e3)
+    };
+    let mut worst = (0.0, String::new());
+    for (filter, hundredths) in FILTERS {
+        let [(many, first), (few, reference)] = [0, 1].map(|at| {
+            let (tenant, agents, _) = &accounts[at];
+            (*tenant, query(filter, agents))
+        });
+        let reference = page(few, &reference, 20, "");
+        // Two thirds of what the filter leaves are before a deep page.
+        let before = count * hundredths / 150;
+        let cursor = walk(&mut client, many, &first, before).await?;
+        let pages = [
+            ("first", page(many, &first, 20, "")),
+            ("deep", page(many, &first, 20, &cursor)),
+        ];
+        for (name, page) in pages {
+            let paired = compare(
+                bench.rounds,
+                async || p50(&page).await,
+                async || p50(&reference).await,
+            )
             .await?;
-        Ok(Self {
-            store: database.place.open().await?,
-            database,
-            account: tenant.account,
-            agents,
-            bulk,
-        })
-    }
-
-    fn page(&self, what: &What, deep: bool) -> anyhow::Result<Reading<'_>> {
-        let at = |share: f64| {
-            Timestamp::from_micros(self.bulk.at_us((self.bulk.count as f64 * share) as i64))
-        };
-        let filter = ConversationFilter {
-            voice_only: what.voice,
-            since: what.period.then(|| at(0.05)),
-            until: what.period.then(|| at(0.5)),
-            agent: what.agent.map(|number| self.agents[number]),
-            status: what.status,
-            channel: what.channel,
-            phone: what.phone.map(str::parse).transpose()?,
-        };
-        let after: Option<PageKey<ConversationId>> = if deep {
-            let number = self.bulk.count / 3;
-            let at = Timestamp::from_micros(self.bulk.at_us(number));
-            let id = uuid(number)?;
-            Some((at, id))
-        } else {
-            None
-        };
-        Ok(Reading {
-            store: &self.store,
-            account: self.account,
-            list: BenchList::Conversations(filter, after),
-        })
-    }
-}
-
-fn uuid(number: i64) -> anyhow::Result<ConversationId> {
-    let hex = Bulk::id(number);
-    let groups = [
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    ];
-    let id = groups.join("-").parse();
-    id.map_err(|error| anyhow::anyhow!("{error:?}"))
-}
-
-/// A filter.
-#[derive(Debug, Clone, Copy, Default)]
-struct What {
-    voice: bool,
-    period: bool,
-    agent: Option<usize>,
-    status: Option<ConversationStatus>,
-    channel: Option<Channel>,
-    phone: Option<&'static str>,
-}
-
-struct Case {
-    name: String,
-    many: What,
-    /// The same filter with a value that fills as much of the page among 10,000.
-    few: What,
-    /// Whether there are enough matches for a deep page.
-    deep: bool,
-}
-
-impl Case {
-    async fn compare(&self, many: &Filled, few: &Filled) -> anyhow::Result<Vec<Measured>> {
-        let deep = self.deep.then(|| many.page(&self.many, true)).transpose()?;
-        let (few, first) = (few.page(&self.few, false)?, many.page(&self.many, false)?);
-        compare(&self.name, &few, &first, deep.as_ref()).await
-    }
-}
-
-/// How much of the rows a value matches.
-const SHARES: [&str; 4] = ["100 %", "1 %", "0.01 %", "0"];
-
-fn cases() -> Vec<Case> {
-    let statuses = [
-        ConversationStatus::Completed,
-        ConversationStatus::Failed,
-        ConversationStatus::Unknown,
-    ];
-    let channels = [
-        Channel::Phone,
-        Channel::WidgetVoice,
-        Channel::Whatsapp,
-        Channel::Chat,
-    ];
-    let phones = [CUSTOMERS[0], CUSTOMERS[1], CUSTOMERS[2], "+14155550199"];
-    let agent = |share| What {
-        agent: Some(share),
-        ..What::default()
-    };
-    let channel = |share: usize| What {
-        channel: Some(channels[share]),
-        ..What::default()
-    };
-    let phone = |share: usize| What {
-        phone: Some(phones[share]),
-        ..What::default()
-    };
-    let both = |agent, status: usize| What {
-        agent: Some(agent),
-        status: Some(statuses[status]),
-        ..What::default()
-    };
-    let mut cases = Vec::new();
-    let mut add = |name: String, share: usize, what: &dyn Fn(usize) -> What| {
-        // A ten-thousandth of 10,000 is one row: the hundredth has a full page there too.
-        let few = if share == 2 { 1 } else { share };
-        cases.push(Case {
-            name,
-            many: what(share),
-            few: what(few),
-            deep: share < 3,
-        });
-    };
-    add("no filter".to_owned(), 0, &|_| What::default());
-    add("voice".to_owned(), 0, &|_| What {
-        voice: true,
-        ..What::default()
-    });
-    for (share, words) in SHARES.iter().enumerate() {
-        add(format!("agent {words}"), share, &agent);
-        add(format!("channel {words}"), share, &channel);
-        add(format!("phone {words}"), share, &phone);
-        add(format!("phone {words} + from and to"), share, &|share| {
-            What {
-                period: true,
-                ..phone(share)
-            }
-        });
-        add(format!("agent {words} + from and to"), share, &|share| {
-            What {
-                period: true,
-                ..agent(share)
-            }
-        });
-        // Every status has rows: the last agent has none, whatever the status.
-        add(
-            format!("agent 100 % + status {words}"),
-            share,
-            &|share| match share {
-                3 => both(3, 0),
-                share => both(0, share),
-            },
-        );
-        add(format!("agent {words} + status 100 %"), share, &|share| {
-            both(share, 0)
-        });
-        if share < 3 {
-            for period in [false, true] {
-                let name = format!(
-                    "status {words}{}",
-                    if period { " + from and to" } else { "" }
-                );
-                add(name, share, &|share| What {
-                    period,
-                    status: Some(statuses[share]),
-                    ..What::default()
-                });
+            let (many, few) = (number(paired.a), number(paired.b));
+            let words = format!("{filter}, {name} page: {many} and {few} µs at p50");
+            eprintln!("  {}: {} ({words})", kind.name(), number(paired.ratio));
+            if paired.ratio > worst.0 {
+                worst = (paired.ratio, words);
             }
         }
     }
-    add(
-        "agent 1 % + status 1 % + from and to, no row in common".to_owned(),
-        3,
-        &|_| What {
-            period: true,
-            ..both(1, 1)
-        },
+    let name = format!(
+        "worst page of 1,000,000 / first page of 10,000 over HTTP, {}",
+        kind.name()
     );
-    add(
-        "agent 1 % + status 1 %, no row in common".to_owned(),
-        3,
-        &|_| both(1, 1),
-    );
-    let ours = |_| What {
-        phone: Some(offhook_carriers::OURS),
-        ..What::default()
-    };
-    add("phone 50 %, dialed".to_owned(), 0, &ours);
-    add("phone 50 %, dialed + from and to".to_owned(), 0, &|_| {
-        What {
-            period: true,
-            ..ours(0)
-        }
-    });
-    cases
+    report.add(&name, Target::AtMost(1.3), worst.0, "", &worst.1);
+    child.stop().await?;
+    database.remove().await
+}
+
+/// How a filter is asked for.
+fn query(filter: &str, agents: &Agents) -> String {
+    match filter {
+        "agent 1 %" => format!("&agent_id={}", agents[1]),
+        "status 1 %" => "&status=failed".to_owned(),
+        "phone 1 %" => format!("&phone={}", CUSTOMERS[1].replace('+', "%2B")),
+        _ => String::new(),
+    }
+}
+
+fn page(tenant: &Tenant, query: &str, limit: i64, cursor: &str) -> Vec<u8> {
+    let path = format!("/v1/calls?limit={limit}{query}{cursor}");
+    load::request("GET", &path, &tenant.headers(), "")
+}
+
+/// Reads so many rows of a list; where the next page begins.
+async fn walk(
+    client: &mut Client,
+    tenant: &Tenant,
+    query: &str,
+    rows: i64,
+) -> anyhow::Result<String> {
+    let mut cursor = String::new();
+    for _ in 0..rows / 100 {
+        let status = client.exchange(&page(tenant, query, 100, &cursor)).await?;
+        let text = String::from_utf8_lossy(client.body());
+        let next = text.rsplit_once(r#""next_cursor":""#);
+        let (_, next) = next.with_context(|| format!("{status}, and no next page: {query}"))?;
+        cursor = format!("&cursor={}", next.split('"').next().unwrap_or_default());
+    }
+    Ok(cursor)
 }

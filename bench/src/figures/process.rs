@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::Bench;
-use crate::binary::{Offhook, Serving, find, post, text};
+use crate::binary::{self, Offhook, Serving, find};
 use crate::load::{self, Client, Until};
 use crate::pairs::median;
 use crate::report::{Report, Target};
@@ -31,7 +31,7 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
     let size = std::fs::metadata(&bench.binary)
         .context("the release binary")?
         .len();
-    let token = offhook.token().await?;
+    let token = offhook.token(None).await?;
 
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -80,27 +80,16 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
 
 /// Places the calls; how many live at once, and the most memory that is then held.
 async fn calls(serving: &Serving, token: &str) -> anyhow::Result<(i64, f64)> {
-    let headers = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
-    let agent = serde_json::json!({
-        "name": "Eva", "language": "en-US",
-        "config": {
-            "system_prompt": "You are Eva.\nsay: Lovely. Shall we expect you at about six in the evening tomorrow, as you said?\n\
-                say: Wonderful, I have noted six o'clock. Is there anything else that I can do for you today?\n\
-                say: You are welcome. We look forward to seeing you tomorrow.\nsay: Goodbye!",
-            "first_message": "Hello, this is Eva from Harbour Hotel. Is this a good moment?",
-            "llm": { "provider": "scripted", "model": "scripted" },
-        },
+    let headers = binary::headers(token);
+    let config = serde_json::json!({
+        "system_prompt": "You are Eva.\nsay: Lovely. Shall we expect you at about six in the evening tomorrow, as you said?\n\
+            say: Wonderful, I have noted six o'clock. Is there anything else that I can do for you today?\n\
+            say: You are welcome. We look forward to seeing you tomorrow.\nsay: Goodbye!",
+        "first_message": "Hello, this is Eva from Harbour Hotel. Is this a good moment?",
+        "llm": { "provider": "scripted", "model": "scripted" },
     });
     let mut client = Client::connect(serving.address).await?;
-    let made = post(&mut client, "/v1/agents", &headers, &agent.to_string()).await?;
-    let agent = text(&made, "id")?;
-    post(
-        &mut client,
-        &format!("/v1/agents/{agent}/publish"),
-        &headers,
-        "{}",
-    )
-    .await?;
+    let agent = binary::agent(&mut client, &headers, config).await?;
     let body = serde_json::json!({ "agent_id": agent, "to": "+14155550123" }).to_string();
     let place = load::request("POST", "/v1/calls", &headers, &body);
     let send = |_: usize, _: usize, out: &mut Vec<u8>| out.extend_from_slice(&place);

@@ -1,79 +1,112 @@
-//! What a spoken turn takes: providers without latency, the engine over SIP and RTP on the loopback. The other side notes
-//! when packets leave and come.
+//! Fifty spoken calls of the release binary over SIP and RTP on the loopback: what a turn takes, and what a call costs. The
+//! providers are the built-in ones, which take no time; every call is recorded.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::Bench;
-use crate::calls::{Agent, Called, ENDPOINTING_MS, Options};
-use crate::child::{Child, Role};
+use crate::binary::{self, Offhook, post};
+use crate::load::{self, Client};
 use crate::pairs::percentile;
-use crate::phone::{Bye, Callee, Heard, Line, Sound, Speech, Taken, WORD_FRAMES};
+use crate::phone::{Callee, Came, Line, phrase};
+use crate::process::cpu_seconds;
 use crate::report::{Report, Target, number};
 
-const CALLS: usize = 20;
+const CALLS: usize = 50;
 
-/// Words of a reply that is to be interrupted: 6 s.
-const LONG: usize = 30;
+/// The time between two calls: 20 a second.
+const APART: Duration = Duration::from_millis(50);
+
+/// The pause that ends a turn, in milliseconds: the default of `turns.endpointing_ms`.
+const ENDPOINTING_MS: u32 = 700;
 
 /// Turns of each kind in a call.
 const PLAIN: usize = 4;
 const INTERRUPTED: usize = 3;
-const COUGHS: usize = 2;
+
+/// A reply that is to be interrupted: 6 s.
+const LONG: &str = "aria aria aria aria aria aria aria aria aria aria aria aria aria aria";
 
 /// How long the agent has been heard when somebody speaks: behind its own first 300 ms, which count as its echo.
 const INTO_IT: Duration = Duration::from_secs(1);
 
-/// A pause of the agent: packets of a sentence follow each other in 20 ms.
-const PAUSED: Duration = Duration::from_millis(100);
+/// The processor is looked at for so long, while all calls last.
+const WINDOW: Duration = Duration::from_secs(20);
 
 /// How long a call may take to begin, and to end once the other side has hung up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What came of one call's turns, in milliseconds.
+/// What came of the turns, in milliseconds.
 #[derive(Default)]
 struct Measured {
     answered: Vec<f64>,
     silenced: Vec<f64>,
-    /// Frames that were heard twice, not at all, or in the wrong place.
-    wrong: usize,
-    resumed: usize,
-    lost: u64,
+    came: Vec<Came>,
 }
 
 pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
-    let calls = bench.calls.unwrap_or(CALLS);
-    let mut replies = vec![1; PLAIN];
-    replies.extend([LONG, 1].repeat(INTERRUPTED));
-    replies.extend([LONG].repeat(COUGHS));
-    let agent = Agent::Counting {
-        replies,
-        ends_turns: false,
-    };
-    let (measured, called) = held(calls, agent, talk).await?;
+    let calls = bench.size.unwrap_or(CALLS);
+    let mut callee = Callee::start().await?;
+    let offhook = Offhook::new(&bench.binary, &config(&callee))?;
+    let token = offhook.token(Some("+15005550100")).await?;
+    let (serving, _) = offhook.serve().await?;
+    let headers = binary::headers(&token);
+    let mut client = Client::connect(serving.address).await?;
+    let agent = binary::agent(&mut client, &headers, agent()).await?;
+    let idle = serving.kib()?;
+
+    let (mut talks, mut waited) = (JoinSet::new(), Vec::new());
+    let mut tick = interval(APART);
+    for call in 0..calls {
+        tick.tick().await;
+        let to = format!("+1415{call:07}");
+        let body = json!({ "agent_id": agent, "to": to }).to_string();
+        post(&mut client, "/v1/calls", &headers, &body).await?;
+        let answered_at = Instant::now();
+        let taken = timeout(PATIENCE, callee.taken()).await;
+        let taken = taken.context("a call did not begin")??;
+        ensure!(taken.number == to, "another number than {to} was called");
+        waited.push(ms(taken.invited_at.saturating_duration_since(answered_at)));
+        // The answer starts the other side's clock: lines begin in different places of its 20 ms.
+        let apart = Duration::from_micros(20_000 * call as u64 / calls as u64);
+        let begins = Instant::now() + Duration::from_millis(20) + apart;
+        let (line, bye) = (Line::new(taken.sound, taken.to, begins), taken.bye);
+        talks.spawn(async move {
+            let talked = talk(line).await;
+            bye.send().await?;
+            talked
+        });
+    }
+    sleep(Duration::from_secs(1)).await;
+    let (before, since) = (cpu_seconds(serving.id()?)?, Instant::now());
+    sleep(WINDOW).await;
+    let used = cpu_seconds(serving.id()?)? - before;
+    let load = used / since.elapsed().as_secs_f64() / calls as f64;
+    let kib = (serving.kib()? - idle) / calls as f64;
     let mut all = Measured::default();
-    for one in measured {
+    while let Some(talked) = talks.join_next().await {
+        let one = talked??;
         all.answered.extend(one.answered);
         all.silenced.extend(one.silenced);
-        all.wrong += one.wrong;
-        all.resumed += one.resumed;
-        all.lost += one.lost;
+        all.came.extend(one.came);
     }
-    ensure!(all.resumed > 0, "the agent never paused for a noise");
+    completed(&mut client, &headers, calls.min(100)).await?;
+    serving.stop().await?;
+
     let detail = format!(
-        "{}; {} frames lost",
-        spread(&mut all.answered),
-        all.lost + called.pumped.lost
+        "{ENDPOINTING_MS} of which the agent waits; {}",
+        spread(&mut all.answered)
     );
     report.add(
         "end of the caller's speech to the first audible frame, p95",
-        Target::AtMost((ENDPOINTING_MS + 60) as f64),
+        Target::AtMost(f64::from(ENDPOINTING_MS + 60)),
         percentile(&all.answered, 0.95),
         " ms",
-        &format!("{ENDPOINTING_MS} of which the agent waits; {detail}"),
+        &detail,
     );
     let detail = spread(&mut all.silenced);
     report.add(
@@ -83,28 +116,49 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
         " ms",
         &detail,
     );
-    let heard = all.resumed * LONG * WORD_FRAMES;
-    report.add(
-        "frames repeated or left out where the agent went on",
-        Target::AtMost(0.0),
-        all.wrong as f64,
-        "",
-        &format!("{} resumes in {heard} frames of words", all.resumed),
+    let detail = format!("{calls} calls, 20 a second: {}", spread(&mut waited));
+    for (name, share, most) in [("p50", 0.5, 10.0), ("p99", 0.99, 50.0)] {
+        let name = format!("INVITE behind the answer to POST /v1/calls, {name}");
+        report.add(
+            &name,
+            Target::AtMost(most),
+            percentile(&waited, share),
+            " ms",
+            &detail,
+        );
+    }
+    let lost: u64 = all.came.iter().map(Came::lost).sum();
+    let late: u64 = all.came.iter().map(|came| came.sent_late).sum();
+    let mut gaps: Vec<f64> = all.came.into_iter().flat_map(|came| came.gaps).collect();
+    let detail = format!(
+        "of {}; the other side sent {late} more than 20 ms late",
+        gaps.len()
     );
-
-    let agent = Agent::Counting {
-        replies: vec![1; PLAIN],
-        ends_turns: true,
-    };
-    let (_, mut called) = held(calls, agent, talk_plainly).await?;
-    let detail = spread(&mut called.added_ms);
+    let name = format!("frames of ours that were lost, {calls} calls");
+    report.add(&name, Target::AtMost(0.0), lost as f64, "", &detail);
+    let detail = spread(&mut gaps);
+    let name = format!("between two frames of ours, p99, {calls} calls");
     report.add(
-        "added by the engine between the providers' events, p95",
-        Target::AtMost(15.0),
-        percentile(&called.added_ms, 0.95),
+        &name,
+        Target::AtMost(30.0),
+        percentile(&gaps, 0.99),
         " ms",
-        &format!("from the recogniser's end of turn to the first sound in the queue; {detail}"),
+        &detail,
     );
+    let detail = format!(
+        "{} % of a core each, recorded, the other side's work apart",
+        number(load * 100.0)
+    );
+    report.add(
+        "calls per core",
+        Target::AtLeast(100.0),
+        1.0 / load,
+        "",
+        &detail,
+    );
+    let name = format!("memory of each of {calls} calls");
+    let detail = "resident, beyond the process before them";
+    report.add(&name, Target::AtMost(1_024.0), kib, " KiB", detail);
     Ok(())
 }
 
@@ -112,73 +166,70 @@ pub(super) async fn run(bench: &Bench, report: &mut Report) -> anyhow::Result<()
 fn spread(times: &mut [f64]) -> String {
     times.sort_by(f64::total_cmp);
     let at = |share| number(percentile(times, share));
-    format!("p50 {}, most {} of {}", at(0.5), at(1.0), times.len())
+    format!("p50 {} ms, most {} ms of {}", at(0.5), at(1.0), times.len())
 }
 
-/// Holds so many calls at once with a process that calls; what both sides say of them.
-async fn held<T, F>(
-    calls: usize,
-    agent: Agent,
-    talk: impl Fn(Line) -> F,
-) -> anyhow::Result<(Vec<T>, Called)>
-where
-    T: Send + 'static,
-    F: Future<Output = anyhow::Result<T>> + Send + 'static,
-{
-    let mut callee = Callee::start().await?;
-    let mut child = Child::start(&Role::Calls(Options {
-        callee: callee.address,
-        calls,
-        apart: Duration::from_millis(50),
-        agent,
-        recordings: None,
-    }))?;
-    let _: String = child.said().await?;
-    let mut talks = JoinSet::new();
-    for number in 0..calls {
-        let taken = timeout(PATIENCE, callee.taken()).await;
-        let taken = taken.context("a call did not begin")??;
-        let (line, bye) = open(taken, number, calls);
-        let talking = talk(line);
-        talks.spawn(async move {
-            let said = talking.await;
-            bye.send().await?;
-            said
-        });
-    }
-    let mut measured = Vec::new();
-    while let Some(talked) = talks.join_next().await {
-        measured.push(talked??);
-    }
-    let called = timeout(PATIENCE, child.said::<Called>()).await;
-    let called = called.context("calls did not end")??;
-    ensure!(called.faults.is_empty(), "{:?}", called.faults);
-    child.stop().await?;
-    Ok((measured, called))
+fn config(callee: &Callee) -> String {
+    format!(
+        "[limits]\nenabled = false\n[plans.enterprise]\nlive_calls = 2000\n\
+         [calls]\ncarrier = \"sip\"\nallowed_prefixes = [\"+1\"]\ndrain_seconds = 0\n\
+         [sip]\nudp = \"127.0.0.1:0\"\nrtp_ports = \"30000-39999\"\n\
+         [sip.trunks.bench]\nserver = \"{}\"\nkeep_alive_seconds = 0\n",
+        callee.address
+    )
 }
 
-/// The line of a call. Lines begin in different places of the other side's 20 ms, which would else be the same one for
-/// all: the answer starts both clocks.
-fn open(taken: Taken, number: usize, calls: usize) -> (Line, Bye) {
-    let apart = Duration::from_micros(20_000 * number as u64 / calls as u64);
-    let (socket, to, bye) = taken.into_sound();
-    let begins = Instant::now() + Duration::from_millis(20) + apart;
-    (Line::new(socket, to, begins), bye)
+/// Who is called by: short replies, and long ones to be interrupted.
+fn agent() -> Value {
+    let mut script = "say: Yes.\n".repeat(PLAIN);
+    script += &format!("say: {LONG}.\nsay: Yes.\n").repeat(INTERRUPTED);
+    let lines = vec!["Where is my order now?"; 50];
+    json!({
+        "system_prompt": script,
+        "first_message": "Hello.",
+        "llm": { "provider": "scripted", "model": "scripted" },
+        "stt": { "provider": "scripted", "model": "scripted", "settings": { "lines": lines } },
+        "voice": { "provider": "scripted", "model": "scripted", "voice_id": "scripted" },
+        "conversation": {
+            "recording": { "enabled": true, "consent_text": "Recorded." },
+            "turns": { "voicemail": "ignore", "silence_timeout_s": 60 },
+        },
+    })
+}
+
+/// Waits until all calls are written down as such that the customer ended.
+async fn completed(client: &mut Client, headers: &str, calls: usize) -> anyhow::Result<()> {
+    let list = load::request("GET", "/v1/calls?limit=100&status=completed", headers, "");
+    let last = Instant::now() + PATIENCE;
+    loop {
+        ensure!(client.exchange(&list).await? == 200, "{}", client.text());
+        let ended = client
+            .text()
+            .matches(r#""termination_reason":"customer_hangup""#)
+            .count();
+        if ended == calls {
+            return Ok(());
+        }
+        ensure!(
+            Instant::now() < last,
+            "{ended} of {calls} calls were completed"
+        );
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn talk(mut line: Line) -> anyhow::Result<Measured> {
-    let (phrase, cough) = (Speech::phrase(), Speech::cough());
     let mut measured = Measured::default();
-    line.silent(Duration::from_millis(600)).await?;
+    line.answered(Instant::now()).await?;
+    line.heard_out().await?;
     for _ in 0..PLAIN {
-        measured.answered.push(ask(&mut line).await?.0);
+        measured.answered.push(ask(&mut line).await?);
         line.heard_out().await?;
     }
     for _ in 0..INTERRUPTED {
-        let (took, _) = ask(&mut line).await?;
-        measured.answered.push(took);
+        measured.answered.push(ask(&mut line).await?);
         line.silent(INTO_IT).await?;
-        let (first, last) = line.say(&phrase).await?;
+        let (first, last) = line.say(phrase()).await?;
         // The reply comes behind the turn's end; all before it is what was interrupted.
         let silent_since = line.last_sound().context("the agent was not heard")?;
         measured.silenced.push(ms(silent_since - first));
@@ -186,78 +237,16 @@ async fn talk(mut line: Line) -> anyhow::Result<Measured> {
         measured.answered.push(ms(answered - last));
         line.heard_out().await?;
     }
-    for _ in 0..COUGHS {
-        let (took, began) = ask(&mut line).await?;
-        measured.answered.push(took);
-        line.silent(INTO_IT).await?;
-        line.say(&cough).await?;
-        line.heard_out().await?;
-        let heard: Vec<Heard> = line.heard.drain(..).filter(|it| it.at >= began).collect();
-        measured.resumed += pauses(&heard);
-        measured.wrong += wrong(&heard);
-    }
-    measured.lost = line.came.lost();
+    measured.came.push(line.came);
     Ok(measured)
 }
 
-async fn talk_plainly(mut line: Line) -> anyhow::Result<()> {
-    line.silent(Duration::from_millis(600)).await?;
-    for _ in 0..PLAIN {
-        ask(&mut line).await?;
-        line.heard_out().await?;
-    }
-    Ok(())
-}
-
-/// Says something; how long the answer took, and when it began.
-async fn ask(line: &mut Line) -> anyhow::Result<(f64, Instant)> {
-    line.forget();
-    let (_, last) = line.say(&Speech::phrase()).await?;
-    let answered = line.answered(last).await?;
-    Ok((ms(answered - last), answered))
+/// Says something; how long the answer took.
+async fn ask(line: &mut Line) -> anyhow::Result<f64> {
+    let (_, last) = line.say(phrase()).await?;
+    Ok(ms(line.answered(last).await? - last))
 }
 
 fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
-}
-
-fn pauses(heard: &[Heard]) -> usize {
-    let sounds: Vec<Instant> = heard
-        .iter()
-        .filter(|heard| heard.sound != Sound::Silence)
-        .map(|heard| heard.at)
-        .collect();
-    let gaps = sounds.windows(2).filter(|pair| pair[1] - pair[0] >= PAUSED);
-    gaps.count()
-}
-
-/// Frames of a long reply that are not where they belong: each word has so many, one after the other.
-fn wrong(heard: &[Heard]) -> usize {
-    let words = heard.iter().filter_map(|heard| match heard.sound {
-        Sound::Word(word) => Some(word),
-        Sound::Silence | Sound::Other => None,
-    });
-    let words: Vec<usize> = words.collect();
-    let right = (0..LONG).flat_map(|word| [word; WORD_FRAMES]);
-    let misplaced = words.iter().zip(right).filter(|(is, ought)| **is != *ought);
-    misplaced.count() + words.len().abs_diff(LONG * WORD_FRAMES)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_that_is_repeated_or_missing_is_wrong() {
-        let at = Instant::now();
-        let heard = |words: &[usize]| -> Vec<Heard> {
-            let sounds = words.iter().map(|word| Sound::Word(*word));
-            sounds.map(|sound| Heard { at, sound }).collect()
-        };
-        let right: Vec<usize> = (0..LONG).flat_map(|word| [word; WORD_FRAMES]).collect();
-        assert_eq!(wrong(&heard(&right)), 0);
-        assert!(wrong(&heard(&right[1..])) > 0);
-        let repeated = [&right[..200], &right[199..]].concat();
-        assert!(wrong(&heard(&repeated)) > 0);
-    }
 }

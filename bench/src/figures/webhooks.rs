@@ -7,14 +7,14 @@ use serde::Deserialize;
 use tokio::task::LocalSet;
 
 use super::Bench;
-use crate::child::{Child, Role};
+use crate::child::Child;
 use crate::database::{Database, Kind};
 use crate::load::{self, Client};
 use crate::pairs::percentile;
 use crate::receiver::Receiver;
 use crate::report::{Report, Target, number};
 use crate::seed::{self, Tenant};
-use crate::service::{Options, Ports};
+use crate::service::Ports;
 
 /// Between two events: 10 a second.
 const APART: Duration = Duration::from_millis(100);
@@ -24,17 +24,6 @@ const EVENTS: usize = 150;
 const TURNS: usize = 4;
 
 pub(super) async fn run(
-    bench: &Bench,
-    report: &mut Report,
-    tasks: &LocalSet,
-) -> anyhow::Result<()> {
-    for kind in bench.databases() {
-        on(kind, bench, report, tasks).await?;
-    }
-    Ok(())
-}
-
-async fn on(
     kind: Kind,
     bench: &Bench,
     report: &mut Report,
@@ -51,12 +40,7 @@ async fn on(
     let dead = format!("http://{}/", silent.addresses[0]);
     seed::endpoint(&services, tenants[1].account, &dead).await?;
     drop(services);
-    let mut child = Child::start(&Role::Service(Options {
-        place: database.place.clone(),
-        dialer: false,
-        dispatcher: true,
-    }))?;
-    let ports: Ports = child.said().await?;
+    let (child, ports) = Child::service(&database.place, true).await?;
 
     let (mut alone, mut beside) = (Times::default(), Times::default());
     receiver.reset(true);
@@ -100,10 +84,10 @@ async fn on(
 
 /// Milliseconds to the first byte: from when the request was sent, and from when it was answered.
 #[derive(Debug, Default)]
-pub(super) struct Times(Vec<(f64, f64)>);
+struct Times(Vec<(f64, f64)>);
 
 impl Times {
-    pub(super) fn sent(&self) -> Vec<f64> {
+    fn sent(&self) -> Vec<f64> {
         sorted(self.0.iter().map(|times| times.0))
     }
 
@@ -111,7 +95,7 @@ impl Times {
         sorted(self.0.iter().map(|times| times.1))
     }
 
-    pub(super) async fn measure(
+    async fn measure(
         &mut self,
         ports: Ports,
         receiver: &Receiver,

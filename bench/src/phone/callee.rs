@@ -13,41 +13,19 @@ use tokio::time::Instant;
 /// A server on a port of its own. It ends with the value.
 pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
-    events: mpsc::UnboundedReceiver<Event>,
+    taken: mpsc::UnboundedReceiver<Taken>,
     task: JoinHandle<()>,
-}
-
-/// What happens to it.
-pub(crate) enum Event {
-    /// Somebody calls, and was answered.
-    Invited(Box<Taken>),
-    /// They know it.
-    Acknowledged { call: String, at: Instant },
 }
 
 /// A call that was answered.
 pub(crate) struct Taken {
-    /// Its Call-ID.
-    pub(crate) call: String,
     /// The number that was called.
     pub(crate) number: String,
     pub(crate) invited_at: Instant,
     /// The socket for its sound, and where the other side listens.
     pub(crate) sound: UdpSocket,
     pub(crate) to: SocketAddr,
-    bye: Bye,
-}
-
-impl Taken {
-    /// Ends the call.
-    pub(crate) async fn hang_up(&self) -> anyhow::Result<()> {
-        self.bye.send().await
-    }
-
-    /// The call's parts: the socket, where the other side listens, and the way to end it.
-    pub(crate) fn into_sound(self) -> (UdpSocket, SocketAddr, Bye) {
-        (self.sound, self.to, self.bye)
-    }
+    pub(crate) bye: Bye,
 }
 
 /// The way to end a call.
@@ -71,7 +49,7 @@ impl Callee {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await?);
         let address = socket.local_addr()?;
-        let (told, events) = mpsc::unbounded_channel();
+        let (told, taken) = mpsc::unbounded_channel();
         let server = Server {
             socket,
             address,
@@ -85,23 +63,14 @@ impl Callee {
         });
         Ok(Self {
             address,
-            events,
+            taken,
             task,
         })
     }
 
-    /// What happens next.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Event> {
-        self.events.recv().await.context("the callee ended")
-    }
-
     /// The next call.
     pub(crate) async fn taken(&mut self) -> anyhow::Result<Taken> {
-        loop {
-            if let Event::Invited(taken) = self.next().await? {
-                return Ok(*taken);
-            }
-        }
+        self.taken.recv().await.context("the callee ended")
     }
 }
 
@@ -114,7 +83,7 @@ impl Drop for Callee {
 struct Server {
     socket: Arc<UdpSocket>,
     address: SocketAddr,
-    told: mpsc::UnboundedSender<Event>,
+    told: mpsc::UnboundedSender<Taken>,
     /// The answer of each call, for an INVITE that comes again.
     answers: HashMap<String, String>,
 }
@@ -129,12 +98,8 @@ impl Server {
             let method = message.split(' ').next().unwrap_or_default();
             match method {
                 "INVITE" => self.invited(&message, from, at).await?,
-                "ACK" => {
-                    let call = header(&message, "Call-ID").to_owned();
-                    let _ = self.told.send(Event::Acknowledged { call, at });
-                }
-                // An answer to a BYE of ours.
-                "SIP/2.0" => {}
+                // The latter is an answer to a BYE of ours.
+                "ACK" | "SIP/2.0" => {}
                 _ => {
                     let answer = self.answer(&message, "");
                     self.socket.send_to(answer.as_bytes(), from).await?;
@@ -179,10 +144,9 @@ impl Server {
                 to: from,
                 request: self.bye(request),
             },
-            call: call.clone(),
         };
         self.answers.insert(call, answer);
-        let _ = self.told.send(Event::Invited(Box::new(taken)));
+        let _ = self.told.send(taken);
         Ok(())
     }
 

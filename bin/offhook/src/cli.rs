@@ -1,4 +1,4 @@
-//! The command line (decision 10).
+//! The command line.
 
 mod account;
 mod backup;
@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// What every command takes (decision 10.1).
+/// What every command takes.
 #[derive(Debug, Args)]
 struct Common {
     /// The configuration, a TOML file (or OFFHOOK_CONFIG).
@@ -197,8 +197,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let settings = Settings::load(flags)?;
     let telemetry = settings.telemetry.as_ref().map(telemetry::start);
     let telemetry = telemetry.transpose()?;
-    let tracer = telemetry.as_ref().map(Telemetry::tracer);
-    logging::start(settings.log_format, SERVING, tracer)?;
+    let spans = telemetry.as_ref().map(Telemetry::spans);
+    logging::start(settings.log_format, SERVING, spans)?;
     settings.check_serving()?;
     let served = serve::run(settings).await;
     if let Some(telemetry) = telemetry {

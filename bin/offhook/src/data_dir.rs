@@ -29,9 +29,6 @@ pub(crate) struct DataDirLock {
 }
 
 /// Makes the data directory, open to its owner alone, if there is none.
-///
-/// # Errors
-/// It cannot be made.
 pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -42,7 +39,7 @@ pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("the data directory {} cannot be made", dir.display()))
 }
 
-/// Takes the data directory for this process (decision 8.7).
+/// Takes the data directory for this process.
 ///
 /// # Errors
 /// Another process serves from it, or the lock file cannot be opened.
@@ -68,9 +65,6 @@ pub(crate) fn lock(dir: &Path) -> anyhow::Result<DataDirLock> {
 
 /// Writes down which process serves from this directory, and tells which one did before. Whoever holds the lock knows
 /// that that one is gone, without waiting for its registration to run out.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn succeed(dir: &Path, node: NodeId) -> anyhow::Result<Option<NodeId>> {
     let path = dir.join(NODE_FILE);
     let before = std::fs::read_to_string(&path)
@@ -82,25 +76,16 @@ pub(crate) fn succeed(dir: &Path, node: NodeId) -> anyhow::Result<Option<NodeId>
 }
 
 /// Writes down the address that is served, whole or not at all.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
     write_address(dir, LISTEN_FILE, address)
 }
 
 /// Writes down where the figures are served.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write_metrics_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
     write_address(dir, METRICS_LISTEN_FILE, address)
 }
 
 /// Writes down where carriers reach the service.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write_sip_listen(dir: &Path, address: SocketAddr) -> anyhow::Result<()> {
     write_address(dir, SIP_LISTEN_FILE, address)
 }
@@ -128,7 +113,7 @@ pub(crate) fn remove_listen(dir: &Path) {
 }
 
 /// The master key, and behind it, each in a line of its own, earlier ones: that of `master_key_file`; else, with the embedded database, the data directory's own, made at the
-/// first start (decision 9).
+/// first start.
 ///
 /// # Errors
 /// There is none, or the file does not hold one.

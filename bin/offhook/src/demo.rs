@@ -66,9 +66,6 @@ pub(crate) struct DemoArgs {
 }
 
 /// Runs the demo in the data directory of the settings if `keep_data`, else in a temporary one.
-///
-/// # Errors
-/// What did not go as it should.
 pub(crate) async fn run(
     mut settings: Settings,
     args: DemoArgs,

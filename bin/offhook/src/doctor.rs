@@ -119,9 +119,6 @@ impl Finding {
 }
 
 /// Looks at everything and prints what was found.
-///
-/// # Errors
-/// Something failed.
 pub(crate) async fn run(flags: Flags, args: DoctorArgs) -> anyhow::Result<()> {
     if args.books {
         return books::alone(&Settings::load(flags)?, args.json).await;

@@ -25,9 +25,6 @@ pub(crate) struct HealthArgs {
 }
 
 /// Succeeds if the service answers well.
-///
-/// # Errors
-/// It does not.
 pub(crate) async fn run(settings: &Settings, args: HealthArgs) -> anyhow::Result<()> {
     let address = data_dir::read_listen(&settings.data_dir);
     let address = address.unwrap_or(settings.listen);

@@ -42,9 +42,6 @@ pub(crate) fn first(origin: &str) -> String {
 
 /// A one-time address where a member of the account sets a password and is signed in; `None` if the account has no such
 /// member.
-///
-/// # Errors
-/// [`StoreError`] if the store fails.
 pub(crate) async fn sign_in(
     services: &Services,
     origin: &str,
@@ -56,9 +53,6 @@ pub(crate) async fn sign_in(
 
 /// As [`sign_in`], for somebody who was just made a member: `None` if they have a password already, which is good for
 /// this account too.
-///
-/// # Errors
-/// [`StoreError`] if the store fails.
 pub(crate) async fn first_sign_in(
     services: &Services,
     origin: &str,

@@ -1,4 +1,4 @@
-//! The figures of the process (decision 1.13): looked at every few seconds, and told at `/metrics` on a listener of their
+//! The figures of the process: looked at every few seconds, and told at `/metrics` on a listener of their
 //! own, without key and TLS.
 
 use std::convert::Infallible;
@@ -39,9 +39,6 @@ pub(crate) struct Figures {
 }
 
 /// Serves the figures at `address`, and writes that down in the data directory.
-///
-/// # Errors
-/// The address cannot be had.
 pub(crate) async fn start(
     address: SocketAddr,
     data_dir: &Path,

@@ -48,9 +48,6 @@ pub(crate) async fn open_store(settings: &Settings) -> anyhow::Result<Store> {
 }
 
 /// As [`open_store`], for what answers requests.
-///
-/// # Errors
-/// As [`open_store`].
 pub(crate) async fn open_store_to_serve(settings: &Settings) -> anyhow::Result<Store> {
     open(settings, store_config(settings)?).await
 }
@@ -119,7 +116,7 @@ pub(crate) async fn services(
 ) -> anyhow::Result<Services> {
     check_providers(settings)?;
     let clock = SharedClock::of(&store).await?;
-    // Whatever webhooks may do, a model's endpoint is public (decision 7.5).
+    // Whatever webhooks may do, a model's endpoint is public.
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
     let speech = SpeechRegistry::new(settings.speech.clone()).context("section `speech`")?;
@@ -213,15 +210,12 @@ pub(crate) fn new_node() -> NodeId {
 pub(crate) fn librarian(services: &Services) -> anyhow::Result<Librarian> {
     let program = std::env::current_exe().context("the path of this binary is unknown")?;
     let extractor = Arc::new(ChildExtractor::new(program));
-    // Whatever webhooks may do, a document's address is public (decision 7.5).
+    // Whatever webhooks may do, a document's address is public.
     let client = GuardedClient::new(Policy::default())?;
     Ok(services.librarian(extractor, client))
 }
 
 /// A client for a service on this machine: the environment's proxies have no part in that.
-///
-/// # Errors
-/// TLS cannot be set up.
 pub(crate) fn http_client() -> anyhow::Result<reqwest::Client> {
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(offhook_egress::client_config()?)
@@ -231,9 +225,6 @@ pub(crate) fn http_client() -> anyhow::Result<reqwest::Client> {
 }
 
 /// The worker that delivers webhooks.
-///
-/// # Errors
-/// Its client cannot be set up.
 pub(crate) fn dispatcher(settings: &Settings, services: &Services) -> anyhow::Result<Dispatcher> {
     let sender = Sender::new(webhook_policy(settings))?;
     let (clock, wake) = (

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// The largest body: an event has at most 64 KiB (platform.md W15).
+/// The largest body: an event has at most 64 KiB.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// Events that may wait to be read.
@@ -51,9 +51,6 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Listens at `address`; port 0 picks one.
-    ///
-    /// # Errors
-    /// The address cannot be listened on.
     pub(crate) async fn start(address: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await

@@ -46,7 +46,7 @@ const DATABASE_LIMIT: Duration = Duration::from_secs(30);
 /// The pause before it is tried again.
 const DATABASE_AGAIN: Duration = Duration::from_secs(1);
 
-/// Serves until a signal, then ends gracefully (decision 8.8).
+/// Serves until a signal, then ends gracefully.
 ///
 /// # Errors
 /// The service cannot start, or was ended before it was done.

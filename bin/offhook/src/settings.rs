@@ -1,4 +1,4 @@
-//! The settings: a TOML file, the environment, the flags, each winning over the one before (decision 10.3).
+//! The settings: a TOML file, the environment, the flags, each winning over the one before.
 //!
 //! A setting that is unknown, wrong or without effect stops the start with a sentence that names it. No value is
 //! ever part of such a sentence: it may be a secret.
@@ -151,11 +151,11 @@ pub(crate) struct LimitSettings {
 /// `webhooks`.
 #[derive(Debug, Clone)]
 pub(crate) struct WebhookSettings {
-    /// Lets endpoints be on private addresses; only with a loopback listener (decision 7.5).
+    /// Lets endpoints be on private addresses; only with a loopback listener.
     pub(crate) allow_private_targets: bool,
     /// What is waited after the first, second and third failed attempt.
     pub(crate) retry_offsets: [Duration; 3],
-    /// Whether endpoints that fail for too long are disabled (decision 7.7).
+    /// Whether endpoints that fail for too long are disabled.
     pub(crate) auto_disable: bool,
 }
 
@@ -217,9 +217,6 @@ impl Settings {
     }
 
     /// Whether these settings can serve: what only matters with an open listener.
-    ///
-    /// # Errors
-    /// What is in the way, with its remedy.
     pub(crate) fn check_serving(&self) -> Result<(), SettingsError> {
         let is_loopback = self.listen.ip().is_loopback();
         if self.webhooks.allow_private_targets && !is_loopback {

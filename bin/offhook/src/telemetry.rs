@@ -4,28 +4,23 @@
 //! A span that ends is left in a bounded queue; one task sends what is there, many at a time. A collector that is slow or
 //! away costs spans, which are counted, and never a request.
 
-use std::fmt;
+mod otlp;
+mod spans;
+
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
+use anyhow::Context as _;
 use offhook_metrics::metrics;
-use opentelemetry::Context;
-use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_http::{HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{
-    Protocol, RetryPolicy, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
-};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{
-    Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter as _, SpanProcessor,
-};
+use percent_encoding::percent_decode_str;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::settings::TelemetrySettings;
+use spans::Span;
+pub(crate) use spans::Spans;
 
 /// Spans that wait to be sent at most.
 const QUEUE: usize = 8_192;
@@ -45,9 +40,16 @@ const LAST_SPANS_LIMIT: Duration = Duration::from_secs(2);
 /// What the spans are said to be of.
 const SERVICE: &str = "offhook";
 
+/// What a collector is sent beside the spans, such as a key: `name=value,name=value`, percent-encoded.
+const HEADERS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+];
+
 /// Where spans go, as long as it is kept.
 pub(crate) struct Telemetry {
-    provider: SdkTracerProvider,
+    queue: mpsc::Sender<Option<Span>>,
+    sample: f64,
     sender: JoinHandle<()>,
 }
 
@@ -56,48 +58,54 @@ pub(crate) struct Telemetry {
 /// # Errors
 /// The client for it cannot be set up.
 pub(crate) fn start(settings: &TelemetrySettings) -> anyhow::Result<Telemetry> {
-    let resource = Resource::builder().with_service_name(SERVICE);
-    let resource = resource.with_attribute(opentelemetry::KeyValue::new(
-        "service.version",
-        env!("CARGO_PKG_VERSION"),
-    ));
-    let resource = resource.build();
-    let endpoint = settings.otlp_endpoint.trim_end_matches('/');
-    let mut exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(Client(crate::parts::http_client()?))
-        .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(format!("{endpoint}/v1/traces"))
-        .with_timeout(LIMIT)
-        // Its waits would hold a thread of the runtime.
-        .with_retry_policy(RetryPolicy::default().with_max_retries(0))
-        .build()?;
-    exporter.set_resource(&resource);
     let (queue, spans) = mpsc::channel(QUEUE);
-    let provider = SdkTracerProvider::builder()
-        .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(
-            settings.sample,
-        ))))
-        .with_resource(resource)
-        .with_span_processor(Queue(queue))
-        .build();
+    let collector = Collector {
+        client: crate::parts::http_client()?,
+        url: format!("{}/v1/traces", settings.otlp_endpoint.trim_end_matches('/')),
+        headers: headers()?,
+    };
     Ok(Telemetry {
-        provider,
-        sender: tokio::spawn(send(exporter, spans)),
+        queue,
+        sample: settings.sample,
+        sender: tokio::spawn(send(collector, spans)),
     })
+}
+
+/// What is sent with each request.
+fn headers() -> anyhow::Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let given = HEADERS
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok());
+    for pair in given.iter().flat_map(|given| given.split(',')) {
+        let Some((name, value)) = pair.split_once('=') else {
+            continue;
+        };
+        let value = percent_decode_str(value.trim()).collect::<Vec<u8>>();
+        let name = HeaderName::try_from(name.trim())
+            .context("OTEL_EXPORTER_OTLP_HEADERS names a header that cannot be one")?;
+        let value = HeaderValue::try_from(value)
+            .with_context(|| format!("OTEL_EXPORTER_OTLP_HEADERS has no value for {name}"))?;
+        headers.insert(name, value);
+    }
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/x-protobuf"),
+    );
+    Ok(headers)
 }
 
 impl Telemetry {
     /// What makes spans.
-    pub(crate) fn tracer(&self) -> SdkTracer {
-        self.provider.tracer(SERVICE)
+    pub(crate) fn spans(&self) -> Spans {
+        Spans::new(self.queue.clone(), self.sample)
     }
 
     /// Sends what waits, and ends.
     pub(crate) async fn stop(mut self) {
         // The subscriber, which lives as long as the process, holds the queue's other end: the task is told by a span of
-        // nothing that it has seen the last one.
-        let _ = self.provider.shutdown_with_timeout(Duration::ZERO);
+        // nothing that it has seen the last one. With a full queue it has enough to do until its limit.
+        let _ = self.queue.try_send(None);
         if timeout(LAST_SPANS_LIMIT, &mut self.sender).await.is_err() {
             self.sender.abort();
             tracing::warn!("the last spans could not be sent in time");
@@ -105,32 +113,30 @@ impl Telemetry {
     }
 }
 
-/// Takes ended spans, or drops them.
-#[derive(Debug)]
-struct Queue(mpsc::Sender<Option<SpanData>>);
+/// Who is sent the spans.
+struct Collector {
+    client: Client,
+    url: String,
+    headers: HeaderMap,
+}
 
-impl SpanProcessor for Queue {
-    fn on_start(&self, _span: &mut Span, _context: &Context) {}
-
-    fn on_end(&self, span: SpanData) {
-        if self.0.try_send(Some(span)).is_err() {
-            metrics().traces.dropped(1);
-        }
-    }
-
-    fn force_flush(&self) -> OTelSdkResult {
-        Ok(())
-    }
-
-    fn shutdown_with_timeout(&self, _timeout: Duration) -> OTelSdkResult {
-        // With a full queue the task has enough to do until its limit.
-        let _ = self.0.try_send(None);
-        Ok(())
+impl Collector {
+    async fn take(&self, batch: &[Span]) -> reqwest::Result<()> {
+        let request = self
+            .client
+            .post(&self.url)
+            .timeout(LIMIT)
+            .headers(self.headers.clone())
+            .body(otlp::request(SERVICE, batch));
+        let answer = request.send().await.and_then(Response::error_for_status);
+        // Read to its end, so that the connection is used again.
+        let read = async { answer?.bytes().await };
+        read.await.map(drop).map_err(reqwest::Error::without_url)
     }
 }
 
 /// Sends spans until the queue's end.
-async fn send(exporter: SpanExporter, mut spans: mpsc::Receiver<Option<SpanData>>) {
+async fn send(collector: Collector, mut spans: mpsc::Receiver<Option<Span>>) {
     let mut is_away = false;
     let mut ending = false;
     while !ending {
@@ -147,7 +153,7 @@ async fn send(exporter: SpanExporter, mut spans: mpsc::Receiver<Option<SpanData>
             }
         }
         let count = batch.len();
-        match exporter.export(batch).await {
+        match collector.take(&batch).await {
             Ok(()) => {
                 is_away = false;
                 metrics().traces.sent(count);
@@ -160,28 +166,5 @@ async fn send(exporter: SpanExporter, mut spans: mpsc::Receiver<Option<SpanData>
                 }
             }
         }
-    }
-}
-
-/// The client that everything else here uses, as the exporter wants it.
-struct Client(reqwest::Client);
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Client")
-    }
-}
-
-#[async_trait]
-impl HttpClient for Client {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let request = reqwest::Request::try_from(request)?;
-        let mut answer = timeout(LIMIT, self.0.execute(request)).await??;
-        let mut response = Response::builder().status(answer.status());
-        if let Some(headers) = response.headers_mut() {
-            std::mem::swap(headers, answer.headers_mut());
-        }
-        let body = timeout(LIMIT, answer.bytes()).await??;
-        Ok(response.body(body)?)
     }
 }

@@ -1,6 +1,6 @@
 //! The leg: every 20 ms it hands the engine what the page's microphone heard, and the page what the agent says.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,16 +8,17 @@ use bytes::{BufMut, Bytes, BytesMut};
 use offhook_domain::E164;
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{
-    AudioEvent, AudioLeg, Cleared, Played, Playout, SegmentId, Signalling, TICKS_AHEAD, Tick,
+    AudioEvent, AudioLeg, Cleared, Playout, SegmentId, Signalling, TICKS_AHEAD, Tick,
 };
-use offhook_media::playout::{self, Segment, Speaker};
+use offhook_media::outbox::Outbox;
+use offhook_media::playout::Speaker;
 use offhook_media::resample::Resampler;
 use offhook_media::{FRAME_TIME, Frame, SAMPLE_RATE, SILENCE};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::inbox::{Inbox, Refused, to_engine};
-use crate::outbox::{Outbox, Sent};
 use crate::{SAMPLE_BYTES, WIRE_RATE};
 
 /// A page that sends nothing for this long is gone.
@@ -32,6 +33,18 @@ const TRAILING: u32 = 5;
 
 /// Events that may wait for the engine.
 const EVENTS_WAITING: usize = 64;
+
+/// Frames that may wait for a page that does not read: a second. What comes on top is dropped.
+const MOST_WAITING: usize = 50;
+
+/// What a page is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// Sound, to be played behind what was sent before.
+    Sound(Bytes),
+    /// Whatever was sent and not played yet is not to be played any more.
+    Clear,
+}
 
 /// Whoever has the page's connection. Dropped, the page has hung up.
 pub struct PageEnd {
@@ -51,18 +64,17 @@ pub struct PageLine {
 
 struct Shared {
     inbox: Mutex<Inbox>,
-    outbox: Outbox,
+    outbox: Outbox<Sent>,
     /// The engine has hung up.
     is_over: watch::Sender<bool>,
 }
 
 /// Both ends of a page's line. `None` only if sound could not be resampled between rates that always can.
-#[must_use]
 pub fn page() -> Option<(PageEnd, PageLine)> {
     let (to_engine, to_wire) = (to_engine()?, Resampler::new(SAMPLE_RATE, WIRE_RATE).ok()?);
     let shared = Arc::new(Shared {
         inbox: Mutex::new(Inbox::new(to_engine, Instant::now())),
-        outbox: Outbox::default(),
+        outbox: Outbox::new(MOST_WAITING),
         is_over: watch::Sender::new(false),
     });
     let (events, told) = mpsc::channel(EVENTS_WAITING);
@@ -88,7 +100,7 @@ impl PageEnd {
     /// # Errors
     /// [`Refused`]: a page that sends such things is to be let go of.
     pub fn hear(&self, pcm: &[u8]) -> Result<(), Refused> {
-        lock(&self.shared.inbox).put(pcm, Instant::now())
+        self.shared.inbox.lock().put(pcm, Instant::now())
     }
 
     /// Takes a key that was pressed: `0`–`9`, `*`, `#`. Others, and those of a page that hammers, are nothing.
@@ -106,7 +118,6 @@ impl PageEnd {
 
 impl PageLine {
     /// Answers: from now on sound goes both ways. It must be called within the runtime on which the line is to live.
-    #[must_use]
     pub fn answer(self) -> AudioLeg {
         let Self {
             held,
@@ -117,12 +128,11 @@ impl PageLine {
         } = self;
         let shared = held.0.clone();
         let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
-        let (played, became) = mpsc::unbounded_channel();
-        let (speaker, spoken) = Speaker::new();
+        let (speaker, played) = Speaker::new();
         let leg = AudioLeg {
             events: told,
             ticks: heard,
-            played: became,
+            played,
             playout: Arc::new(Mouth {
                 speaker: speaker.clone(),
                 shared: shared.clone(),
@@ -134,8 +144,6 @@ impl PageLine {
             events,
             here,
             ticks,
-            played,
-            spoken,
             speaker,
             to_wire,
             number: 0,
@@ -161,8 +169,6 @@ struct Pacer {
     events: mpsc::Sender<AudioEvent>,
     here: mpsc::Receiver<()>,
     ticks: mpsc::Sender<Tick>,
-    played: mpsc::UnboundedSender<Played>,
-    spoken: mpsc::UnboundedReceiver<playout::Played>,
     speaker: Speaker,
     to_wire: Resampler,
     number: u64,
@@ -176,7 +182,7 @@ impl Pacer {
             return;
         }
         // What came while it waited is past; from now on nothing counts as silence.
-        lock(&self.held.0.inbox).begins(Instant::now());
+        self.held.0.inbox.lock().begins(Instant::now());
         let mut over = self.held.0.is_over.subscribe();
         let mut deadline = Instant::now();
         let page_is_gone = loop {
@@ -187,10 +193,6 @@ impl Pacer {
                 () = self.ticks.closed() => break false,
                 // Nobody sends here: the end of the channel is the end of the page.
                 _ = self.here.recv() => break true,
-                Some(became) = self.spoken.recv() => {
-                    let _ = self.played.send(told(became));
-                    continue;
-                }
                 () = sleep_until(deadline) => {}
             }
             let now = Instant::now();
@@ -214,7 +216,7 @@ impl Pacer {
     /// Lets 20 ms pass; `false` if the page has been silent for too long.
     fn tick(&mut self, now: Instant) -> bool {
         let heard = {
-            let mut inbox = lock(&self.held.0.inbox);
+            let mut inbox = self.held.0.inbox.lock();
             if inbox.silent_for(now) >= SILENT_AT_MOST {
                 return false;
             }
@@ -231,7 +233,7 @@ impl Pacer {
         if self.quiet < TRAILING {
             let sound = self.on_the_wire(&frame);
             if !sound.is_empty() {
-                self.held.0.outbox.sound(sound);
+                self.held.0.outbox.push(Sent::Sound(sound));
             }
         }
         let tick = Tick {
@@ -257,13 +259,6 @@ impl Pacer {
     }
 }
 
-fn told(became: playout::Played) -> Played {
-    match became {
-        playout::Played::Began(segment, at) => Played::Began(SegmentId(segment.0), at),
-        playout::Played::Ended(segment, at) => Played::Ended(SegmentId(segment.0), at),
-    }
-}
-
 /// The playout queue, of which the page keeps a little.
 struct Mouth {
     speaker: Speaker,
@@ -272,11 +267,11 @@ struct Mouth {
 
 impl Playout for Mouth {
     fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
-        self.speaker.enqueue(Segment(segment.0), samples);
+        self.speaker.enqueue(segment, samples);
     }
 
     fn finish(&self, segment: SegmentId) {
-        self.speaker.finish(Segment(segment.0));
+        self.speaker.finish(segment);
     }
 
     fn pause(&self) {
@@ -295,17 +290,9 @@ impl Playout for Mouth {
         let cleared = self.speaker.clear();
         // What was never begun is not at the page.
         if cleared.iter().any(|it| it.played > 0) {
-            self.shared.outbox.clear();
+            self.shared.outbox.replace(|_| false, Sent::Clear);
         }
         cleared
-            .into_iter()
-            .map(|cleared| Cleared {
-                segment: SegmentId(cleared.segment.0),
-                played: cleared.played,
-                enqueued: cleared.enqueued,
-                finished: cleared.finished,
-            })
-            .collect()
     }
 }
 
@@ -325,9 +312,4 @@ impl Signalling for Line {
     async fn hang_up(&self) {
         self.0.is_over.send_replace(true);
     }
-}
-
-/// A panic between two statements here would leave what is locked as usable as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,11 +8,9 @@
 mod flow;
 mod inbox;
 mod leg;
-mod outbox;
 
 pub use inbox::Refused;
-pub use leg::{PageEnd, PageLine, page};
-pub use outbox::Sent;
+pub use leg::{PageEnd, PageLine, Sent, page};
 
 /// Samples per second on the wire.
 pub const WIRE_RATE: u32 = 16_000;

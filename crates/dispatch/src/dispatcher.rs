@@ -1,12 +1,13 @@
 //! The loop that claims due deliveries, has them sent, and records what came of them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use offhook_domain::{Clock, Timestamp};
 use offhook_failpoints as failpoints;
 use offhook_storage::{Claimed, ClaimedAttempt, FailingEndpoint, Store, StoreError};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -26,7 +27,7 @@ pub const RETRY_OFFSETS: [Duration; 3] = [
     Duration::from_secs(2 * 60 * 60),
 ];
 
-/// An endpoint without a success for so long may be disabled (decision 7.7).
+/// An endpoint without a success for so long may be disabled.
 pub const DISABLED_AFTER: Duration = Duration::from_secs(72 * 60 * 60);
 
 /// So many deliveries that were given up since its last success are needed for that.
@@ -35,7 +36,7 @@ pub const DISABLED_AT: i32 = 20;
 /// The most attempts that one process has under way, unless it is told otherwise.
 pub const MAX_IN_FLIGHT: usize = 512;
 
-/// How long due work may go unnoticed when nobody says that there is some (platform.md W5).
+/// How long due work may go unnoticed when nobody says that there is some.
 const POLL: Duration = Duration::from_millis(500);
 
 /// The pause after a claim in which slots become free for the next one.
@@ -120,7 +121,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn lanes(&self) -> MutexGuard<'_, Lanes> {
         // The lanes' counts are whole after every call; a panic elsewhere does not spoil them.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lanes.lock()
     }
 
     /// How often this process has changed an endpoint.

@@ -1,5 +1,4 @@
-//! Who may send next: one lane per endpoint, with bounds that keep a slow or dead one from delaying the others
-//! (decision 7.7, platform.md W6).
+//! Who may send next: one lane per endpoint, with bounds that keep a slow or dead one from delaying the others.
 //!
 //! A lane holds what is claimed for its endpoint and not begun, and counts what is under way. Nothing here waits or
 //! reads a clock.
@@ -19,10 +18,10 @@ use tokio::time::Instant;
 use lane::Lane;
 pub(crate) use plan::Plan;
 
-/// The most attempts that one process has under way for one account (platform.md W6).
+/// The most attempts that one process has under way for one account.
 const ACCOUNT_WINDOW: usize = 64;
 
-/// A claimed attempt that has not been begun for so long is given back (platform.md W3): with the 10 s that an attempt
+/// A claimed attempt that has not been begun for so long is given back: with the 10 s that an attempt
 /// may take, it ends well within the lease of 45 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -146,7 +145,6 @@ impl Running {
     }
 }
 
-/// All lanes.
 pub(crate) struct Lanes {
     /// The most attempts under way in this process.
     most: usize,

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::dispatcher::Shared;
 use crate::worker::Finished;
 
-/// How long a result waits for others (platform.md W5).
+/// How long a result waits for others.
 const GATHERING: Duration = Duration::from_millis(5);
 
 /// So many results do not wait.

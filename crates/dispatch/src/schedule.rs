@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use offhook_domain::AttemptId;
 
-/// The part of an offset that jitter may add (platform.md W8).
+/// The part of an offset that jitter may add.
 const JITTER_PART: f64 = 0.1;
 
-/// What jitter leaves of its tenth for finding the delivery due, so that no attempt is more than 10 % late (decision
-/// 7.3).
+/// What jitter leaves of its tenth for finding the delivery due, so that no attempt is more than 10 % late.
 const JITTER_MARGIN: Duration = Duration::from_secs(1);
 
 /// The waits between attempts.

@@ -19,10 +19,10 @@ use tokio::time::{Instant, timeout_at};
 /// seconds").
 pub const ATTEMPT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The most bytes read of a response body (decisions 7.6). A longer one costs the connection.
+/// The most bytes read of a response body. A longer one costs the connection.
 pub const MAX_BODY_READ: usize = 16 * 1024;
 
-/// The most bytes kept of a response body (decisions 7.6).
+/// The most bytes kept of a response body.
 pub const MAX_SNIPPET: usize = 1024;
 
 const CONTENT_TYPE_VALUE: HeaderValue = HeaderValue::from_static("application/json");

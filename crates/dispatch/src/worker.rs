@@ -26,7 +26,7 @@ const NO_BODY: &str = "no_body";
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) report: AttemptReport,
-    /// Whether a later event of the same call may have waited for it (decision 7.4).
+    /// Whether a later event of the same call may have waited for it.
     pub(crate) unblocks: bool,
 }
 

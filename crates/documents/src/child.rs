@@ -15,10 +15,10 @@ use crate::{ExtractError, Extractor, Format, MAX_TEXT_BYTES, Unreadable, extract
 /// The hidden command of the binary that is the child.
 pub const COMMAND: &str = "extract";
 
-/// How long a child may work (decision 6.5).
+/// How long a child may work.
 const WALL_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a child may address (decision 6.5).
+/// What a child may address.
 #[cfg(unix)]
 const MEMORY_LIMIT: u64 = 512 * 1024 * 1024;
 
@@ -51,7 +51,6 @@ pub struct ChildExtractor {
 
 impl ChildExtractor {
     /// `program` is a binary whose command [`COMMAND`] is [`serve_child`].
-    #[must_use]
     pub const fn new(program: PathBuf) -> Self {
         Self { program }
     }
@@ -111,7 +110,6 @@ fn read_answer(mut bytes: Vec<u8>) -> Option<Result<String, ExtractError>> {
 
 /// Is the child: reads a file from standard input and writes its answer to standard output. Call it before anything
 /// else is opened or started, as nothing can be afterwards.
-#[must_use]
 pub fn serve_child(format: &str) -> ExitCode {
     let Ok(format) = format.parse() else {
         return ExitCode::FAILURE;
@@ -143,16 +141,20 @@ pub fn serve_child(format: &str) -> ExitCode {
 /// Takes from this process what it does not need. A system that knows a limit not goes without it.
 #[cfg(unix)]
 fn limit() {
-    use rlimit::Resource;
+    use rustix::process::{Resource, Rlimit, setrlimit};
 
     for (resource, most) in [
-        (Resource::AS, MEMORY_LIMIT),
-        (Resource::CPU, CPU_LIMIT),
-        (Resource::NOFILE, OPEN_FILES),
-        (Resource::FSIZE, 0),
-        (Resource::CORE, 0),
+        (Resource::As, MEMORY_LIMIT),
+        (Resource::Cpu, CPU_LIMIT),
+        (Resource::Nofile, OPEN_FILES),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
     ] {
-        let _ = resource.set(most, most);
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        let _ = setrlimit(resource, limit);
     }
 }
 

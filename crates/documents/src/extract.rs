@@ -1,6 +1,7 @@
 //! The text of a file.
 
 mod docx;
+mod html;
 mod pdf;
 mod table;
 
@@ -18,9 +19,6 @@ const META_WITHIN: usize = 1024;
 
 /// Says that a text is in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// How wide a page is laid out: lines are broken where it is read, not here.
-const PAGE_WIDTH: usize = 100_000;
 
 /// Why a file has no text: a sentence for the one who sent it, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +40,7 @@ pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
     let text = match format {
         Format::Text | Format::Markdown => decode(content)?.into_owned(),
         Format::Csv => table::text(&decode(content)?)?,
-        Format::Html => page(&decode_page(content)?)?,
+        Format::Html => html::text(&decode_page(content)?)?,
         Format::Pdf => pdf::text(content)?,
         Format::Docx => docx::text(content)?,
     };
@@ -108,7 +106,6 @@ fn named_encoding(content: &[u8]) -> Option<&'static Encoding> {
 
 impl Format {
     /// The content in UTF-8, where it is text, in a known character set, and says nothing else of itself.
-    #[must_use]
     pub fn in_utf8(self, content: Vec<u8>, charset: &str) -> Vec<u8> {
         let is_text = !matches!(self, Self::Pdf | Self::Docx);
         let known = Encoding::for_label(charset.as_bytes());
@@ -130,18 +127,6 @@ pub(crate) fn looks_binary(content: &[u8]) -> bool {
     content
         .iter()
         .any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
-}
-
-fn page(html: &str) -> Result<String, Unreadable> {
-    let config = html2text::config::plain_no_decorate()
-        .raw_mode(true)
-        .no_table_borders()
-        .allow_width_overflow();
-    config
-        .string_from_read(html.as_bytes(), PAGE_WIDTH)
-        .map_err(|_| {
-            Unreadable::new("The page could not be read: check that it is well-formed HTML.")
-        })
 }
 
 /// Without what no reader sees: carriage returns, U+0000 and other controls.

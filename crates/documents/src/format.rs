@@ -1,4 +1,4 @@
-//! The kinds of files whose text can be read (decision 6.5).
+//! The kinds of files whose text can be read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,6 @@ pub enum Format {
     Markdown,
     /// A web page.
     Html,
-    /// PDF.
     Pdf,
     /// Word's zipped XML.
     Docx,
@@ -32,7 +31,6 @@ impl Format {
     ];
 
     /// The name's ending, by which the child process is told as well.
-    #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Text => "txt",
@@ -45,7 +43,6 @@ impl Format {
     }
 
     /// The media type.
-    #[must_use]
     pub const fn mime_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain",
@@ -77,7 +74,6 @@ impl Format {
     }
 
     /// The kind of a media type; parameters are ignored.
-    #[must_use]
     pub fn of_mime_type(text: &str) -> Option<Self> {
         let essence = text.split(';').next().unwrap_or_default().trim();
         let found = Self::ALL
@@ -91,7 +87,6 @@ impl Format {
     }
 
     /// The kind that the content itself shows: one of those with a signature, or text.
-    #[must_use]
     pub fn of_content(content: &[u8]) -> Option<Self> {
         let head = &content[..content.len().min(1024)];
         if head.windows(5).any(|bytes| bytes == b"%PDF-") {

@@ -18,14 +18,12 @@ pub const MAX_PASSAGE_BYTES: usize = OVERLAP + TARGET;
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage<'a> {
-    /// Its text.
     pub text: &'a str,
     /// How many of its first bytes are the end of the passage before: without them, the passages in order are the text.
     pub repeats: usize,
 }
 
 /// Cuts a text into passages that cover it.
-#[must_use]
 pub fn split(text: &str) -> Vec<Passage<'_>> {
     let mut passages = Vec::new();
     // Where the passage begins, where its own part does, and where it ends; and the starts of its sentences.

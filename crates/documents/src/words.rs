@@ -37,7 +37,6 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
 
 /// What BM25 gives a word that occurs so often in a passage of so many words, times [`IMPACT_ONE`]; before the word's
 /// rarity.
-#[must_use]
 pub fn impact(occurrences: u32, words: u32) -> u16 {
     let (tf, length) = (f64::from(occurrences), f64::from(words));
     let weight = tf * (K1 + 1.0) / (tf + K1 * (1.0 - B + B * length / USUAL_WORDS));

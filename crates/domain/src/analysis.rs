@@ -1,10 +1,5 @@
 //! What is extracted from conversations that have ended.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

@@ -1,10 +1,5 @@
 //! Batch calls (decision 6.7): states and reasons.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

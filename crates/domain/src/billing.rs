@@ -1,10 +1,5 @@
 //! What the wallet and invoices are told in.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

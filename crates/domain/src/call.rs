@@ -70,6 +70,18 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// Who speaks in a transcript.
+    TurnRole {
+        /// The agent.
+        Agent => "agent",
+        /// The customer.
+        User => "user",
+        /// A tool.
+        Tool => "tool",
+    }
+}
+
+vocabulary! {
     /// Where a conversation takes place.
     Channel {
         /// A phone call.

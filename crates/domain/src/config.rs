@@ -1,4 +1,4 @@
-//! Agent configuration (interface "Agent config object", decision 6.2).
+//! Agent configuration.
 
 mod language;
 mod pronunciation;
@@ -58,7 +58,7 @@ pub struct AgentConfig {
 pub struct ConfigWrite {
     /// The configuration.
     pub config: AgentConfig,
-    /// `config.version`: the head that the client meant to change (decision 6.2: another head is a 409).
+    /// `config.version`: the head that the client meant to change (another head is a 409).
     pub version: Option<i64>,
 }
 
@@ -124,7 +124,7 @@ impl AgentConfig {
         read::config(&old.merge_patch(patch), path, &head.language)
     }
 
-    /// The first setting that nothing follows yet (decision 6.2: refused at save): a rate that calls do not have.
+    /// The first setting that nothing follows yet (refused at save): a rate that calls do not have.
     #[must_use]
     pub fn first_unavailable(&self) -> Option<FieldError> {
         let rates = [

@@ -1,10 +1,5 @@
 //! Whose credentials an account may store (decision 9).
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::VoiceProvider;
 use crate::agent::vocabulary;
 

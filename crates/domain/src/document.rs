@@ -1,10 +1,5 @@
 //! Knowledge documents (decision 6.5).
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// A phone number in E.164 form: `+`, a digit 1–9, then 6 to 14 digits (interface: `^\+[1-9]\d{6,14}$`).
+/// A phone number in E.164 form: `+`, a digit 1–9, then 6 to 14 digits (`^\+[1-9]\d{6,14}$`).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct E164(Box<str>);
 

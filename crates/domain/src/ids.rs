@@ -128,8 +128,6 @@ ids! {
     PhoneNumberId;
     /// Somebody whom a batch calls.
     RecipientId;
-    /// A part of a batch that was handed to a provider in one request.
-    SliceId;
 }
 
 ids! {

@@ -1,4 +1,4 @@
-//! JSON as the client wrote it: members in the client's order, numbers as literals (decisions 1.3, 1.4, 8.2 and 8.3).
+//! JSON as the client wrote it: members in the client's order, numbers as literals.
 
 mod canonical;
 mod fault;
@@ -60,7 +60,7 @@ pub enum JsonError {
     Field(#[from] FieldError),
 }
 
-/// What is wrong with one field; its text is the message for the client (decision 1.3).
+/// What is wrong with one field; its text is the message for the client.
 #[derive(Debug, Clone)]
 pub struct FieldError {
     /// Where: `metadata.lead_name`, `config.llm.fallback[0].model`; empty for the whole body.
@@ -217,8 +217,7 @@ impl Json {
         canonical::canonical(self)
     }
 
-    /// [`Json::canonical`], with a member of the outermost object that is absent, null or `{}` as one and the same
-    /// (decision 8.3: `metadata`).
+    /// [`Json::canonical`], with a member of the outermost object that is absent, null or `{}` as one and the same.
     #[must_use]
     pub fn canonical_without_empty(&self, member: &str) -> String {
         canonical::without_empty(self, member)

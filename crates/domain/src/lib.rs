@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
 
 mod agent;
 mod analysis;
@@ -19,6 +20,7 @@ mod resource;
 mod scope;
 mod timestamp;
 mod voice;
+mod webhook;
 mod whatsapp;
 
 pub mod config;
@@ -32,7 +34,7 @@ pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{InvoiceStatus, TransactionType};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
-    TerminationReason,
+    TerminationReason, TurnRole,
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
@@ -41,7 +43,6 @@ pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
 pub use ids::ResourceId;
-pub use ids::SliceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
@@ -60,4 +61,5 @@ pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
 pub use voice::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
+pub use webhook::{AttemptOutcome, DeliveryState, EndpointStatus};
 pub use whatsapp::SentStatus;

@@ -1,10 +1,5 @@
 //! Members of an account's team.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

@@ -1,4 +1,4 @@
-//! Call metadata: the variables that a client hands to one call (decision 8.2).
+//! Call metadata: the variables that a client hands to one call.
 
 use std::fmt;
 

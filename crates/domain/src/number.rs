@@ -1,10 +1,5 @@
 //! Phone numbers that accounts call from.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

@@ -1,4 +1,4 @@
-//! Plans and their terms (decision 5).
+//! Plans and their terms.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub enum Plan {
 /// What a plan grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTerms {
-    /// Requests per minute of the account bucket; a `free` account has the Starter bucket (decision 3.4).
+    /// Requests per minute of the account bucket; a `free` account has the Starter bucket.
     pub requests_per_minute: u32,
     /// Whether the API is open at all.
     pub api: bool,

@@ -30,7 +30,7 @@ impl Price {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// What `seconds` cost: ceil(seconds × price / 60) (decision 6.9). Negative seconds cost nothing.
+    /// What `seconds` cost: ceil(seconds × price / 60). Negative seconds cost nothing.
     #[must_use]
     pub const fn of_seconds(self, seconds: i64) -> Credits {
         if seconds <= 0 {

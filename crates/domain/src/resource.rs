@@ -1,10 +1,5 @@
 //! What a request of the interface is about.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::ResourceId;
 use crate::agent::vocabulary;
 

@@ -5,75 +5,37 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-macro_rules! scopes {
-    ($($variant:ident => $name:literal,)*) => {
-        /// A permission of the form `resource:action` (interface, Authentication 7).
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[expect(missing_docs, reason = "each is named by its text in the interface's table")]
-        pub enum Scope { $($variant,)* }
+use crate::agent::vocabulary;
 
-        impl Scope {
-            /// Every scope, in the interface's order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The wire form.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-scopes! {
-    AgentsRead => "agents:read",
-    AgentsWrite => "agents:write",
-    CallsRead => "calls:read",
-    CallsWrite => "calls:write",
-    ConversationsRead => "conversations:read",
-    KnowledgeRead => "knowledge:read",
-    KnowledgeWrite => "knowledge:write",
-    PhoneNumbersRead => "phone_numbers:read",
-    PhoneNumbersWrite => "phone_numbers:write",
-    CampaignsRead => "campaigns:read",
-    CampaignsWrite => "campaigns:write",
-    WebhooksRead => "webhooks:read",
-    WebhooksWrite => "webhooks:write",
-    IntegrationsRead => "integrations:read",
-    TeamRead => "team:read",
-    BillingRead => "billing:read",
-    LogsRead => "logs:read",
+vocabulary! {
+    /// A permission of the form `resource:action`.
+    #[expect(missing_docs, reason = "each is named by its text")]
+    Scope {
+        AgentsRead => "agents:read",
+        AgentsWrite => "agents:write",
+        CallsRead => "calls:read",
+        CallsWrite => "calls:write",
+        ConversationsRead => "conversations:read",
+        KnowledgeRead => "knowledge:read",
+        KnowledgeWrite => "knowledge:write",
+        PhoneNumbersRead => "phone_numbers:read",
+        PhoneNumbersWrite => "phone_numbers:write",
+        CampaignsRead => "campaigns:read",
+        CampaignsWrite => "campaigns:write",
+        WebhooksRead => "webhooks:read",
+        WebhooksWrite => "webhooks:write",
+        IntegrationsRead => "integrations:read",
+        TeamRead => "team:read",
+        BillingRead => "billing:read",
+        LogsRead => "logs:read",
+    }
 }
 
 impl Scope {
-    /// Whether a read-only key is refused here (decision 3.3).
+    /// Whether a read-only key is refused here.
     #[must_use]
     pub fn writes(self) -> bool {
         self.as_str().ends_with(":write")
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|s| s.as_str() == text)
-            .ok_or_else(|| UnknownScope(text.into()))
-    }
-}
-
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -150,7 +112,7 @@ impl FromStr for Scopes {
         text.split(',')
             .map(str::trim)
             .filter(|name| !name.is_empty())
-            .map(str::parse)
+            .map(|name| name.parse::<Scope>().map_err(|_| UnknownScope(name.into())))
             .collect()
     }
 }

@@ -10,7 +10,7 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// An instant in UTC with microseconds, printed with milliseconds: `2026-04-30T18:32:11.123Z` (decision 1.1).
+/// An instant in UTC with microseconds, printed with milliseconds: `2026-04-30T18:32:11.123Z`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
@@ -128,7 +128,7 @@ impl Timestamp {
         self.to_string().chars().take(10).collect()
     }
 
-    /// Reads the lower bound that a client gave: a bare date is the day's first instant (decision 1.9).
+    /// Reads the lower bound that a client gave: a bare date is the day's first instant.
     ///
     /// # Errors
     /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).
@@ -137,7 +137,7 @@ impl Timestamp {
     }
 
     /// Reads the upper bound that a client gave: a bare date is the day's last instant, and a datetime covers the
-    /// whole millisecond that it names (decision 1.9).
+    /// whole millisecond that it names.
     ///
     /// # Errors
     /// [`TimestampError`] for anything but an ISO 8601 date or datetime; `T` and `Z` may be small (RFC 3339).

@@ -5,11 +5,6 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::E164;
 use crate::agent::vocabulary;
 use crate::json::{FieldError, Json};

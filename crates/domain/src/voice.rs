@@ -4,11 +4,6 @@ mod keepable;
 mod list;
 mod text;
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 pub use list::VoiceList;
 

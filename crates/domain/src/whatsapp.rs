@@ -1,10 +1,5 @@
 //! What becomes of a message on WhatsApp.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::agent::vocabulary;
 
 vocabulary! {

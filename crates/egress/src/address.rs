@@ -34,7 +34,7 @@ const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether `address` is an ordinary address of the public internet (decisions 7.5).
+/// Whether `address` is an ordinary address of the public internet.
 ///
 /// An IPv4-mapped IPv6 address is judged as the IPv4 address in it. Every other IPv6 address outside 2000::/3 is
 /// refused, the NAT64 prefix 64:ff9b::/96 included: its IPv4 part may be private.

@@ -8,12 +8,11 @@ use rustls::ClientConfig;
 
 use crate::{GuardedResolver, Lookup, Policy, SystemLookup, TargetUrl, TargetUrlError};
 
-/// How long an unused connection stays open (platform.md W11).
+/// How long an unused connection stays open.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many unused connections stay open per host: as many as webhook delivery uses at once. A connection is unused for
-/// a moment after each answer, so with a tighter bound (platform.md W11 has 8) two of five requests to a busy host made
-/// a new one.
+/// a moment after each answer, so with a bound of 8 two of five requests to a busy host made a new one.
 const POOL_MAX_IDLE_PER_HOST: usize = 512;
 
 /// How long TCP and TLS may take. Callers have tighter deadlines over the whole exchange; this one ends a connection
@@ -41,6 +40,27 @@ pub enum SetupError {
     /// The HTTP client has no usable settings.
     #[error("the client for outgoing requests cannot be set up: {0}")]
     Http(#[from] reqwest::Error),
+}
+
+/// A client for the operator's own addresses: they may be private, and are asked as they are given, without the
+/// environment's proxies, redirects and retries.
+///
+/// # Errors
+///
+/// When TLS cannot be set up.
+pub fn trusted_client() -> Result<reqwest::ClientBuilder, SetupError> {
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(crate::client_config()?)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false))
+}
+
+/// An http or https address of a host.
+pub fn http_url(text: &str) -> Option<reqwest::Url> {
+    let url = reqwest::Url::parse(text).ok()?;
+    (["http", "https"].contains(&url.scheme()) && url.has_host()).then_some(url)
 }
 
 impl GuardedClient {

@@ -1,4 +1,4 @@
-//! Every outgoing address checked: the guard for each URL that an account can write (decisions 7.5).
+//! Every outgoing address checked: the guard for each URL that an account can write.
 //!
 //! A URL passes two doors. [`TargetUrl::parse`] reads its text: https, a host name, no credentials, no fragment.
 //! [`GuardedClient`] then connects only to addresses that [`is_public`] accepts: it resolves the name itself, refuses
@@ -16,7 +16,7 @@ mod target;
 mod tls;
 
 pub use address::is_public;
-pub use client::{GuardedClient, SetupError};
+pub use client::{GuardedClient, SetupError, http_url, trusted_client};
 pub use dial::{Connection, Duplex, GuardedDialer};
 pub use failure::{Failure, is_blocked};
 pub use lookup::{Lookup, LookupError, SystemLookup};

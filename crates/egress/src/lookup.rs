@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 
 /// The most names that [`SystemLookup`] asks for at one time. A lookup holds a thread of the runtime's blocking pool
 /// (512 threads, shared with the database) until the system gives up on the name, long after its caller has.
@@ -49,7 +50,7 @@ impl SystemLookup {
 
 impl Lookup for SystemLookup {
     fn lookup(&self, host: &str) -> BoxFuture<'static, Answer> {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         if let Some(lookup) = running.get(host) {
             return lookup.clone().boxed();
         }
@@ -61,7 +62,7 @@ impl Lookup for SystemLookup {
         // A task of its own: the entry lives as long as the thread is held, whether or not a caller still waits.
         let task = tokio::spawn(async move {
             let answer = ask_system(&name).await;
-            lock(&table).remove(&name);
+            table.lock().remove(&name);
             answer
         });
         let lookup = async move {
@@ -80,8 +81,4 @@ async fn ask_system(host: &str) -> Answer {
         Ok(addresses) => Ok(addresses.map(|address| address.ip()).collect()),
         Err(error) => Err(LookupError::Failed(error.to_string().into())),
     }
-}
-
-fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
 }

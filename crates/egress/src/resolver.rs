@@ -8,7 +8,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::{Lookup, LookupError, Policy, is_public};
 
-/// How long a name may take to resolve (platform.md W10).
+/// How long a name may take to resolve.
 pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The target has an address that is not public. It does not say which: the answer to a customer's URL must not tell

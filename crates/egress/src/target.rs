@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-/// The longest URL, in characters (decisions 7.5).
+/// The longest URL, in characters.
 pub const MAX_URL_CHARACTERS: usize = 2048;
 
 /// The lowest port besides the scheme's own: below it live mail, shells and other services that are no web server.
@@ -21,7 +21,7 @@ const LOCAL_SUFFIXES: [&str; 3] = [".localhost", ".local", ".internal"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policy {
     /// Lets `http://`, IP literals, any port and any address through. It serves `webhooks.allow_private_targets`
-    /// alone, which needs a loopback `--listen` (decisions 7.5).
+    /// alone, which needs a loopback `--listen`.
     pub allow_private: bool,
 }
 
@@ -49,7 +49,6 @@ pub enum TargetUrlError {
     /// A user name or a password.
     #[error("must not contain a user name or password: remove the part before the @")]
     Credentials,
-    /// A fragment.
     #[error("must not have a fragment: remove the # and what follows it")]
     Fragment,
     /// An IP address, in any spelling.

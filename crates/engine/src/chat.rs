@@ -5,10 +5,11 @@ use async_trait::async_trait;
 use offhook_domain::{Clock, Timestamp};
 use tokio::time::Instant;
 
+use crate::TurnRole;
 use crate::dialogue::Dialogue;
 use crate::ports::{ToolAction, ToolCall, ToolOutcome, Tools};
 use crate::reply::Piece;
-use crate::session::{ClaimLost, Turn, TurnRole};
+use crate::session::{ClaimLost, Turn};
 use crate::tool_use;
 
 /// Stands between what the agent writes before it uses tools and after.
@@ -53,11 +54,9 @@ pub struct ChatAnswer {
 /// What became of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChatEnd {
-    /// It is complete.
     Complete,
     /// It is complete, and the agent ends the conversation with it.
     Farewell,
-    /// It was stopped.
     Stopped,
     /// No model could be reached.
     NoReply,

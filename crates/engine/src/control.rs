@@ -9,9 +9,9 @@ use tokio::sync::watch;
 pub enum EndRequest {
     /// `POST /v1/calls/{handle}/hangup`: hang up, without a word.
     ApiHangup,
-    /// The wallet cannot cover more: say goodbye, then hang up (decision 6.9).
+    /// The wallet cannot cover more: say goodbye, then hang up.
     OutOfCredits,
-    /// The process stops: say goodbye, then hang up; the call failed, `interrupted` (decision 8.8).
+    /// The process stops: say goodbye, then hang up; the call failed, `interrupted`.
     Drain,
     /// The call belongs to another owner, or may: hang up at once and write nothing more.
     ClaimLost,
@@ -29,7 +29,6 @@ impl Default for CallControl {
 
 impl CallControl {
     /// The control of one call.
-    #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(None)))
     }
@@ -47,7 +46,6 @@ impl CallControl {
     }
 
     /// What was asked for so far.
-    #[must_use]
     pub fn requested(&self) -> Option<EndRequest> {
         *self.0.borrow()
     }

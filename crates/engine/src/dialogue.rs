@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
+use crate::TurnRole;
 use crate::latencies::Latencies;
 use crate::persona::Persona;
 use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefinition};
 use crate::reply::{Ask, Reply};
-use crate::session::TurnRole;
 use crate::tool_use;
 
 /// Messages of the history that a model is shown; older ones are left out.
 const SHOWN_MESSAGES: usize = 200;
 
-/// How often tools are used to answer one turn of the customer; then the model must answer in words (decision 6.2 and
-/// voice design 5.4).
+/// How often tools are used to answer one turn of the customer; then the model must answer in words.
 const TOOL_STEPS: usize = 3;
 
 /// How a spoken answer is to be.
@@ -43,7 +42,6 @@ pub struct Dialogue {
 
 impl Dialogue {
     /// A conversation in which nothing was said yet.
-    #[must_use]
     pub fn new(persona: Arc<Persona>, models: Arc<dyn Models>, latencies: Latencies) -> Self {
         Self {
             persona,
@@ -105,7 +103,6 @@ impl Dialogue {
     }
 
     /// Who the agent is.
-    #[must_use]
     pub fn persona(&self) -> &Persona {
         &self.persona
     }
@@ -137,7 +134,6 @@ impl Dialogue {
     }
 
     /// Whether it is the agent's turn: the customer spoke last, or a tool answered.
-    #[must_use]
     pub fn awaits_reply(&self) -> bool {
         self.history
             .last()
@@ -145,7 +141,6 @@ impl Dialogue {
     }
 
     /// Asks the models for the agent's next words.
-    #[must_use]
     pub fn reply(&self) -> Reply {
         let from = self.history.len().saturating_sub(SHOWN_MESSAGES);
         // An answer without the call that it belongs to is more than some services bear.
@@ -187,7 +182,6 @@ impl Dialogue {
     }
 
     /// All that was said.
-    #[must_use]
     pub fn into_transcript(self) -> Vec<Message> {
         self.history
     }

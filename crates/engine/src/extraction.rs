@@ -49,9 +49,6 @@ pub enum NoData {
 
 /// Asks the agent's models for what a JSON Schema says of a conversation. `judge` reads an answer; one that it refuses is
 /// written again, once.
-///
-/// # Errors
-/// [`NoData`] says why there is none.
 pub async fn extract<T>(
     models: &Arc<dyn Models>,
     latencies: &Latencies,

@@ -1,9 +1,10 @@
 //! How fast models have been lately: what routing `fastest` goes by.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A measurement older than this says nothing any more, and the model gets another chance.
@@ -24,7 +25,6 @@ struct Measured {
 
 impl Latencies {
     /// An empty table.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -32,7 +32,7 @@ impl Latencies {
     /// Takes in one measurement: half of it, half of what was known.
     pub(crate) fn record(&self, model: &str, took: Duration) {
         let now = Instant::now();
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         if let Some(known) = table.get_mut(model) {
             let old = known.average;
             known.average = if now - known.at < FRESH {
@@ -58,7 +58,7 @@ impl Latencies {
 
     /// The recent time to the first token; zero where nothing recent is known, so that such a model is tried.
     pub(crate) fn recent(&self, model: &str) -> Duration {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.lock();
         table
             .get(model)
             .filter(|known| known.at.elapsed() < FRESH)
@@ -87,7 +87,7 @@ mod tests {
         for n in 0..5_000 {
             table.record(&n.to_string(), Duration::from_millis(1));
         }
-        let held = table.0.lock().unwrap().len();
+        let held = table.0.lock().len();
         assert!(held <= MAX_MODELS);
     }
 }

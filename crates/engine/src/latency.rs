@@ -23,7 +23,6 @@ pub struct TurnLatency {
 
 impl TurnLatency {
     /// What each step took, in milliseconds, with its name.
-    #[must_use]
     pub const fn steps(&self) -> [(&'static str, u32); 5] {
         let (token, sentence) = (self.first_token_ms, self.first_sentence_ms);
         let (byte, frame) = (self.first_byte_ms, self.first_frame_ms);

@@ -11,7 +11,6 @@ use offhook_domain::{
 use tokio::time::Instant;
 
 use crate::Turn;
-use crate::legacy_batches::LegacyBatches;
 
 /// The provider of the legacy agents, asked with an account's own credential.
 #[async_trait]
@@ -81,11 +80,6 @@ pub trait LegacyProvider: Send + Sync {
         reference: &LegacyReference,
         to: File,
     ) -> Result<bool, RecordingError>;
-
-    /// The provider's batch operations; `None` if it has none, and calls are placed one by one.
-    fn batches(&self) -> Option<&dyn LegacyBatches> {
-        None
-    }
 
     /// Whether it also tells of its own accord what became of a call.
     fn reports(&self) -> bool {
@@ -165,9 +159,7 @@ pub struct LegacyReference {
 pub struct LegacyAgent {
     /// Its id there, which begins `agent_`.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// Its prompt.
     pub system_prompt: Option<String>,
     /// What it says first.
     pub first_message: Option<String>,
@@ -184,7 +176,6 @@ pub struct LegacyAgent {
 /// A number that the provider calls from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyNumber {
-    /// The number.
     pub number: E164,
     /// What it is called.
     pub label: String,
@@ -229,8 +220,6 @@ pub struct LegacyEnd {
     pub outcome: CallOutcome,
     /// When.
     pub ended_at: Timestamp,
-    /// Whether `ended_at` is guessed by when the last thing was said.
-    pub is_guessed: bool,
     /// What it was about; empty if nobody answered.
     pub summary: String,
     /// Whether there is a recording to fetch.

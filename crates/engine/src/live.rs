@@ -17,9 +17,9 @@ use agent::AgentTurn;
 use customer::Words;
 use tools::ToolStep;
 
+use crate::Voicemail;
 use crate::control::{EndRequest, EndRequests};
 use crate::dialogue::Dialogue;
-use crate::persona::Voicemail;
 use crate::phrases::phrases;
 use crate::ports::{LegEvent, Line, Spoken, ToolOutcome, Tools};
 use crate::reply::{NoReply, Piece, Reply};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use offhook_domain::config::{Routing, Voicemail};
+
 /// An agent as one call knows it.
 #[derive(Debug, Clone)]
 pub struct Persona {
@@ -28,7 +30,7 @@ pub struct Persona {
     pub voicemail: Voicemail,
 }
 
-/// Which models write the replies (decision 6.2, `llm`).
+/// Which models write the replies (`llm`).
 #[derive(Debug, Clone)]
 pub struct ModelChoice {
     /// A name of the models catalog, or `custom`.
@@ -43,24 +45,4 @@ pub struct ModelChoice {
     pub fallback: Vec<(String, String)>,
     /// The base URL of provider `custom`.
     pub endpoint: Option<String>,
-}
-
-/// How a model is chosen among the first one and its fallbacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Routing {
-    /// The first, then the fallbacks in order.
-    Fixed,
-    /// The one with the lowest recent time to its first token, then the next.
-    Fastest,
-}
-
-/// What to do when a machine answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voicemail {
-    /// Hang up at once.
-    HangUp,
-    /// Say the first message after the greeting, then hang up.
-    LeaveMessage,
-    /// Treat it as a person.
-    Ignore,
 }

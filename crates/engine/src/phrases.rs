@@ -95,7 +95,6 @@ pub(crate) fn phrases(language: &str) -> &'static Phrases {
 }
 
 /// What a customer is told who wrote anything but text, in the agent's language.
-#[must_use]
 pub fn only_text(language: &str) -> &'static str {
     phrases(language).only_text
 }

@@ -192,7 +192,7 @@ pub trait Carrier: Send + Sync {
     /// [`DialError`] if the carrier did not confirm; it may be asked again.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError>;
 
-    /// Whether the carrier is known to be out of reach now (decision §2, `upstream_unreachable`).
+    /// Whether the carrier is known to be out of reach now (`upstream_unreachable`).
     fn is_down(&self) -> bool {
         false
     }
@@ -241,7 +241,7 @@ pub enum DialError {
     /// No connection could be opened, so nothing was asked: it may be tried again.
     #[error("no connection to the carrier could be opened")]
     NotConnected,
-    /// The request left, the answer never came: nobody knows. It must not be tried again (decision 8.4).
+    /// The request left, the answer never came: nobody knows. It must not be tried again.
     #[error("the carrier did not answer")]
     Unknown,
     /// It will not place the call.

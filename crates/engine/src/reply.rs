@@ -8,15 +8,16 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::Routing;
 use crate::latencies::Latencies;
-use crate::persona::{ModelChoice, Routing};
+use crate::persona::ModelChoice;
 use crate::ports::{
     Knowledge, Message, ModelDelta, ModelError, ModelRequest, Models, Passage, Purpose, Role,
     ToolCall, ToolDefinition,
 };
 use crate::segments::Segments;
 
-/// How long a model may take to its first token, and from one token to the next (voice design 5.4).
+/// How long a model may take to its first token, and from one token to the next.
 const TOKEN_LIMIT: Duration = Duration::from_secs(6);
 
 /// How long documents may take to be looked into; then the agent answers without them.
@@ -87,7 +88,6 @@ impl Ask {
 }
 
 /// Passages as a model reads them.
-#[must_use]
 pub fn quote(passages: &[Passage]) -> String {
     let quoted = passages.iter().map(|passage| {
         let name = passage.document.replace(['\n', '\r'], " ");

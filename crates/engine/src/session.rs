@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{CallOutcome, Clock, FailureReason, Timestamp};
+use offhook_domain::{CallOutcome, Clock, FailureReason, Timestamp, TurnRole};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::control::{CallControl, EndRequest, EndRequests};
@@ -16,13 +16,13 @@ use crate::ports::{
     Carrier, DialError, DialRequest, Knowledge, Leg, LegEvent, Message, Models, Tools,
 };
 
-/// How long a phone may ring (voice design 5.4), counted from the carrier's first word of it.
+/// How long a phone may ring, counted from the carrier's first word of it.
 const RING_LIMIT: Duration = Duration::from_secs(45);
 
 /// The least time that it rings by the machine's own clock.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
-/// The waits before a connection is tried again: it may be retried twice (decision 8.4).
+/// The waits before a connection is tried again: it may be retried twice.
 const DIAL_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// The waits between attempts to end a call of which the carrier said nothing.
@@ -41,7 +41,7 @@ pub struct Session {
     pub carrier: Arc<dyn Carrier>,
     /// Whom to call.
     pub dial: DialRequest,
-    /// The request leaves before this instant or not at all (decision 8.4: 10 s from the claim).
+    /// The request leaves before this instant or not at all (10 s from the claim).
     pub dial_by: Instant,
     /// The agent.
     pub persona: Arc<Persona>,
@@ -97,17 +97,6 @@ pub struct Turn {
     pub duration_ms: u32,
     /// Whether it was cut short.
     pub interrupted: bool,
-}
-
-/// Who speaks in a transcript (decision 6.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnRole {
-    /// The agent.
-    Agent,
-    /// The customer.
-    User,
-    /// A tool.
-    Tool,
 }
 
 /// How a session ended.

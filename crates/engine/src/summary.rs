@@ -11,7 +11,7 @@ use crate::persona::ModelChoice;
 use crate::ports::{Message, Models, Purpose, Role};
 use crate::reply::{Ask, Piece, Reply};
 
-/// How long a summary may take (decision 8.6).
+/// How long a summary may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest summary, its `…` included: with it a webhook's body stays small (platform W15).

@@ -1,6 +1,6 @@
 //! Dynamic variables in prompts and first messages.
 
-/// Fills in each `{{name}}` with what `value` knows of it, and with nothing where it knows none (decision 6.2).
+/// Fills in each `{{name}}` with what `value` knows of it, and with nothing where it knows none.
 /// Names may stand between spaces; braces that hold no name stay as they are. Values are not searched again.
 pub fn fill<'a>(text: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut filled = String::with_capacity(text.len());

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::ports::{ToolCall, ToolOutcome, Tools};
 
-/// How long tools may be at work: ten seconds (voice design 5.4), and a moment for what surrounds a request.
+/// How long tools may be at work: ten seconds, and a moment for what surrounds a request.
 const TOOL_LIMIT: Duration = Duration::from_secs(11);
 
 /// Characters of arguments and of an answer that the transcript keeps.

@@ -1,8 +1,8 @@
 //! Spoken calls: an audio leg, recognisers and voices made into the [`Leg`] that a session holds, so that dialogue,
 //! tools and timers are those of every other call.
 //!
-//! One task per call hears frames, words and keys, and asks one pure state, the rules of the floor (voice design 5.3
-//! and 5.4), what follows: who speaks, who falls silent, when a turn is over, what was heard of a sentence.
+//! One task per call hears frames, words and keys, and asks one pure state, the rules of the floor,
+//! what follows: who speaks, who falls silent, when a turn is over, what was heard of a sentence.
 
 mod activity;
 mod call;
@@ -44,7 +44,7 @@ pub struct SpokenSettings {
     pub hearings: Vec<Hearing>,
     /// The voices, the first of which speaks; the others step in where it fails, within the same sentence.
     pub voices: Vec<Voice>,
-    /// How long the customer must be quiet before their turn is over (decision 6.2, `endpointing_ms`). It is judged
+    /// How long the customer must be quiet before their turn is over (`endpointing_ms`). It is judged
     /// here alone: a turn that is told is answered at once.
     pub endpointing: Duration,
     /// Whether it is to be found out who answered, a person or a machine, before the agent speaks.
@@ -61,7 +61,6 @@ pub struct SpokenSettings {
 
 /// Makes a leg of an audio leg. It must be called within a tokio runtime, on which the call's task lives until the leg
 /// is dropped or the call is over.
-#[must_use]
 pub fn spoken_leg(leg: AudioLeg, settings: SpokenSettings) -> Leg {
     let (commands, asked) = mpsc::unbounded_channel();
     let (session, events) = mpsc::channel(EVENTS_AHEAD);

@@ -106,7 +106,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// What an error code of the Cloud API means here.
-    #[must_use]
     pub const fn of_code(code: i64) -> Self {
         match code {
             0 | 3 | 10 | 190 | 200..=299 => Self::Token,
@@ -120,7 +119,6 @@ impl Refusal {
 }
 
 /// Whether an error code says that WhatsApp takes no more for now, and did nothing.
-#[must_use]
 pub const fn is_busy_code(code: i64) -> bool {
     matches!(code, 4 | 80_007 | 130_429 | 131_056)
 }

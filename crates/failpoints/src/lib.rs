@@ -61,16 +61,6 @@ pub const BATCH_AFTER_COMMIT: &str = "batch.after_commit";
 /// The points that only batches come to, which have a crash test of their own.
 pub const OF_BATCHES: &[&str] = &[BATCH_BEFORE_COMMIT, BATCH_AFTER_COMMIT];
 
-/// A slice of a batch is committed; the provider has not been asked.
-pub const SLICE_AFTER_OPEN: &str = "slice.after_open";
-/// The provider has taken a slice, or has not answered; nothing of that is written.
-pub const SLICE_AFTER_SUBMIT: &str = "slice.after_submit";
-/// What the provider calls a slice is committed.
-pub const SLICE_AFTER_WRITE: &str = "slice.after_write";
-
-/// The points that only slices come to, which have a crash test of their own.
-pub const OF_SLICES: &[&str] = &[SLICE_AFTER_OPEN, SLICE_AFTER_SUBMIT, SLICE_AFTER_WRITE];
-
 /// A call that came in is written and claimed; its caller has heard nothing yet.
 pub const ANSWER_AFTER_COMMIT: &str = "answer.after_commit";
 
@@ -97,6 +87,25 @@ pub const RECORDING_AFTER_OBJECT: &str = "recording.after_object";
 pub const REKEY_AFTER_BATCH: &str = "rekey.after_batch";
 /// Every secret is sealed with the next master key; the database still has the one before.
 pub const REKEY_BEFORE_END: &str = "rekey.before_end";
+
+/// `time`: without the feature nothing is hurried.
+#[cfg(not(feature = "failpoints"))]
+#[must_use]
+pub const fn scaled(time: std::time::Duration) -> std::time::Duration {
+    time
+}
+
+/// `time`, or a part of it if the process was started with the divisor `OFFHOOK_TEST_HASTE`: leases that tests wait for.
+#[cfg(feature = "failpoints")]
+#[must_use]
+pub fn scaled(time: std::time::Duration) -> std::time::Duration {
+    static HASTE: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    let haste = HASTE.get_or_init(|| {
+        let setting = std::env::var("OFFHOOK_TEST_HASTE").unwrap_or_default();
+        setting.parse().unwrap_or(1).max(1)
+    });
+    time / *haste
+}
 
 /// Passes the point `name`: nothing without the feature.
 #[cfg(not(feature = "failpoints"))]

@@ -1,5 +1,5 @@
 //! The one extractor of handlers. Actix asks the extractors of a handler at the same time; the order of checks is part
-//! of the interface (decision 1.6), so everything that a handler takes is read by this one, step by step.
+//! of the interface, so everything that a handler takes is read by this one, step by step.
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -101,7 +101,7 @@ impl Permission for KnowledgeWrite {
 }
 
 /// What an endpoint takes from its path. One that is not of its form names no row: it is read as the nil id, so that
-/// every later check runs as it does for a row that does not exist (decision 1.5).
+/// every later check runs as it does for a row that does not exist.
 pub(crate) trait FromPath: Sized {
     /// Reads it.
     fn read(id: &str) -> Self;

@@ -1,4 +1,4 @@
-//! Reading JSON bodies (decision 1.4).
+//! Reading JSON bodies.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ async fn bytes(headers: &HeaderMap, payload: Payload) -> Result<Vec<u8>, ApiErro
     bytes_up_to(headers, payload, MAX_BODY_BYTES).await
 }
 
-/// As long as the endpoint takes (decision 1.4); `most` is a whole number of MiB.
+/// As long as the endpoint takes; `most` is a whole number of MiB.
 pub(crate) async fn bytes_up_to(
     headers: &HeaderMap,
     payload: Payload,
@@ -118,7 +118,6 @@ pub(crate) async fn bytes_up_to(
 }
 
 /// How long the body of a request with this head may take to come.
-#[must_use]
 pub fn time_for(headers: &HeaderMap) -> Duration {
     BODY_TIMEOUT + Duration::from_secs(announced(headers) / SLOW_CLIENT)
 }

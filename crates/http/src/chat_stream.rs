@@ -19,9 +19,6 @@ use crate::wire::widget::AnswerBody;
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// The answer, once it is whole.
-///
-/// # Errors
-/// Why there is none.
 pub(crate) async fn completed(
     mut events: UnboundedReceiver<ChatEvent>,
 ) -> Result<ChatReply, ApiError> {

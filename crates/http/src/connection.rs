@@ -1,4 +1,4 @@
-//! A connection on which every head has a deadline (decision 1.7), and every byte that a WebSocket sends.
+//! A connection on which every head has a deadline, and every byte that a WebSocket sends.
 //!
 //! The HTTP library bounds the first head of a connection alone: with half a second one a client could hold its place
 //! for ever, as could one that does not read what a WebSocket sends it.

@@ -1,4 +1,4 @@
-//! The opaque `cursor` of lists (decision 1.8): version, endpoint, hash of the filters, the last row's sort key.
+//! The opaque `cursor` of lists: version, endpoint, hash of the filters, the last row's sort key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -209,7 +209,7 @@ fn is_v1(path: &str) -> bool {
     is_under(path, "/v1")
 }
 
-/// What web pages talk to; not part of the interface (decision 1.13). The widget's own files are the same for everybody.
+/// What web pages talk to; not part of the interface. The widget's own files are the same for everybody.
 fn is_widget(path: &str) -> bool {
     is_under(path, "/widget/v1") && !widget_files::PATHS.contains(&path)
 }

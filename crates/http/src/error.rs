@@ -15,9 +15,8 @@ pub(crate) const STORE_RETRY_AFTER_S: u64 = 5;
 
 macro_rules! error_codes {
     ($($variant:ident => $text:literal, $status:ident;)*) => {
-        /// Every error code of the interface (Errors, and decisions §2). Clients branch on its text.
+        /// Every error code of the interface. Clients branch on its text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "each is named by its text in the interface's table")]
         pub enum Code { $($variant,)* }
 
         impl Code {
@@ -25,13 +24,11 @@ macro_rules! error_codes {
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The stable text.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
             /// The HTTP status that it always has.
-            #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$variant => StatusCode::$status,)* }
             }
@@ -113,25 +110,21 @@ impl ApiError {
     }
 
     /// The sentence for people.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The field that is wrong, where that is what it is.
-    #[must_use]
     pub fn fault(&self) -> Option<&FieldError> {
         self.fault.as_deref()
     }
 
     /// What forbids it, where that is what it is.
-    #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
     /// Seconds after which it may be tried again, where that is known.
-    #[must_use]
     pub const fn retry_after_s(&self) -> Option<u64> {
         self.retry_after_s
     }
@@ -146,14 +139,11 @@ impl ApiError {
         );
     }
 
-    /// The code.
-    #[must_use]
     pub const fn code(&self) -> Code {
         self.code
     }
 
     /// What does not exist, or belongs to another account, or is no path of this service: one message for all.
-    #[must_use]
     pub fn not_found() -> Self {
         Self::new(Code::NotFound, "There is nothing here with this address.")
     }
@@ -234,7 +224,7 @@ impl ResponseError for ApiError {
 mod tests {
     use super::*;
 
-    /// interface.md, Errors, with the statuses of decisions §2.
+    /// Codes and statuses that clients rely on.
     const DOCUMENTED: [(&str, u16); 25] = [
         ("unauthorized", 401),
         ("forbidden", 403),

@@ -1,4 +1,4 @@
-//! The `Idempotency-Key` header (interface, POST /v1/calls; platform.md I6).
+//! The `Idempotency-Key` header.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -9,7 +9,7 @@ use crate::{ApiError, Code};
 
 const MAX_BYTES: usize = 255;
 
-/// A body that is safe to send again: the key's syntax is checked before the body is read (decision 8.2).
+/// A body that is safe to send again: the key's syntax is checked before the body is read.
 #[derive(Debug)]
 pub(crate) struct Repeatable {
     pub(crate) key: Option<String>,

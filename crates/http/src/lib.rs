@@ -1,6 +1,6 @@
 //! Offhook's REST adapter: routes, extractors, wire types, error table, OpenAPI.
 //!
-//! A request passes, in this order (decision 1.6): request id, per-IP limit, route, then one [`Ask`](ask::Ask)
+//! A request passes, in this order: request id, per-IP limit, route, then one [`Ask`](ask::Ask)
 //! extractor: key, account limit, read-only, scope, plan, path, query, body. What the handler asks is written in its
 //! signature; what it answers is a wire type. Everything that goes wrong is an [`ApiError`] of the closed table
 //! [`Code`], and leaves in the envelope.

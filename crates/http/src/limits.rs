@@ -1,4 +1,4 @@
-//! Rate limits as HTTP applies them (decisions §4): per address before anything else, per account after the key.
+//! Rate limits as HTTP applies them: per address before anything else, per account after the key.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -54,13 +54,11 @@ pub struct RateLimits {
 
 impl RateLimits {
     /// Begins to count with these limits, in memory.
-    #[must_use]
     pub fn new(settings: LimitSettings) -> Self {
         Self::with(Limiter::Memory(MemoryStore::new()), settings)
     }
 
     /// Counts with these limits together with every other process that has this store.
-    #[must_use]
     pub fn shared(store: RedisStore, settings: LimitSettings) -> Self {
         Self::with(Limiter::Redis(store), settings)
     }
@@ -76,7 +74,6 @@ impl RateLimits {
     }
 
     /// Whether requests can be counted: `false` while Redis is out of reach, and nothing is served then.
-    #[must_use]
     pub fn are_known(&self) -> bool {
         !self.settings.enabled || self.limiter.is_reachable()
     }
@@ -157,7 +154,7 @@ impl RateLimits {
             .sampled(clients, bytes, store.overflowed());
     }
 
-    /// The address that a request is counted by (decision 4.1).
+    /// The address that a request is counted by.
     pub(crate) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> IpAddr {
         let trusted = &self.settings.trusted_proxies;
         if trusted.is_empty() {

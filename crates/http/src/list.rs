@@ -131,7 +131,7 @@ impl<F, K: CursorKey, const DEFAULT: u32, const MOST: u32> Listing<F, K, DEFAULT
     }
 }
 
-/// The list envelope (interface).
+/// The list envelope.
 #[derive(Serialize)]
 pub(crate) struct Envelope<W> {
     data: Vec<W>,

@@ -16,8 +16,7 @@ use crate::Code;
 use examples::Examples;
 use operations::{Access, Answer, Operation};
 
-/// The interface as an OpenAPI 3.1 document; `info.version` is the interface's (decision 1.13).
-#[must_use]
+/// The interface as an OpenAPI 3.1 document; `info.version` is the interface's.
 pub fn document() -> Value {
     let examples = Examples::load();
     let mut paths: Map<String, Value> = Map::new();
@@ -56,7 +55,7 @@ pub fn document() -> Value {
     })
 }
 
-/// What the service sends to the endpoints of an account (interface, Events).
+/// What the service sends to the endpoints of an account.
 fn webhooks(examples: &Examples) -> Value {
     let header = |name: &str, description: &str| {
         json!({

@@ -1,5 +1,5 @@
 //! Reading a query string parameter by parameter, in documented order, so that of several faults the first is
-//! reported (decision 1.3).
+//! reported.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -168,7 +168,7 @@ impl QueryReader {
         self.filter(name, read, |text, _| text.to_owned())
     }
 
-    /// The filters `from` and `to` (decision 1.9).
+    /// The filters `from` and `to`.
     pub(crate) fn period(&mut self) -> Result<Period, FieldError> {
         let said = |_: &str, at: &Timestamp| at.micros().to_string();
         let from = self.filter("from", |text| instant(text, Timestamp::parse_from), said)?;

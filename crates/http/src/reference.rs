@@ -17,7 +17,6 @@ pub(crate) fn document() -> &'static FixedFile {
     &FILE
 }
 
-/// The page.
 pub(crate) fn page() -> &'static FixedFile {
     static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
         let page = page::draw(&openapi::document());

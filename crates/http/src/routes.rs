@@ -69,7 +69,7 @@ impl Endpoint {
         self
     }
 
-    /// Every other method is 405, with those that would have been right (decision 1.5).
+    /// Every other method is 405, with those that would have been right.
     fn add(self, config: &mut ServiceConfig) {
         let allow = self.methods().collect::<Vec<_>>().join(", ");
         let refuse = move || {

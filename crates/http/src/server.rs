@@ -72,9 +72,6 @@ pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io
 }
 
 /// As [`serve`], with HTTPS.
-///
-/// # Errors
-/// As [`serve`].
 pub fn serve_https(
     listener: TcpListener,
     mut tls: rustls::ServerConfig,

@@ -17,11 +17,11 @@ use crate::{ApiError, RateLimits};
 /// Settings of the REST adapter that are not limits.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Origins that browsers may call /v1 from (`http.cors_origins`, decision 1.11); `*` is any. Empty: no CORS.
+    /// Origins that browsers may call /v1 from (`http.cors_origins`); `*` is any. Empty: no CORS.
     pub cors_origins: Vec<String>,
-    /// How long each head of a connection may take; then it is closed after a bare 408 (decision 1.7).
+    /// How long each head of a connection may take; then it is closed after a bare 408.
     pub head_timeout: Duration,
-    /// How often an open stream checks its key again: 10 s (decision 1.14), less in tests.
+    /// How often an open stream checks its key again: 10 s, less in tests.
     pub stream_key_check: Duration,
 }
 
@@ -55,7 +55,6 @@ pub type Pages = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
 
 impl HttpState {
     /// Brings the parts together.
-    #[must_use]
     pub fn new(services: Services, limits: RateLimits, config: HttpConfig) -> Self {
         Self(Arc::new(Shared {
             services,
@@ -89,9 +88,8 @@ impl HttpState {
     }
 }
 
-/// The address that a request is counted by, behind our own proxies too (decision 4.1). `None` outside the application
+/// The address that a request is counted by, behind our own proxies too. `None` outside the application
 /// of [`crate::app`].
-#[must_use]
 pub fn address_of(req: &HttpRequest) -> Option<IpAddr> {
     let state = req.app_data::<Data<HttpState>>()?;
     let peer = req.peer_addr().map(|peer| peer.ip());

@@ -1,9 +1,9 @@
-//! The live events of a conversation, as server-sent events (decisions 1.14 and 6.4).
+//! The live events of a conversation, as server-sent events.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -14,6 +14,7 @@ use futures_util::{Stream, StreamExt, stream};
 use offhook_domain::{ConversationId, KeyId};
 use offhook_services::Caller;
 use offhook_services::store::{Moment, StoreError};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
@@ -182,7 +183,7 @@ struct Slot {
 
 impl StreamSlots {
     fn take(slots: &Arc<Self>, key: KeyId) -> Option<Slot> {
-        let mut open = slots.lock();
+        let mut open = slots.0.lock();
         let count = open.entry(key).or_insert(0);
         if *count >= MAX_STREAMS_PER_KEY {
             return None;
@@ -193,15 +194,11 @@ impl StreamSlots {
             key,
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = self.slots.lock().entry(self.key) {
+        if let Entry::Occupied(mut entry) = self.slots.0.lock().entry(self.key) {
             match entry.get_mut() {
                 0 | 1 => {
                     entry.remove();
@@ -271,6 +268,6 @@ mod tests {
         open.pop();
         assert!(StreamSlots::take(&slots, key).is_some());
         open.clear();
-        assert!(slots.lock().is_empty());
+        assert!(slots.0.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Reading uploads: JSON, or one file as multipart/form-data (decisions 1.4 and 6.5).
+//! Reading uploads: JSON, or one file as multipart/form-data.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};

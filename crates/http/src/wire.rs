@@ -1,4 +1,4 @@
-//! What answers look like: fields in the interface's order, null where one does not apply (decision 1.2).
+//! What answers look like: fields in the interface's order, null where one does not apply.
 
 pub(crate) mod account;
 pub(crate) mod agent;

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
 
 pub mod ambient;
 pub mod codec;
@@ -6,6 +7,7 @@ mod conceal;
 mod foreign;
 pub mod jitter;
 pub mod mp3;
+pub mod outbox;
 pub mod pcm;
 pub mod playout;
 pub mod ports;

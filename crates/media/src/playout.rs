@@ -2,8 +2,9 @@
 //! by a barge-in is known as far as it was heard.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -257,64 +258,64 @@ impl Speaker {
 
     /// [`Playout::enqueue`].
     pub fn enqueue(&self, segment: Segment, samples: &[i16]) -> bool {
-        self.lock().enqueue(segment, samples)
+        self.playout.lock().enqueue(segment, samples)
     }
 
     /// [`Playout::finish`], now.
     pub fn finish(&self, segment: Segment) {
-        let mut playout = self.lock();
+        let mut playout = self.playout.lock();
         playout.finish(segment, Instant::now());
         self.tell(&mut playout);
     }
 
     /// [`Playout::pause`].
     pub fn pause(&self) {
-        self.lock().pause();
+        self.playout.lock().pause();
     }
 
     /// [`Playout::resume`].
     pub fn resume(&self) {
-        self.lock().resume();
+        self.playout.lock().resume();
     }
 
     /// [`Playout::clear`].
     #[must_use]
     pub fn clear(&self) -> Vec<Cleared> {
-        self.lock().clear()
+        self.playout.lock().clear()
     }
 
     /// [`Playout::set_background`].
     pub fn set_background(&self, samples: Arc<[i16]>) {
-        self.lock().set_background(samples);
+        self.playout.lock().set_background(samples);
     }
 
     /// [`Playout::position`].
     #[must_use]
     pub fn position(&self) -> Option<(Segment, u64)> {
-        self.lock().position()
+        self.playout.lock().position()
     }
 
     /// [`Playout::waiting`].
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.lock().waiting()
+        self.playout.lock().waiting()
     }
 
     /// [`Playout::is_drained`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.lock().is_drained()
+        self.playout.lock().is_drained()
     }
 
     /// [`Playout::underruns`].
     #[must_use]
     pub fn underruns(&self) -> u64 {
-        self.lock().underruns()
+        self.playout.lock().underruns()
     }
 
     /// [`Playout::pull`], and tells what it made of the segments.
     pub fn pull(&self, frame: &mut Frame, now: Instant) -> usize {
-        let mut playout = self.lock();
+        let mut playout = self.playout.lock();
         let filled = playout.pull(frame, now);
         self.tell(&mut playout);
         filled
@@ -325,10 +326,5 @@ impl Speaker {
         for event in playout.events() {
             let _ = self.told.send(event);
         }
-    }
-
-    /// A panic between two statements here would leave the queue as usable as it was.
-    fn lock(&self) -> MutexGuard<'_, Playout> {
-        self.playout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

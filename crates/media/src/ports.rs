@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::net::UdpSocket;
 
 /// Expedited forwarding (RFC 3246), in the place of the old type of service.
@@ -116,16 +117,12 @@ impl Ports {
     /// How many ports are in use by calls.
     #[must_use]
     pub fn in_use(&self) -> usize {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .taken
-            .len()
+        self.state.lock().taken.len()
     }
 
     /// Takes the next port, unless a call has it.
     fn lease(&self) -> Option<Lease> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let port = self.range.port(state.next);
         state.next = (state.next + 1) % self.range.count();
         state.taken.insert(port).then(|| Lease {
@@ -164,11 +161,7 @@ pub(crate) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .taken
-            .remove(&self.port);
+        self.state.lock().taken.remove(&self.port);
     }
 }
 

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
 
 /// The rates that speech services and recordings have.
 pub const RATES: [u32; 9] = [
@@ -132,7 +134,7 @@ impl Resampler {
 /// The filter for a pair of rates, made once in a process: there are few pairs.
 fn filter(from: u32, to: u32) -> Arc<Filter> {
     static MADE: LazyLock<Mutex<Filters>> = LazyLock::new(Mutex::default);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = MADE.lock();
     made.entry((from, to))
         .or_insert_with(|| Arc::new(Filter::new(from, to)))
         .clone()

@@ -3,8 +3,6 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Add;
 
-use rtp_types::{RtpPacket, RtpPacketBuilder, RtpParseError};
-
 /// The header before the payload of every packet that we send.
 pub const HEADER_LEN: usize = 12;
 
@@ -89,36 +87,45 @@ impl<'a> Packet<'a> {
         if datagram.len() >= 2 && datagram[0] >> 6 == 2 && (192..=223).contains(&datagram[1]) {
             return Err(NotRtp::Rtcp);
         }
-        let packet = RtpPacket::parse(datagram).map_err(|error| match error {
-            RtpParseError::UnsupportedVersion(_) => NotRtp::Version,
-            RtpParseError::Truncated { .. } | RtpParseError::PaddingInvalid(_) => NotRtp::Truncated,
-        })?;
-        let start = packet.payload_offset();
-        let payload = datagram
-            .get(start..start + packet.payload_len())
+        let (header, mut rest) = datagram
+            .split_first_chunk::<HEADER_LEN>()
             .ok_or(NotRtp::Truncated)?;
+        let [first, second, s0, s1, t0, t1, t2, t3, source @ ..] = *header;
+        if first >> 6 != 2 {
+            return Err(NotRtp::Version);
+        }
+        let sources = usize::from(first & 0x0F) * 4;
+        rest = rest.get(sources..).ok_or(NotRtp::Truncated)?;
+        if first & 0x10 != 0 {
+            let (about, behind) = rest.split_first_chunk::<4>().ok_or(NotRtp::Truncated)?;
+            let words = usize::from(u16::from_be_bytes([about[2], about[3]]));
+            rest = behind.get(words * 4..).ok_or(NotRtp::Truncated)?;
+        }
+        if first & 0x20 != 0 {
+            let padding = usize::from(*rest.last().ok_or(NotRtp::Truncated)?);
+            let length = rest.len().checked_sub(padding);
+            let length = length.filter(|_| padding > 0).ok_or(NotRtp::Truncated)?;
+            rest = &rest[..length];
+        }
         Ok(Self {
-            payload_type: packet.payload_type(),
-            marker: packet.marker_bit(),
-            sequence: Sequence(packet.sequence_number()),
-            timestamp: Timestamp(packet.timestamp()),
-            ssrc: packet.ssrc(),
-            payload,
+            payload_type: second & 0x7F,
+            marker: second & 0x80 != 0,
+            sequence: Sequence(u16::from_be_bytes([s0, s1])),
+            timestamp: Timestamp(u32::from_be_bytes([t0, t1, t2, t3])),
+            ssrc: u32::from_be_bytes(source),
+            payload: rest,
         })
     }
 
     /// Writes the packet into `datagram`, which is emptied first. Of the payload type the lower seven bits count.
     pub fn write(&self, datagram: &mut Vec<u8>) {
         datagram.clear();
-        let written = RtpPacketBuilder::<&[u8], &[u8]>::new()
-            .payload_type(self.payload_type & 0x7F)
-            .marker_bit(self.marker)
-            .sequence_number(self.sequence.0)
-            .timestamp(self.timestamp.0)
-            .ssrc(self.ssrc)
-            .payload(self.payload)
-            .write_into_vec(datagram);
-        debug_assert_eq!(written, Ok(()), "a plain header can always be written");
+        datagram.push(0x80);
+        datagram.push(u8::from(self.marker) << 7 | self.payload_type & 0x7F);
+        datagram.extend(self.sequence.0.to_be_bytes());
+        datagram.extend(self.timestamp.0.to_be_bytes());
+        datagram.extend(self.ssrc.to_be_bytes());
+        datagram.extend(self.payload);
     }
 }
 

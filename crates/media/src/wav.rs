@@ -1,4 +1,4 @@
-//! Recordings: WAV, 16 bit, 8 kHz, the caller on the left and the agent on the right.
+//! WAV of 16 bits. Recordings have 8 kHz, the caller on the left and the agent on the right.
 //!
 //! The header says how long the sound is, and a recording that is cut off by a crash has it wrong; [`repair`] makes it
 //! right from the length of the file.
@@ -30,7 +30,7 @@ impl<W: Write + Seek> Recording<W> {
     /// Those of `to`.
     pub fn new(mut to: W) -> io::Result<Self> {
         to.seek(SeekFrom::Start(0))?;
-        to.write_all(&header(0))?;
+        to.write_all(&header(2, SAMPLE_RATE, 0))?;
         Ok(Self { to, data: 0 })
     }
 
@@ -84,7 +84,7 @@ impl<W: Write + Seek> Recording<W> {
 
     fn write_header(&mut self) -> io::Result<()> {
         self.to.seek(SeekFrom::Start(0))?;
-        self.to.write_all(&header(self.data))?;
+        self.to.write_all(&header(2, SAMPLE_RATE, self.data))?;
         self.to.seek(SeekFrom::Start(HEADER_LEN + self.data))?;
         Ok(())
     }
@@ -115,7 +115,7 @@ pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError>
     }
     file.read_exact(&mut found)?;
     let data = ((length - HEADER_LEN) / PAIR_LEN * PAIR_LEN).min(MOST_DATA);
-    let right = header(data);
+    let right = header(2, SAMPLE_RATE, data);
     // All but the two lengths.
     let same = |range: std::ops::Range<usize>| found[range.clone()] == right[range];
     if !(same(0..4) && same(8..40)) {
@@ -127,8 +127,17 @@ pub fn repair(file: &mut (impl Read + Write + Seek)) -> Result<u64, RepairError>
     Ok(data / PAIR_LEN * 1_000 / u64::from(SAMPLE_RATE))
 }
 
-fn header(data: u64) -> [u8; HEADER_LEN as usize] {
+/// A whole file of one channel.
+#[must_use]
+pub fn mono(samples: &[i16], rate: u32) -> Vec<u8> {
+    let mut file = header(1, rate, samples.len() as u64 * 2).to_vec();
+    file.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
+    file
+}
+
+fn header(channels: u16, rate: u32, data: u64) -> [u8; HEADER_LEN as usize] {
     let data = data.min(MOST_DATA) as u32;
+    let frame = channels * 2;
     let mut header = [0; HEADER_LEN as usize];
     let fields: [&[u8]; 13] = [
         b"RIFF",
@@ -136,12 +145,12 @@ fn header(data: u64) -> [u8; HEADER_LEN as usize] {
         b"WAVE",
         b"fmt ",
         &16u32.to_le_bytes(),
-        // PCM, two channels.
+        // PCM.
         &1u16.to_le_bytes(),
-        &2u16.to_le_bytes(),
-        &SAMPLE_RATE.to_le_bytes(),
-        &(SAMPLE_RATE * PAIR_LEN as u32).to_le_bytes(),
-        &(PAIR_LEN as u16).to_le_bytes(),
+        &channels.to_le_bytes(),
+        &rate.to_le_bytes(),
+        &(rate * u32::from(frame)).to_le_bytes(),
+        &frame.to_le_bytes(),
         &16u16.to_le_bytes(),
         b"data",
         &data.to_le_bytes(),

@@ -167,7 +167,7 @@ impl Limiter {
     }
 
     /// How many clients are counted, in how many bytes, and how many requests were ever counted in shared cells for
-    /// want of places (platform.md R10).
+    /// want of places.
     pub fn sampled(&self, clients: u64, memory_bytes: u64, shared: u64) {
         self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
         self.memory

@@ -1,4 +1,4 @@
-//! What this process counts of itself, and its text for Prometheus (decision 1.13: `/metrics`).
+//! What this process counts of itself, and its text for Prometheus (`/metrics`).
 //!
 //! There is one set of figures per process, [`metrics`]. Counting is an atomic addition behind a look-up by the labels,
 //! and no label's values come from outside: neither ids nor names nor numbers of anybody are among them.

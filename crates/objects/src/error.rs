@@ -1,6 +1,7 @@
 //! Why the store of objects did not do what it was asked.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 /// The store of objects is out of reach, refuses, or does not answer in time.
@@ -20,9 +21,27 @@ enum Kind {
 
 impl ObjectError {
     pub(crate) fn of(error: impl Error) -> Self {
+        Self::odd(chain(&error))
+    }
+
+    pub(crate) fn odd(reason: impl Into<String>) -> Self {
         Self {
-            reason: chain(&error),
+            reason: reason.into(),
             kind: Kind::Other,
+        }
+    }
+
+    pub(crate) fn absent(reason: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Absent,
+            ..Self::odd(reason)
+        }
+    }
+
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Refused,
+            ..Self::odd(reason)
         }
     }
 
@@ -34,29 +53,21 @@ impl ObjectError {
     }
 
     /// Whether there is no such object; when one is written, no such bucket.
-    #[must_use]
     pub const fn is_absent(&self) -> bool {
         matches!(self.kind, Kind::Absent)
     }
 
     /// Whether the store does not know the credentials, or does not let them do this.
-    #[must_use]
     pub const fn is_refused(&self) -> bool {
         matches!(self.kind, Kind::Refused)
     }
 }
 
-impl From<object_store::Error> for ObjectError {
-    fn from(error: object_store::Error) -> Self {
-        let kind = match &error {
-            object_store::Error::NotFound { .. } => Kind::Absent,
-            object_store::Error::PermissionDenied { .. }
-            | object_store::Error::Unauthenticated { .. } => Kind::Refused,
-            _ => Kind::Other,
-        };
-        Self {
-            kind,
-            ..Self::of(error)
+impl From<io::Error> for ObjectError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::absent(chain(&error)),
+            _ => Self::of(error),
         }
     }
 }

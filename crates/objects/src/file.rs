@@ -1,16 +1,16 @@
 //! Files that are too large to be held in memory, sent part by part.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 use tokio::time::timeout;
 
-use crate::{ANSWER_LIMIT, CONTENT_LIMIT, ObjectError, Objects, within};
+use crate::directory::{Directory, Unfinished};
+use crate::s3::Bucket;
+use crate::{ANSWER_LIMIT, CONTENT_LIMIT, ObjectError, Objects, Store, blocking, within};
 
 /// What is in memory of a file, and goes in one request: the least that S3 takes for a part, as a slow line must send it
 /// before the connection counts as silent.
@@ -28,39 +28,61 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the file cannot be read, or if the store is out of reach or refuses.
     pub async fn put_file(&self, key: &str, path: PathBuf) -> Result<(), ObjectError> {
-        let opened = blocking(move || File::open(path)).await?;
-        let (file, first) = read_part(opened).await?;
+        let file = blocking(move || File::open(path)).await?;
+        let (file, first) = read_part(file).await?;
         if first.len() < PART {
             return self.put(key, first).await;
         }
-        let key = Path::from(key);
-        let mut upload = within(ANSWER_LIMIT, self.store.put_multipart(&key)).await?;
-        let sent = match send(&mut *upload, file, first).await {
-            Ok(()) => within(JOIN_LIMIT, upload.complete()).await.map(drop),
-            Err(error) => Err(error),
-        };
-        if sent.is_err() {
-            // As well as it goes: the store may be away.
-            let _ = timeout(ANSWER_LIMIT, upload.abort()).await;
+        match &*self.store {
+            Store::Directory(directory) => copy(directory, key, file, first).await,
+            Store::Bucket(bucket) => send(bucket, key, file, first).await,
         }
-        sent
     }
 }
 
-async fn send(
-    upload: &mut dyn MultipartUpload,
+async fn copy(
+    directory: &Directory,
+    key: &str,
     mut file: File,
     mut part: Bytes,
 ) -> Result<(), ObjectError> {
+    let mut copy = within(ANSWER_LIMIT, directory.begin(key)).await?;
     while !part.is_empty() {
-        let is_last = part.len() < PART;
-        within(CONTENT_LIMIT, upload.put_part(PutPayload::from_bytes(part))).await?;
-        if is_last {
-            break;
-        }
+        let write = move |mut copy: Unfinished| copy.write(&part).map(|()| copy);
+        copy = within(CONTENT_LIMIT, blocking(move || write(copy))).await?;
         (file, part) = read_part(file).await?;
     }
-    Ok(())
+    within(JOIN_LIMIT, blocking(|| copy.finish())).await
+}
+
+async fn send(bucket: &Bucket, key: &str, file: File, first: Bytes) -> Result<(), ObjectError> {
+    let upload = within(ANSWER_LIMIT, bucket.begin(key)).await?;
+    let sent = async {
+        let marks = send_parts(bucket, key, &upload, file, first).await?;
+        within(JOIN_LIMIT, bucket.join(key, &upload, &marks)).await
+    };
+    let sent = sent.await;
+    if sent.is_err() {
+        // As well as it goes: the store may be away.
+        let _ = timeout(ANSWER_LIMIT, bucket.abandon(key, &upload)).await;
+    }
+    sent
+}
+
+async fn send_parts(
+    bucket: &Bucket,
+    key: &str,
+    upload: &str,
+    mut file: File,
+    mut part: Bytes,
+) -> Result<Vec<String>, ObjectError> {
+    let mut marks = Vec::new();
+    while !part.is_empty() {
+        let sent = bucket.send(key, upload, marks.len() + 1, part);
+        marks.push(within(CONTENT_LIMIT, sent).await?);
+        (file, part) = read_part(file).await?;
+    }
+    Ok(marks)
 }
 
 /// The next part; a shorter one is the last.
@@ -73,16 +95,11 @@ async fn read_part(mut file: File) -> Result<(File, Bytes), ObjectError> {
     .await
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, ObjectError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(ObjectError::of)?.map_err(ObjectError::of)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+
+    use futures_util::TryStreamExt as _;
 
     use super::*;
 
@@ -104,6 +121,14 @@ mod tests {
             objects.put_file("recordings/a/b.wav", path).await.unwrap();
             let kept = objects.get("recordings/a/b.wav").await.unwrap().unwrap();
             assert!(kept == content, "{length} bytes");
+            let most = length as u64;
+            for (start, end) in [(0, most), (1, most), (most / 2, most.saturating_sub(1))] {
+                let range = start.min(end)..end;
+                let part = objects.part("recordings/a/b.wav", range.clone()).await;
+                let part: Vec<Bytes> = part.unwrap().unwrap().try_collect().await.unwrap();
+                let place = usize::try_from(range.start).unwrap()..usize::try_from(end).unwrap();
+                assert!(part.concat() == content[place], "{range:?} of {length}");
+            }
         }
         let listed = objects.list("recordings", None, 10).await.unwrap();
         assert_eq!(listed.len(), 1, "nothing half written is left");

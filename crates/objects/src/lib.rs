@@ -2,22 +2,22 @@
 //!
 //! An object is written whole or not at all and never changed. Every operation ends within its limit.
 
-mod client;
 mod directory;
 mod error;
 mod file;
 mod s3;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use futures_util::{StreamExt as _, TryStreamExt as _};
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use tokio::time::timeout;
+
+use directory::Directory;
+use s3::Bucket;
 
 pub use error::ObjectError;
 pub use s3::{S3Settings, S3SettingsError};
@@ -34,7 +34,6 @@ pub type Content = BoxStream<'static, Result<Bytes, ObjectError>>;
 /// An object that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its key.
     pub key: String,
     /// When it was written, by the store's clock.
     pub modified: SystemTime,
@@ -43,9 +42,14 @@ pub struct Listed {
 /// A place for objects, each under a key such as `uploads/<account>/<document>`. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Objects {
-    store: Arc<dyn ObjectStore>,
-    directory: Option<Arc<std::path::Path>>,
+    store: Arc<Store>,
     is_shared: bool,
+}
+
+#[derive(Debug)]
+enum Store {
+    Directory(Directory),
+    Bucket(Box<Bucket>),
 }
 
 impl Objects {
@@ -56,8 +60,7 @@ impl Objects {
     /// [`ObjectError`] if the directory cannot be made.
     pub fn directory(path: &std::path::Path, is_shared: bool) -> Result<Self, ObjectError> {
         Ok(Self {
-            store: Arc::new(directory::open(path)?),
-            directory: Some(path.into()),
+            store: Arc::new(Store::Directory(Directory::open(path)?)),
             is_shared,
         })
     }
@@ -68,14 +71,12 @@ impl Objects {
     /// [`S3SettingsError`] if the settings are wrong.
     pub fn s3(settings: &S3Settings) -> Result<Self, S3SettingsError> {
         Ok(Self {
-            store: s3::open(settings)?,
-            directory: None,
+            store: Arc::new(Store::Bucket(Box::new(Bucket::of(settings)?))),
             is_shared: true,
         })
     }
 
     /// Whether every node sees the same objects.
-    #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.is_shared
     }
@@ -85,9 +86,10 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
     pub async fn put(&self, key: &str, content: Bytes) -> Result<(), ObjectError> {
-        let key = Path::from(key);
-        let put = self.store.put(&key, PutPayload::from_bytes(content));
-        within(CONTENT_LIMIT, put).await.map(drop)
+        match &*self.store {
+            Store::Directory(directory) => within(CONTENT_LIMIT, directory.put(key, content)).await,
+            Store::Bucket(bucket) => within(CONTENT_LIMIT, bucket.put(key, content)).await,
+        }
     }
 
     /// The whole of an object; `None` if there is none.
@@ -95,9 +97,10 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, ObjectError> {
-        let key = Path::from(key);
-        let get = async { self.store.get(&key).await?.bytes().await };
-        found(within(CONTENT_LIMIT, get).await)
+        found(match &*self.store {
+            Store::Directory(directory) => within(CONTENT_LIMIT, directory.get(key)).await,
+            Store::Bucket(bucket) => within(CONTENT_LIMIT, bucket.get(key)).await,
+        })
     }
 
     /// The bytes of an object; `None` if there is none.
@@ -105,9 +108,10 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
     pub async fn size(&self, key: &str) -> Result<Option<u64>, ObjectError> {
-        let key = Path::from(key);
-        let head = found(within(ANSWER_LIMIT, self.store.head(&key)).await)?;
-        Ok(head.map(|meta| meta.size))
+        found(match &*self.store {
+            Store::Directory(directory) => within(ANSWER_LIMIT, directory.size(key)).await,
+            Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.size(key)).await,
+        })
     }
 
     /// Bytes of an object, from the first of `range` to before its end, as they arrive; `None` if there is no object.
@@ -116,13 +120,10 @@ impl Objects {
     /// [`ObjectError`] if the store is out of reach or refuses. A connection that falls silent ends the stream with
     /// an error.
     pub async fn part(&self, key: &str, range: Range<u64>) -> Result<Option<Content>, ObjectError> {
-        let key = Path::from(key);
-        let options = object_store::GetOptions {
-            range: Some(range.into()),
-            ..object_store::GetOptions::default()
-        };
-        let got = found(within(ANSWER_LIMIT, self.store.get_opts(&key, options)).await)?;
-        Ok(got.map(|got| got.into_stream().map_err(ObjectError::from).boxed()))
+        found(match &*self.store {
+            Store::Directory(directory) => within(ANSWER_LIMIT, directory.part(key, range)).await,
+            Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.part(key, range)).await,
+        })
     }
 
     /// Deletes an object; one that is not there is deleted already.
@@ -130,8 +131,11 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the store is out of reach or refuses.
     pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
-        let key = Path::from(key);
-        found(within(ANSWER_LIMIT, self.store.delete(&key)).await).map(drop)
+        found(match &*self.store {
+            Store::Directory(directory) => within(ANSWER_LIMIT, directory.delete(key)).await,
+            Store::Bucket(bucket) => within(ANSWER_LIMIT, bucket.delete(key)).await,
+        })
+        .map(drop)
     }
 
     /// Up to `most` objects whose keys begin with the folder `prefix`, behind the key `after`, in the keys' order.
@@ -144,26 +148,15 @@ impl Objects {
         after: Option<&str>,
         most: usize,
     ) -> Result<Vec<Listed>, ObjectError> {
-        let prefix = Path::from(prefix);
-        let listed = match after {
-            Some(after) => self
-                .store
-                .list_with_offset(Some(&prefix), &Path::from(after)),
-            None => self.store.list(Some(&prefix)),
+        let mut listed = match &*self.store {
+            // In any order, so that all must be seen.
+            Store::Directory(directory) => {
+                within(CONTENT_LIMIT, directory.list(prefix, after)).await?
+            }
+            Store::Bucket(bucket) => {
+                within(CONTENT_LIMIT, bucket.list(prefix, after, most)).await?
+            }
         };
-        let mut listed: Vec<Listed> = within(CONTENT_LIMIT, async {
-            let all = self.directory.is_some();
-            // A bucket lists in order; a directory in any, so there all must be seen.
-            let most = if all { usize::MAX } else { most };
-            listed.take(most).try_collect::<Vec<_>>().await
-        })
-        .await?
-        .into_iter()
-        .map(|meta| Listed {
-            key: meta.location.into(),
-            modified: meta.last_modified.into(),
-        })
-        .collect();
         listed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         listed.truncate(most);
         Ok(listed)
@@ -175,24 +168,26 @@ impl Objects {
     /// # Errors
     /// [`ObjectError`] if the directory cannot be read.
     pub async fn clear_unfinished(&self, before: SystemTime) -> Result<(), ObjectError> {
-        let Some(directory) = self.directory.clone() else {
-            return Ok(());
-        };
-        let cleared =
-            tokio::task::spawn_blocking(move || directory::clear_unfinished(&directory, before));
-        let cleared = cleared.await.map_err(ObjectError::of)?;
-        cleared.map_err(ObjectError::of)
+        match &*self.store {
+            Store::Directory(directory) => directory.clear_unfinished(before).await,
+            Store::Bucket(_) => Ok(()),
+        }
     }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, ObjectError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(ObjectError::of)??)
 }
 
 async fn within<T>(
     limit: Duration,
-    operation: impl Future<Output = object_store::Result<T>>,
+    operation: impl Future<Output = Result<T, ObjectError>>,
 ) -> Result<T, ObjectError> {
-    match timeout(limit, operation).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(ObjectError::late(limit)),
-    }
+    let done = timeout(limit, operation).await;
+    done.unwrap_or_else(|_| Err(ObjectError::late(limit)))
 }
 
 fn found<T>(result: Result<T, ObjectError>) -> Result<Option<T>, ObjectError> {

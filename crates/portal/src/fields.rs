@@ -54,7 +54,7 @@ impl Fields {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Adds a field. U+0000, which nobody can type and no text of ours may have (decision 1.3), is left out.
+    /// Adds a field. U+0000, which nobody can type and no text of ours may have, is left out.
     pub(crate) fn push(&mut self, name: &str, value: &str) {
         self.0
             .push((name.replace('\0', ""), value.replace('\0', "")));

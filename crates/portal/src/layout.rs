@@ -26,31 +26,22 @@ const HTMX_CONFIG: &str = r#"{"includeIndicatorStyles":false,"allowEval":false,"
 /// A place in the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// Overview.
     Overview,
-    /// Conversations.
     Conversations,
-    /// Agents.
     Agents,
     /// Tools of agents.
     Tools,
-    /// Knowledge.
     Knowledge,
     /// Phone numbers.
     Numbers,
     /// Batch calls.
     Batches,
-    /// Webhooks.
     Webhooks,
     /// API keys.
     Keys,
-    /// Integrations.
     Integrations,
-    /// Logs.
     Logs,
-    /// Team.
     Team,
-    /// Billing.
     Billing,
     /// Settings: credentials, audit log, the account.
     Settings,
@@ -103,7 +94,6 @@ impl Section {
         }
     }
 
-    /// Its name.
     pub(crate) const fn name(self, lang: Lang) -> &'static str {
         match self {
             Self::Overview => lang.t("Overview", "Resumen"),

@@ -72,7 +72,6 @@ const LONG_FORMS: usize = 1_024;
 
 impl Portal {
     /// Brings the parts together.
-    #[must_use]
     pub fn new(services: Services, config: PortalConfig) -> Self {
         Self(Arc::new(Shared {
             services,

@@ -2,8 +2,9 @@
 
 pub(crate) mod agent_choice;
 pub(crate) mod chart;
+pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod list;
 pub(crate) mod period;
-pub(crate) mod seen;
+pub(crate) mod version;
 pub(crate) mod words;

@@ -27,7 +27,6 @@ pub struct PagePath {
 }
 
 /// Every path that a GET answers, for tests that must miss none.
-#[must_use]
 pub fn pages() -> Vec<PagePath> {
     let looked_at = |page: Page| {
         page.get.map(|whole| PagePath {
@@ -100,39 +99,37 @@ impl Page {
     }
 
     /// A form.
-    pub(crate) fn post<R: Needs, F, T>(mut self, handler: F) -> Self
+    pub(crate) fn post<R: Needs, F, T>(self, handler: F) -> Self
     where
         F: Fn(Post<R>) -> T + Clone + 'static,
         T: Future<Output = Answer> + 'static,
     {
-        let answer = move |req: HttpRequest, body: Payload| {
-            let handler = handler.clone();
-            with_portal(req, async move |portal, req| {
-                to_its_end(
-                    &portal.clone(),
-                    handler(Post::read(portal, req, body).await?),
-                )
-                .await
-            })
-        };
-        self.routes.push(web::post().to(answer));
-        self
+        self.sent(Post::<R>::read, handler)
     }
 
     /// A form with a file.
-    pub(crate) fn upload<R: Needs, F, T>(mut self, handler: F) -> Self
+    pub(crate) fn upload<R: Needs, F, T>(self, handler: F) -> Self
     where
         F: Fn(Upload<R>) -> T + Clone + 'static,
+        T: Future<Output = Answer> + 'static,
+    {
+        self.sent(Upload::<R>::read, handler)
+    }
+
+    fn sent<S: 'static, U, F, T>(
+        mut self,
+        read: fn(Portal, HttpRequest, Payload) -> U,
+        handler: F,
+    ) -> Self
+    where
+        U: Future<Output = Result<S, Trouble>> + 'static,
+        F: Fn(S) -> T + Clone + 'static,
         T: Future<Output = Answer> + 'static,
     {
         let answer = move |req: HttpRequest, body: Payload| {
             let handler = handler.clone();
             with_portal(req, async move |portal, req| {
-                to_its_end(
-                    &portal.clone(),
-                    handler(Upload::read(portal, req, body).await?),
-                )
-                .await
+                to_its_end(&portal.clone(), handler(read(portal, req, body).await?)).await
             })
         };
         self.routes.push(web::post().to(answer));

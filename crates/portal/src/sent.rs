@@ -39,7 +39,6 @@ const READ_ON_OF_NOBODY: usize = 24 * 1024 * 1024;
 /// How long a form of somebody who is signed in may take to arrive, over however slow a line.
 const TIME: Duration = Duration::from_secs(600);
 
-/// A file that was sent.
 pub(crate) struct SentFile {
     /// Its own name.
     pub(crate) name: Option<String>,

@@ -278,7 +278,6 @@ impl Visitor {
         &self.session
     }
 
-    /// The request.
     pub(crate) const fn request(&self) -> &HttpRequest {
         &self.req
     }
@@ -363,7 +362,7 @@ impl Visitor {
         }))
     }
 
-    /// The service's own address, as the reader's code would use it: the one that the operator gave it (decision 10.1).
+    /// The service's own address, as the reader's code would use it: the one that the operator gave it.
     /// Without one only this machine's own people sign in: by the name that they know it by, and by no other that a
     /// request may bring along.
     pub(crate) fn base_url(&self) -> String {

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_egress::{SetupError, client_config};
+use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::ports::Application;
 use reqwest::{Client, Response, Url};
 
@@ -104,7 +104,6 @@ pub fn application_within(
 }
 
 /// Where a toolkit's codes and refresh tokens are exchanged; `None` if there is no such application.
-#[must_use]
 pub fn token_url<'a>(toolkit: &str, settings: &'a ApplicationSettings) -> Option<&'a str> {
     let usual = match toolkit {
         calendar::TOOLKIT => calendar::PLACES.token_url,
@@ -131,9 +130,7 @@ impl Places {
         given: Option<&str>,
         usual: &str,
     ) -> Result<Url, ApplicationError> {
-        let url = Url::parse(given.unwrap_or(usual)).ok();
-        url.filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
-            .ok_or(ApplicationError::Url(self.toolkit, setting))
+        http_url(given.unwrap_or(usual)).ok_or(ApplicationError::Url(self.toolkit, setting))
     }
 
     /// The URL that paths follow.
@@ -145,11 +142,7 @@ impl Places {
 }
 
 fn client(limit: Duration) -> Result<Client, SetupError> {
-    Ok(Client::builder()
-        .tls_backend_preconfigured(client_config()?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
+    Ok(trusted_client()?
         .connect_timeout(CONNECT_LIMIT)
         .timeout(limit)
         .pool_idle_timeout(crate::IDLE_LIMIT)

@@ -1,11 +1,10 @@
-//! Agents of ElevenLabs (voice design 2.2): the legacy runtime over its provider's HTTP interface. Every request carries
+//! Agents of ElevenLabs: the legacy runtime over its provider's HTTP interface. Every request carries
 //! the key that the account has stored, and none of the deployment's.
 //!
 //! The provider has no key by which a repeated request is known as one, so a call is asked for once, whatever becomes of
 //! the answer; it carries our handle as the user's id and among its variables, and is found by that.
 
 mod agents;
-mod batches;
 mod calls;
 mod client;
 mod conversations;
@@ -24,7 +23,6 @@ use offhook_engine::legacy::{
     LegacyAgents, LegacyCall, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
     LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
-use offhook_engine::legacy_batches::LegacyBatches;
 use tokio::time::Instant;
 
 use crate::SettingsError;
@@ -107,10 +105,6 @@ impl LegacyProvider for ElevenLabsAgents {
 
     fn pace(&self) -> LegacyPace {
         self.pace
-    }
-
-    fn batches(&self) -> Option<&dyn LegacyBatches> {
-        Some(self)
     }
 
     fn reports(&self) -> bool {

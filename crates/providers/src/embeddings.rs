@@ -1,12 +1,11 @@
-//! Any service that speaks OpenAI's embeddings: OpenAI, Azure, vLLM, llama.cpp, Ollama, text-embeddings-inference
-//! (voice design 2.5).
+//! Any service that speaks OpenAI's embeddings: OpenAI, Azure, vLLM, llama.cpp, Ollama, text-embeddings-inference.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_egress::{SetupError, client_config};
+use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::ports::{EmbeddingError, Embeddings};
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, Url};
@@ -24,7 +23,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long one request may take.
 const TRY_LIMIT: Duration = Duration::from_secs(12);
 
-/// How long all tries of a request may take: within a lease (decision 8.7).
+/// How long all tries of a request may take: within a lease.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a question may take: a conversation waits a second for its passages.
@@ -74,26 +73,17 @@ impl fmt::Debug for EmbeddingsSettings {
 /// [`SettingsError`], in the name of the settings' section.
 pub fn embeddings(settings: &EmbeddingsSettings) -> Result<Arc<dyn Embeddings>, SettingsError> {
     let base = settings.base_url.trim_end_matches('/');
-    let url = Url::parse(&format!("{base}/embeddings"))
-        .ok()
-        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+    let url = http_url(&format!("{base}/embeddings"))
         .ok_or_else(|| SettingsError::BaseUrl(SECTION.to_owned()))?;
     let authorization = settings
         .api_key
         .as_ref()
         .map(|key| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-                .map_err(|_| SettingsError::ApiKey(SECTION.to_owned()))?;
-            value.set_sensitive(true);
-            Ok::<_, SettingsError>(value)
+            crate::voices::credential("Bearer ", key)
+                .ok_or_else(|| SettingsError::ApiKey(SECTION.to_owned()))
         })
         .transpose()?;
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
+    let client = trusted_client()?
         .connect_timeout(CONNECT_LIMIT)
         .tcp_nodelay(true)
         .build()

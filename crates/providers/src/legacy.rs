@@ -7,7 +7,7 @@ mod workspace;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +21,7 @@ use offhook_engine::{
     CallControl, CallSink, ClaimLost, EndRequest, Latencies, ModelChoice, Persona, Routing,
     Session, SessionEnd, Turn, Voicemail, fill, run, summarize,
 };
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
@@ -95,7 +96,7 @@ impl SimulatedLegacy {
 impl LegacyProvider for SimulatedLegacy {
     async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
         let mut agents = Workspace::of(credential)?.agents();
-        let state = self.0.lock();
+        let state = self.0.state.lock();
         for agent in &mut agents {
             if let Some(name) = state.names.get(&agent.id) {
                 agent.name.clone_from(name);
@@ -109,7 +110,7 @@ impl LegacyProvider for SimulatedLegacy {
 
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError> {
         let agent = Workspace::of(credential)?.agent(agent)?;
-        self.0.lock().names.insert(agent.id, name.to_owned());
+        self.0.state.lock().names.insert(agent.id, name.to_owned());
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl LegacyProvider for SimulatedLegacy {
     ) -> Result<Option<String>, LegacyError> {
         let agent = Workspace::of(credential)?.agent(&call.agent)?;
         let control = CallControl::new();
-        self.0.lock().add(call.reference, control.clone())?;
+        self.0.state.lock().add(call.reference, control.clone())?;
         let provider = self.0.clone();
         tokio::spawn(async move { provider.hold(&agent, call, control).await });
         Ok(None)
@@ -133,7 +134,7 @@ impl LegacyProvider for SimulatedLegacy {
         reference: &LegacyReference,
     ) -> Result<Option<LegacyProgress>, LegacyError> {
         Workspace::of(credential)?;
-        let state = self.0.lock();
+        let state = self.0.state.lock();
         Ok(state
             .calls
             .get(&reference.call)
@@ -148,7 +149,7 @@ impl LegacyProvider for SimulatedLegacy {
         Workspace::of(credential)?;
         let reference = reference.call;
         let control = {
-            let state = self.0.lock();
+            let state = self.0.state.lock();
             state.calls.get(&reference).map(|call| call.control.clone())
         };
         match control {
@@ -269,7 +270,6 @@ impl Provider {
             progress.end = Some(LegacyEnd {
                 outcome,
                 ended_at,
-                is_guessed: false,
                 summary: summary.unwrap_or_default(),
                 recorded: matches!(outcome, CallOutcome::Completed(_)),
                 is_told: true,
@@ -278,13 +278,9 @@ impl Provider {
     }
 
     fn note(&self, reference: CallHandle, change: impl FnOnce(&mut LegacyProgress)) {
-        if let Some(call) = self.lock().calls.get_mut(&reference) {
+        if let Some(call) = self.state.lock().calls.get_mut(&reference) {
             change(&mut call.progress);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,7 +14,6 @@ mod scripted;
 mod speech;
 mod sse;
 mod voices;
-mod wav;
 mod whatsapp;
 
 use std::time::Duration;

@@ -1,12 +1,11 @@
 //! Any service that speaks OpenAI's streaming chat completions: OpenAI, Azure, vLLM, llama.cpp, Ollama, LiteLLM,
-//! OpenRouter (voice design 2.3).
+//! OpenRouter.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use offhook_domain::json::read_foreign;
 use offhook_egress::{GuardedClient, TargetUrl};
 use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest};
 use reqwest::header::{ACCEPT, HeaderValue};
@@ -41,7 +40,7 @@ enum Access {
         url: Url,
         authorization: Option<HeaderValue>,
     },
-    /// Named by a customer: guarded, and without any credential of ours (decision 7.5).
+    /// Named by a customer: guarded, and without any credential of ours.
     Custom {
         client: GuardedClient,
         url: TargetUrl,
@@ -216,7 +215,7 @@ impl Answer {
             "[DONE]" => return self.finish(),
             _ => {}
         }
-        let chunk: Chunk = read_foreign(data.as_bytes())
+        let chunk: Chunk = serde_json::from_str(data)
             .map_err(|_| ModelError::Protocol("a piece of it is malformed"))?;
         if let Some(error) = chunk.error {
             return Err(error.into());

@@ -5,10 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_egress::{GuardedClient, SetupError, TargetUrl, client_config};
+use offhook_egress::{GuardedClient, SetupError, TargetUrl, http_url, trusted_client};
 use offhook_engine::ports::{LanguageModel, ModelError, Models};
-use reqwest::Url;
-use reqwest::header::HeaderValue;
 
 use crate::openai::{ChatCompletions, completions_url};
 use crate::scripted::Scripted;
@@ -138,30 +136,21 @@ fn trusted(
     if [SCRIPTED, CUSTOM].contains(&name) {
         return Err(SettingsError::BuiltIn(name.to_owned()));
     }
-    let url = Url::parse(&completions_url(&settings.base_url))
-        .ok()
-        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+    let url = http_url(&completions_url(&settings.base_url))
         .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
     let authorization = settings
         .api_key
         .as_ref()
         .map(|key| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-                .map_err(|_| SettingsError::ApiKey(name.to_owned()))?;
-            value.set_sensitive(true);
-            Ok::<_, SettingsError>(value)
+            crate::voices::credential("Bearer ", key)
+                .ok_or_else(|| SettingsError::ApiKey(name.to_owned()))
         })
         .transpose()?;
     Ok(ChatCompletions::trusted(client.clone(), url, authorization))
 }
 
 pub(crate) fn client() -> Result<reqwest::Client, SetupError> {
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(client_config()?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
+    let client = trusted_client()?
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(READ_LIMIT)
         .tcp_nodelay(true)

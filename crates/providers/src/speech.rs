@@ -1,5 +1,5 @@
-//! Ears and voices: adapters of speech services, of local programs, and speech that is scripted (voice design 2.4 and
-//! 2.5). [`SpeechRegistry`] finds them by the names that agents give. Their wire shapes come from the services'
+//! Ears and voices: adapters of speech services, of local programs, and speech that is scripted.
+//! [`SpeechRegistry`] finds them by the names that agents give. Their wire shapes come from the services'
 //! documentation; docs/VOICE.md says which were checked against what.
 
 mod aura;

@@ -1,4 +1,4 @@
-//! The voice lists of the three providers (voice design 2.6). Each has a wire shape of its own; what they share is how
+//! The voice lists of the three providers. Each has a wire shape of its own; what they share is how
 //! a page is asked for.
 
 mod adding_a;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_egress::{SetupError, client_config};
+use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
@@ -53,7 +53,6 @@ const PAGE_SIZE: &str = "100";
 pub struct VoiceLibrarySettings {
     /// The URL that the provider's paths follow.
     pub base_url: String,
-    /// The key.
     pub api_key: String,
 }
 
@@ -113,18 +112,11 @@ impl Source {
         header: HeaderName,
         scheme: &'static str,
     ) -> Result<Self, SettingsError> {
-        let base = Url::parse(&format!("{}/", settings.base_url.trim_end_matches('/')))
-            .ok()
-            .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+        let base = http_url(&format!("{}/", settings.base_url.trim_end_matches('/')))
             .ok_or_else(|| SettingsError::BaseUrl(provider.to_string()))?;
         let value = credential(scheme, &settings.api_key)
             .ok_or_else(|| SettingsError::ApiKey(provider.to_string()))?;
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
+        let client = trusted_client()?
             .connect_timeout(CONNECT_LIMIT)
             .timeout(PAGE_LIMIT)
             .build()
@@ -214,7 +206,7 @@ impl Source {
 }
 
 /// A key as a header carries it, if one can.
-fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
+pub(crate) fn credential(scheme: &str, key: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("{scheme}{key}")).ok()?;
     value.set_sensitive(true);
     Some(value)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::json::read_foreign;
-use offhook_egress::{SetupError, client_config};
+use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::whatsapp::{
     Doubt, OutgoingText, Refusal, SendError, WhatsAppApi, is_busy_code,
 };
@@ -22,7 +22,7 @@ const SECTION: &str = "whatsapp";
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a request may take: well within a lease (decision 8.7).
+/// How long a request may take: well within a lease.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The largest answer that is read.
@@ -55,16 +55,9 @@ impl Default for WhatsAppSettings {
 /// [`SettingsError`], in the name of the settings' section.
 pub fn whatsapp(settings: &WhatsAppSettings) -> Result<Arc<dyn WhatsAppApi>, SettingsError> {
     let base = settings.base_url.trim_end_matches('/');
-    let url = Url::parse(&format!("{base}/{}/", settings.version))
-        .ok()
-        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+    let url = http_url(&format!("{base}/{}/", settings.version))
         .ok_or_else(|| SettingsError::BaseUrl(SECTION.to_owned()))?;
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
+    let client = trusted_client()?
         .connect_timeout(CONNECT_LIMIT)
         .pool_idle_timeout(crate::IDLE_LIMIT)
         .tcp_nodelay(true)

@@ -4,11 +4,11 @@ mod shard;
 mod timeline;
 
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::gcra::{self, Decision, Quota};
 use crate::key::Key;
 use crate::window::{self, WindowDecision};
+use parking_lot::{Mutex, MutexGuard};
 use shard::Shard;
 
 /// How many clients a minute [`MemoryStore::new`] counts exactly.
@@ -139,13 +139,15 @@ impl MemoryStore {
     }
 
     fn sum(&self, of: impl Fn(&Shard) -> u64) -> u64 {
-        self.shards.iter().map(|line| of(&lock(line))).sum()
+        self.shards.iter().map(|line| of(&line.0.lock())).sum()
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
         // Bits from the middle: the table inside takes its place from the lowest and its tag from the highest.
         let share = u64::from((hash >> 16) as u32);
-        lock(&self.shards[((share * SHARDS as u64) >> 32) as usize])
+        self.shards[((share * SHARDS as u64) >> 32) as usize]
+            .0
+            .lock()
     }
 }
 
@@ -183,23 +185,6 @@ impl Seeds {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product >> 64) as u64 ^ product as u64
-}
-
-/// How often a taken lock is tried again before the thread sleeps on it, and how long it pauses before each try: a
-/// decision lasts some 20 ns, going to sleep and being woken a hundred times that.
-const TRIES: usize = 50;
-const PAUSES: usize = 8;
-
-/// A panic elsewhere while the lock was held leaves at worst one client's last request uncounted.
-fn lock(line: &Line) -> MutexGuard<'_, Shard> {
-    for _ in 0..TRIES {
-        match line.0.try_lock() {
-            Ok(shard) => return shard,
-            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
-        }
-    }
-    line.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The states of one client's bucket and window, in the shard's time; `NEVER` is a full bucket or an empty window.

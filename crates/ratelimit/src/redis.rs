@@ -162,15 +162,6 @@ impl RedisStore {
         Ok(Timed::at(now_us, BucketAndWindow { bucket, window }))
     }
 
-    /// A bare GET on the store's connection: what a check is measured against.
-    ///
-    /// # Errors
-    /// As [`RedisStore::take`].
-    #[cfg(feature = "bench")]
-    pub async fn bare_get(&self, name: &str) -> Result<Option<String>, Unavailable> {
-        self.link.bare_get(name).await
-    }
-
     /// A refusal of which nothing can have changed. While the server is out of reach there is none: every request is told
     /// the same then.
     fn remembered(

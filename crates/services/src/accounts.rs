@@ -20,13 +20,9 @@ pub enum AccountError {
 
 /// Accounts.
 #[derive(Clone)]
-pub struct Accounts(Arc<Shared>);
+pub struct Accounts(pub(crate) Arc<Shared>);
 
 impl Accounts {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Makes an account, with `credits` as a `manual_credit` or else the plan's monthly ones, and its owner.
     ///
     /// # Errors

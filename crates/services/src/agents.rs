@@ -1,4 +1,4 @@
-//! Agents: drafted, versioned, published (decision 6.2).
+//! Agents: drafted, versioned, published.
 
 mod check;
 mod first;
@@ -30,11 +30,10 @@ const TRIES: usize = 5;
 /// An agent as its page shows it.
 #[derive(Debug, Clone)]
 pub struct AgentView {
-    /// The agent.
     pub agent: Agent,
     /// Its head configuration with `version` first, or the legacy provider's summary.
     pub config: Option<Json>,
-    /// The numbers that a legacy agent calls from, the oldest first; none of an engine agent (interface, Agent).
+    /// The numbers that a legacy agent calls from, the oldest first; none of an engine agent.
     pub numbers: Vec<PhoneNumber>,
 }
 
@@ -64,7 +63,6 @@ pub enum AgentError {
     Store(#[from] StoreError),
 }
 
-/// Agents.
 #[derive(Clone)]
 pub struct Agents(Arc<Shared>, Voices);
 
@@ -74,9 +72,6 @@ impl Agents {
     }
 
     /// A page of agents, newest first. `q` is compared without case.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn list(
         &self,
         account: AccountId,
@@ -94,9 +89,6 @@ impl Agents {
     }
 
     /// An agent with its head configuration.
-    ///
-    /// # Errors
-    /// [`AgentError::NotFound`] if the account has no such agent.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView, AgentError> {
         let found = self.0.store.agent_with_config(account, id, None).await?;
         let (agent, config) = found.ok_or(AgentError::NotFound)?;
@@ -104,9 +96,6 @@ impl Agents {
     }
 
     /// The numbers that the legacy ones of these agents call from, each agent's oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn numbers_of(
         &self,
         account: AccountId,
@@ -206,7 +195,7 @@ impl Agents {
                 let config = AgentConfig::from_stored(saved).map_err(corrupt)?;
                 let head = stored.as_deref().map(AgentConfig::from_stored);
                 let head = head.transpose().map_err(corrupt)?;
-                // What the head names already may be gone since: it is skipped, and in nobody's way (decision 6.2).
+                // What the head names already may be gone since: it is skipped, and in nobody's way.
                 if head.as_ref().map(|head| &head.tool_ids) != Some(&config.tool_ids) {
                     self.0.tools_of(account, &config).await??;
                 }
@@ -353,7 +342,7 @@ impl Agents {
     }
 }
 
-/// `updated_at` moves with the agent's row alone (decision 6.2), and such a change leaves the row as it is.
+/// `updated_at` moves with the agent's row alone, and such a change leaves the row as it is.
 fn changes_nothing(change: &AgentChange) -> bool {
     change.name.is_none()
         && change.language.is_none()

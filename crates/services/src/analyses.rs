@@ -29,13 +29,9 @@ pub struct AnalysisSchemaView {
 
 /// Analyses of conversations.
 #[derive(Clone)]
-pub struct Analyses(Arc<Shared>);
+pub struct Analyses(pub(crate) Arc<Shared>);
 
 impl Analyses {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// The schema of an agent.
     ///
     /// # Errors

@@ -57,35 +57,77 @@ pub struct ServicesConfig {
     pub calls: CallSettings,
 }
 
-/// Every use case, over one set of resources. Cheap to clone.
-#[derive(Clone)]
-pub struct Services {
-    pub(crate) shared: Arc<Shared>,
+macro_rules! use_cases {
+    ($($(#[$doc:meta])* $name:ident: $type:ident,)*) => {
+        /// Every use case, over one set of resources. Cheap to clone.
+        #[derive(Clone)]
+        pub struct Services {
+            pub(crate) shared: Arc<Shared>,
+            $($name: $type,)*
+        }
+
+        impl Services {$(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $name(&self) -> &$type {
+                &self.$name
+            }
+        )*}
+    };
+}
+
+use_cases! {
+    /// Accounts.
     accounts: Accounts,
+    /// Keys.
     keys: Keys,
+    /// Agents.
     agents: Agents,
+    /// Analyses of conversations.
     analyses: Analyses,
+    /// Billing.
     billing: Billing,
+    /// Calls.
     calls: Calls,
+    /// Batch calls.
     batches: Batches,
+    /// Text conversations.
     chats: Chats,
+    /// Spoken conversations of web pages.
     talks: Talks,
+    /// Widgets of agents.
     widgets: Widgets,
+    /// Conversations.
     conversations: Conversations,
+    /// Credentials of accounts at providers.
     credentials: Credentials,
+    /// Legacy agents.
     legacy: Legacy,
+    /// Phone numbers.
     numbers: Numbers,
+    /// Tools.
     tools: ToolShelf,
+    /// Webhooks.
     webhooks: Webhooks,
+    /// The people who work with an account.
     team: Team,
+    /// People who sign in to the portal.
     people: People,
+    /// Integrations.
     integrations: Integrations,
+    /// Voices.
     voices: Voices,
+    /// The request log.
     request_logs: RequestLogs,
+    /// Whether this process can serve.
     health: Health,
+    /// Calls that come in.
     inbound: Inbound,
+    /// What happens in an account now and in its last day.
     overview: Overview,
+    /// Knowledge documents and folders.
     knowledge: Knowledge,
+    /// Conversations on WhatsApp.
     whatsapp: WhatsApp,
 }
 
@@ -134,184 +176,49 @@ impl Services {
         });
         let voices = Voices::new(shared.clone())?;
         Ok(Self {
-            accounts: Accounts::new(shared.clone()),
+            accounts: Accounts(shared.clone()),
             keys: Keys::new(shared.clone()),
             agents: Agents::new(shared.clone(), voices.clone()),
-            analyses: Analyses::new(shared.clone()),
-            billing: Billing::new(shared.clone()),
-            calls: Calls::new(shared.clone()),
-            conversations: Conversations::new(shared.clone()),
-            batches: Batches::new(shared.clone()),
-            chats: Chats::new(shared.clone()),
-            talks: Talks::new(shared.clone()),
-            widgets: Widgets::new(shared.clone()),
+            analyses: Analyses(shared.clone()),
+            billing: Billing(shared.clone()),
+            calls: Calls(shared.clone()),
+            conversations: Conversations(shared.clone()),
+            batches: Batches(shared.clone()),
+            chats: Chats(shared.clone()),
+            talks: Talks(shared.clone()),
+            widgets: Widgets(shared.clone()),
             credentials: Credentials::new(shared.clone()),
-            legacy: Legacy::new(shared.clone()),
-            numbers: Numbers::new(shared.clone()),
-            tools: ToolShelf::new(shared.clone()),
-            webhooks: Webhooks::new(shared.clone()),
-            team: Team::new(shared.clone()),
+            legacy: Legacy(shared.clone()),
+            numbers: Numbers(shared.clone()),
+            tools: ToolShelf(shared.clone()),
+            webhooks: Webhooks(shared.clone()),
+            team: Team(shared.clone()),
             people: People::new(shared.clone()),
-            integrations: Integrations::new(shared.clone()),
+            integrations: Integrations(shared.clone()),
             voices,
             request_logs: RequestLogs::new(shared.clone()),
-            health: Health::new(shared.clone()),
-            inbound: Inbound::new(shared.clone()),
-            overview: Overview::new(shared.clone()),
-            knowledge: Knowledge::new(shared.clone()),
-            whatsapp: WhatsApp::new(shared.clone()),
+            health: Health(shared.clone()),
+            inbound: Inbound(shared.clone()),
+            overview: Overview(shared.clone()),
+            knowledge: Knowledge(shared.clone()),
+            whatsapp: WhatsApp(shared.clone()),
             shared,
         })
     }
 
     /// The present.
-    #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.shared.clock
     }
 
     /// The rows, for the workers that stand beside the use cases.
-    #[must_use]
     pub fn store(&self) -> &Store {
         &self.shared.store
     }
 
     /// What wakes this process's workers.
-    #[must_use]
     pub fn wakes(&self) -> &Wakes {
         &self.shared.wakes
-    }
-
-    /// Accounts.
-    #[must_use]
-    pub const fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    /// Keys.
-    #[must_use]
-    pub const fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    /// Agents.
-    #[must_use]
-    pub const fn agents(&self) -> &Agents {
-        &self.agents
-    }
-
-    /// Analyses of conversations.
-    #[must_use]
-    pub const fn analyses(&self) -> &Analyses {
-        &self.analyses
-    }
-
-    /// Billing.
-    #[must_use]
-    pub const fn billing(&self) -> &Billing {
-        &self.billing
-    }
-
-    /// Calls.
-    #[must_use]
-    pub const fn calls(&self) -> &Calls {
-        &self.calls
-    }
-
-    /// Conversations.
-    #[must_use]
-    pub const fn conversations(&self) -> &Conversations {
-        &self.conversations
-    }
-
-    /// Text conversations.
-    #[must_use]
-    pub const fn chats(&self) -> &Chats {
-        &self.chats
-    }
-
-    /// Conversations on WhatsApp.
-    #[must_use]
-    pub const fn whatsapp(&self) -> &WhatsApp {
-        &self.whatsapp
-    }
-
-    /// Spoken conversations of web pages.
-    #[must_use]
-    pub const fn talks(&self) -> &Talks {
-        &self.talks
-    }
-
-    /// Widgets of agents.
-    #[must_use]
-    pub const fn widgets(&self) -> &Widgets {
-        &self.widgets
-    }
-
-    /// Batch calls.
-    #[must_use]
-    pub const fn batches(&self) -> &Batches {
-        &self.batches
-    }
-
-    /// Credentials of accounts at providers.
-    #[must_use]
-    pub const fn credentials(&self) -> &Credentials {
-        &self.credentials
-    }
-
-    /// Legacy agents.
-    #[must_use]
-    pub const fn legacy(&self) -> &Legacy {
-        &self.legacy
-    }
-
-    /// Phone numbers.
-    #[must_use]
-    pub const fn numbers(&self) -> &Numbers {
-        &self.numbers
-    }
-
-    /// Tools.
-    #[must_use]
-    pub const fn tools(&self) -> &ToolShelf {
-        &self.tools
-    }
-
-    /// Webhooks.
-    #[must_use]
-    pub const fn webhooks(&self) -> &Webhooks {
-        &self.webhooks
-    }
-
-    /// The people who work with an account.
-    #[must_use]
-    pub const fn team(&self) -> &Team {
-        &self.team
-    }
-
-    /// People who sign in to the portal.
-    #[must_use]
-    pub const fn people(&self) -> &People {
-        &self.people
-    }
-
-    /// Integrations.
-    #[must_use]
-    pub const fn integrations(&self) -> &Integrations {
-        &self.integrations
-    }
-
-    /// The request log.
-    #[must_use]
-    pub const fn request_logs(&self) -> &RequestLogs {
-        &self.request_logs
-    }
-
-    /// Voices.
-    #[must_use]
-    pub const fn voices(&self) -> &Voices {
-        &self.voices
     }
 
     /// The same, with voice providers to ask.
@@ -344,7 +251,6 @@ impl Services {
     }
 
     /// The door of the carrier, if it speaks HTTP.
-    #[must_use]
     pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
         self.shared.carrier_door.get()
     }
@@ -366,73 +272,41 @@ impl Services {
     }
 
     /// What brings recordings to the object store that were left on this machine.
-    #[must_use]
     pub fn recording_keeper(&self) -> RecordingKeeper {
-        RecordingKeeper::new(self.shared.clone())
+        RecordingKeeper(self.shared.clone())
     }
 
     /// Changes of plan.
-    #[must_use]
     pub fn plan_changes(&self) -> PlanChanges {
-        PlanChanges::new(self.shared.clone())
+        PlanChanges(self.shared.clone())
     }
 
     /// What deletes rows whose time is over.
-    #[must_use]
     pub fn retention(&self) -> Retention {
-        Retention::new(self.shared.clone())
+        Retention(self.shared.clone())
     }
 
     /// A database that was restored from a backup.
-    #[must_use]
     pub fn restored(&self) -> Restored {
-        Restored::new(self.shared.clone())
+        Restored(self.shared.clone())
     }
 
     /// What collects uploads that no document waits for.
-    #[must_use]
     pub fn upload_collector(&self) -> UploadCollector {
-        UploadCollector::new(self.shared.clone())
+        UploadCollector(self.shared.clone())
     }
 
     /// The model catalog.
-    #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
     }
 
-    /// Whether this process can serve.
-    #[must_use]
-    pub const fn health(&self) -> &Health {
-        &self.health
-    }
-
-    /// Calls that come in.
-    #[must_use]
-    pub const fn inbound(&self) -> &Inbound {
-        &self.inbound
-    }
-
-    /// What happens in an account now and in its last day.
-    #[must_use]
-    pub const fn overview(&self) -> &Overview {
-        &self.overview
-    }
-
-    /// Knowledge documents and folders.
-    #[must_use]
-    pub const fn knowledge(&self) -> &Knowledge {
-        &self.knowledge
-    }
-
     /// The worker that reads documents: files by `extractor`, addresses by `client`.
-    #[must_use]
     pub fn librarian(&self, extractor: Arc<dyn Extractor>, client: GuardedClient) -> Librarian {
         Librarian::new(self.shared.clone(), extractor, client)
     }
 
     /// The worker that dials and keeps house.
-    #[must_use]
     pub fn dialer(&self) -> Dialer {
         Dialer::new(self.shared.clone(), self.keys.clone(), self.agents.clone())
     }

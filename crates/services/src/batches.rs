@@ -75,13 +75,9 @@ pub type PrintBatch = fn(&Batch) -> Vec<u8>;
 
 /// Batch calls.
 #[derive(Clone)]
-pub struct Batches(Arc<Shared>);
+pub struct Batches(pub(crate) Arc<Shared>);
 
 impl Batches {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of batches, newest first.
     ///
     /// # Errors

@@ -5,7 +5,6 @@ use std::fmt;
 use offhook_domain::{AgentConfig, Plan, Plans, Price};
 use serde::Deserialize;
 
-/// One model.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Its id in the catalog.
@@ -27,9 +26,7 @@ pub struct Model {
 /// What a model costs on a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
-    /// The plan.
     pub plan: Plan,
-    /// Credits per minute.
     pub credits_per_minute: Price,
     /// USD per minute; `None` where a credit has no list price.
     pub usd_per_minute: Option<f64>,
@@ -52,7 +49,6 @@ impl ModelKind {
     pub const ALL: [Self; 3] = [Self::Llm, Self::Stt, Self::Tts];
 
     /// The wire form.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Llm => "llm",
@@ -108,7 +104,6 @@ struct Entry {
 /// The model of a provider that serves whatever the operator runs there.
 pub(crate) const ANY_MODEL: &str = "*";
 
-/// The catalog.
 #[derive(Debug, Clone)]
 pub struct Catalog(Vec<Model>);
 
@@ -144,13 +139,11 @@ impl Catalog {
     }
 
     /// Every model, in the catalog's order.
-    #[must_use]
     pub fn models(&self) -> &[Model] {
         &self.0
     }
 
     /// The model that an agent's configuration names; a provider whose model is `*` has whatever its server has.
-    #[must_use]
     pub fn find(&self, kind: ModelKind, provider: &str, model: &str) -> Option<&Model> {
         self.0.iter().find(|m| {
             m.kind == kind && m.provider == provider && (m.model == model || m.model == ANY_MODEL)
@@ -159,7 +152,6 @@ impl Catalog {
 
     /// The model that an agent uses which names none: the provider's first. Empty where the operator's own server or
     /// program has the models, and of a provider that has none of this kind.
-    #[must_use]
     pub fn usual(&self, kind: ModelKind, provider: &str) -> &str {
         let mut models = self.0.iter();
         models
@@ -185,7 +177,6 @@ impl Catalog {
     }
 
     /// Whether a provider has models of this kind.
-    #[must_use]
     pub fn has_provider(&self, kind: ModelKind, provider: &str) -> bool {
         self.0
             .iter()
@@ -193,7 +184,6 @@ impl Catalog {
     }
 
     /// Providers of this kind, each once, in the catalog's order.
-    #[must_use]
     pub fn providers(&self, kind: ModelKind) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for model in self.0.iter().filter(|m| m.kind == kind) {
@@ -207,7 +197,6 @@ impl Catalog {
 
 impl Model {
     /// What it costs on `plan`.
-    #[must_use]
     pub fn price(&self, plan: Plan) -> Price {
         self.prices
             .iter()

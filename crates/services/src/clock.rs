@@ -46,7 +46,7 @@ impl Clock for SystemClock {
 
 /// The clock of the processes that share a PostgreSQL: the database's. Each carries it on by a clock that nobody can
 /// turn, so that a machine whose own clock is wrong, or is stepped, reads the same time as all others: a batch begins, a
-/// month is entered and a signature is made at a time that the others agree with (decision 8.7).
+/// month is entered and a signature is made at a time that the others agree with.
 pub struct SharedClock {
     /// How far the database's clock was ahead of [`SystemClock::steady`] at the start, and is now.
     began_ahead: i64,

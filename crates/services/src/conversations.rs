@@ -33,13 +33,9 @@ pub struct SoFar {
 
 /// Conversations.
 #[derive(Clone)]
-pub struct Conversations(Arc<Shared>);
+pub struct Conversations(pub(crate) Arc<Shared>);
 
 impl Conversations {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     fn retained_since(&self, caller: &Caller) -> Option<Timestamp> {
         retained_since(&self.0, caller)
     }

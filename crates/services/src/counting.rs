@@ -1,8 +1,9 @@
 //! Whether this process counts requests in the same Redis as the others on its database.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -54,7 +55,7 @@ impl Counting {
 
     /// Takes in what the database has said, when this process told it the name of its Redis.
     pub(crate) fn note(&self, is_apart: bool, at: Instant) {
-        let mut standing = self.lock();
+        let mut standing = self.standing.lock();
         *standing = match (*standing, is_apart) {
             (_, false) => Standing::Together,
             (Standing::Unknown, true) => Standing::Apart,
@@ -65,15 +66,11 @@ impl Counting {
 
     /// Whether this process shares its limits with nobody, and has for long enough.
     pub(crate) fn is_apart(&self, at: Instant) -> bool {
-        match *self.lock() {
+        match *self.standing.lock() {
             Standing::Unknown | Standing::Together => false,
             Standing::Since(since) => at.duration_since(since) >= APART_FOR,
             Standing::Apart => true,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Credentials of accounts at providers (decision 9), as the operator and admins store them.
+//! Credentials of accounts at providers, as the operator and admins store them.
 
 use std::sync::Arc;
 
@@ -48,7 +48,6 @@ impl Credentials {
     }
 
     /// The same in the hands of somebody who is signed in: the audit log says so.
-    #[must_use]
     pub fn by(&self, person: &Person) -> Self {
         Self(self.0.clone(), person.actor())
     }

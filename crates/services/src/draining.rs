@@ -1,4 +1,4 @@
-//! The end of a process: what it waits for once its calls are reported (decision 8.8).
+//! The end of a process: what it waits for once its calls are reported.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The bodies of events, frozen when they are written (interface, Events).
+//! The bodies of events, frozen when they are written.
 
 use offhook_domain::{
     CallHandle, CallOutcome, E164, EventId, EventType, FailureReason, TerminationReason, Timestamp,
@@ -112,7 +112,7 @@ pub(crate) fn ended(
     }
 }
 
-/// A test event of this type, with the handle that marks it (decision 6.4).
+/// A test event of this type, with the handle that marks it.
 pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
     test_with(mint(at), kind, at)
 }

@@ -1,9 +1,10 @@
 //! Wakes those who follow a conversation in this process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use offhook_domain::ConversationId;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Who follows what. A conversation that nobody follows costs nothing.
@@ -13,7 +14,7 @@ pub(crate) struct Feed(Arc<Mutex<HashMap<ConversationId, Weak<Notify>>>>);
 impl Feed {
     /// Something happened in this conversation.
     pub(crate) fn touch(&self, id: ConversationId) {
-        let follower = self.lock().get(&id).and_then(Weak::upgrade);
+        let follower = self.0.lock().get(&id).and_then(Weak::upgrade);
         if let Some(follower) = follower {
             follower.notify_waiters();
         }
@@ -21,7 +22,7 @@ impl Feed {
 
     /// What wakes the followers of this conversation.
     pub(crate) fn follow(&self, id: ConversationId) -> Arc<Notify> {
-        let mut followed = self.lock();
+        let mut followed = self.0.lock();
         if let Some(notify) = followed.get(&id).and_then(Weak::upgrade) {
             return notify;
         }
@@ -29,9 +30,5 @@ impl Feed {
         let notify = Arc::new(Notify::new());
         followed.insert(id, Arc::downgrade(&notify));
         notify
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ConversationId, Weak<Notify>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

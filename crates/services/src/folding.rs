@@ -1,4 +1,4 @@
-//! How names are compared (decision 1.12).
+//! How names are compared.
 
 use unicode_normalization::UnicodeNormalization;
 

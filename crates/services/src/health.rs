@@ -9,30 +9,22 @@ use crate::Shared;
 
 /// Whether this process can serve.
 #[derive(Clone)]
-pub struct Health {
-    shared: Arc<Shared>,
-}
+pub struct Health(pub(crate) Arc<Shared>);
 
 impl Health {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
     /// From now on this process is not ready and places no calls: it is being stopped (decision 8.8).
     pub fn stop(&self) {
-        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.0.stopping.store(true, Ordering::SeqCst);
     }
 
     /// Whether this process is being stopped.
-    #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.shared.stopping.load(Ordering::SeqCst)
+        self.0.stopping.load(Ordering::SeqCst)
     }
 
     /// Whether what other processes on this PostgreSQL tell arrives here; until it does, everything is looked for often.
-    #[must_use]
     pub fn hears_others(&self) -> bool {
-        self.shared.signals.hears()
+        self.0.signals.hears()
     }
 
     /// Whether requests should be sent here.
@@ -46,7 +38,7 @@ impl Health {
                 "this process is being stopped: its live calls go on to their end".to_owned(),
             );
         }
-        let store = &self.shared.store;
+        let store = &self.0.store;
         if store.ping().await.is_err() {
             return Err("the database is out of reach".to_owned());
         }
@@ -58,19 +50,19 @@ impl Health {
         if store.is_embedded() {
             return Ok(());
         }
-        let now = self.shared.clock.now();
+        let now = self.0.clock.now();
         let second = store
-            .is_second_node_without_redis(self.shared.node, self.shared.shares_everything(), now)
+            .is_second_node_without_redis(self.0.node, self.0.shares_everything(), now)
             .await;
         match second {
-            Ok(Some(false)) if self.shared.counting.is_apart(Instant::now()) => Err(
+            Ok(Some(false)) if self.0.counting.is_apart(Instant::now()) => Err(
                 "another process serves this database, and it counts requests in another Redis than this one: give every \
                  process the same redis_url"
                     .to_owned(),
             ),
             Ok(Some(false)) => Ok(()),
             Ok(None) => Err("this process is not registered with the database yet".to_owned()),
-            Ok(Some(true)) if self.shared.has_redis && !self.shared.files_are_shared => Err(
+            Ok(Some(true)) if self.0.has_redis && !self.0.files_are_shared => Err(
                 "another process serves this database, and this one keeps its files where that one cannot see them: \
                  set storage.objects to a bucket, or to a directory that is the same one on every node"
                     .to_owned(),

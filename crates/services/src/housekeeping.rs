@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use offhook_metrics::metrics;
 use offhook_storage::StoreError;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::workers::Turns;
 use crate::{Keys, Shared, billing, people};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
@@ -21,14 +22,10 @@ const BATCHES: usize = 100;
 
 /// Keeps house until `stop`, and once more then.
 pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToken) {
-    let mut tick = interval(EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turns = Turns::new(EVERY, &stop);
     let mut looked_at: Option<Instant> = None;
     loop {
-        let stopping = tokio::select! {
-            () = stop.cancelled() => true,
-            _ = tick.tick() => false,
-        };
+        let stopping = !turns.next().await;
         if let Err(error) = counted("key_uses", keys.write_last_uses().await) {
             tracing::warn!(%error, "the last uses of keys could not be written");
         }
@@ -88,7 +85,7 @@ pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, 
     done
 }
 
-/// Deletes deliveries, and takes the payloads of events away, whose time is over (platform.md W15).
+/// Deletes deliveries, and takes the payloads of events away, whose time is over.
 async fn end_deliveries(shared: &Shared, stop: &CancellationToken) -> Result<(), StoreError> {
     let now = shared.clock.now();
     for _ in 0..BATCHES {

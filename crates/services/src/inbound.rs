@@ -1,4 +1,4 @@
-//! Calls that come in: whose number it is, whether anybody may answer, and the conversation (decisions 5, 6.4 and 8).
+//! Calls that come in: whose number it is, whether anybody may answer, and the conversation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -77,13 +77,9 @@ impl NotAnswered {
 
 /// Calls that come in.
 #[derive(Clone)]
-pub struct Inbound(Arc<Shared>);
+pub struct Inbound(pub(crate) Arc<Shared>);
 
 impl Inbound {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Has the number's agent answer, or refuses. When this returns the caller has been told: it rings, or nobody
     /// answers. A call that is taken goes on by itself, as one that was placed here does.
     ///

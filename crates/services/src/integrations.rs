@@ -50,13 +50,9 @@ pub struct Integration {
 
 /// Integrations.
 #[derive(Clone)]
-pub struct Integrations(Arc<Shared>);
+pub struct Integrations(pub(crate) Arc<Shared>);
 
 impl Integrations {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of the whole catalog in the order of its keys, behind the key `after`.
     ///
     /// # Errors
@@ -103,9 +99,8 @@ impl Integrations {
     }
 
     /// The worker that renews tokens before they lapse.
-    #[must_use]
     pub fn renewals(&self) -> Renewals {
-        Renewals::new(self.0.clone())
+        Renewals(self.0.clone())
     }
 
     /// Writes how an account stands to a toolkit: the operator's way.

@@ -1,11 +1,12 @@
 //! API keys: made once shown, looked up by digest, revoked at once (decisions §3).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, Credits, KeyId, PlanTerms, Scopes, Timestamp};
 use offhook_storage::{Account, Actor, ApiKey, NewApiKey, StoreError, mint};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -29,7 +30,6 @@ const LAST_USE_EVERY: Duration = Duration::from_secs(60);
 /// Who is asking: an account, with a key that is in force or as a member who is signed in, and what the plan grants.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The account.
     pub account: Account,
     /// The key; none of somebody who is signed in to the portal.
     pub key: Option<ApiKey>,
@@ -71,7 +71,6 @@ pub enum KeyError {
     Store(#[from] StoreError),
 }
 
-/// Keys.
 #[derive(Clone)]
 pub struct Keys {
     shared: Arc<Shared>,
@@ -89,7 +88,6 @@ impl Keys {
     }
 
     /// The same in the hands of somebody who is signed in: the audit log says so.
-    #[must_use]
     pub fn by(&self, person: &Person) -> Self {
         Self {
             actor: person.actor(),
@@ -98,9 +96,6 @@ impl Keys {
     }
 
     /// Who this token is; `None` for a malformed, unknown, expired or revoked one, all by the same path.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>, StoreError> {
         let Some(hash) = token_digest(token) else {
             return Ok(None);
@@ -127,10 +122,7 @@ impl Keys {
             .last_used_at
             .is_none_or(|at| now.since(at) >= LAST_USE_EVERY);
         if due {
-            self.used
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(key.id, now);
+            self.used.lock().insert(key.id, now);
         }
     }
 
@@ -140,7 +132,7 @@ impl Keys {
     /// [`StoreError`] if the store fails; what was noted is kept for the next time.
     pub async fn write_last_uses(&self) -> Result<(), StoreError> {
         let used = {
-            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut used = self.used.lock();
             std::mem::take(&mut *used)
         };
         if used.is_empty() {
@@ -150,7 +142,7 @@ impl Keys {
         rows.sort_unstable();
         let written = self.shared.store.touch_keys(rows.clone()).await;
         if written.is_err() {
-            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut used = self.used.lock();
             for (id, at) in rows {
                 used.entry(id).or_insert(at);
             }
@@ -219,17 +211,11 @@ impl Keys {
     }
 
     /// An account's keys, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>, StoreError> {
         self.shared.store.keys(account).await
     }
 
     /// As [`Keys::revoke`], for a key of this account; `None` also if it is another's.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn revoke_of(
         &self,
         account: AccountId,
@@ -244,9 +230,6 @@ impl Keys {
     }
 
     /// Revokes a key: a request that starts after this answered is refused. `None` if there is no such key.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
         let store = self.shared.store.acting(self.actor);
         store.revoke_key(id, self.shared.clock.now()).await

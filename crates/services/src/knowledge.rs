@@ -41,14 +41,6 @@ const NAME: std::ops::RangeInclusive<usize> = 1..=255;
 /// Passages of a document's text that are read at once.
 const TEXT_AT_ONCE: i64 = 256;
 
-/// What a text comes to, for a benchmark that stores it itself.
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-#[must_use]
-pub fn bench_index(text: &str) -> offhook_storage::ReadPart {
-    index::index(text)
-}
-
 /// Why a knowledge operation was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KnowledgeError {
@@ -78,13 +70,9 @@ pub struct Deleted {
 
 /// Knowledge.
 #[derive(Clone)]
-pub struct Knowledge(Arc<Shared>);
+pub struct Knowledge(pub(crate) Arc<Shared>);
 
 impl Knowledge {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of documents, newest first. `q` is compared without case.
     ///
     /// # Errors

@@ -1,9 +1,7 @@
 //! Legacy agents: listed, renamed and called here, configured at their provider (interface, fact 1).
 
-mod late;
 mod looks;
 mod reports;
-mod times;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +11,6 @@ use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Price};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
 use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
 use serde::Deserialize;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentError;
@@ -21,6 +18,7 @@ use crate::calls::RESERVED_SECONDS;
 use crate::catalog::{self, CatalogError};
 use crate::folding::fold;
 use crate::housekeeping::counted;
+use crate::workers::Turns;
 use crate::{Refusal, Shared};
 
 /// How often an account's legacy agents are asked for.
@@ -37,7 +35,6 @@ const BATCH: i64 = 8;
 
 pub(crate) use looks::{Look, Looks};
 pub use reports::ReportError;
-pub(crate) use times::Times;
 
 /// The language of an agent whose provider names none.
 const DEFAULT_LANGUAGE: &str = "en";
@@ -60,13 +57,9 @@ pub enum SyncError {
 
 /// Legacy agents.
 #[derive(Clone)]
-pub struct Legacy(Arc<Shared>);
+pub struct Legacy(pub(crate) Arc<Shared>);
 
 impl Legacy {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Brings an account's legacy agents and their numbers to what the provider lists now.
     ///
     /// # Errors
@@ -127,13 +120,8 @@ impl Shared {
 /// Asks for the legacy agents of every account that has a credential, now and then and soon after it was stored. Nodes
 /// share the work: a due account is taken by one of them.
 pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    while turns.next().await {
         let due = match take_due(&shared).await {
             Ok(due) => due,
             Err(error) => {

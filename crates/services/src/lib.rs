@@ -25,6 +25,7 @@ mod inbound;
 mod integrations;
 mod keys;
 mod knowledge;
+mod leases;
 mod legacy;
 mod network;
 mod numbers;
@@ -52,6 +53,7 @@ mod voices;
 mod webhooks;
 mod whatsapp;
 mod widgets;
+mod workers;
 
 pub use accounts::{AccountError, Accounts};
 pub use agents::{AgentError, AgentVersionView, AgentView, Agents};
@@ -74,9 +76,6 @@ pub use integrations::{
     Begun, ConnectError, ConsentAnswer, Integration, IntegrationError, Integrations, Renewals,
 };
 pub use keys::{Caller, KeyError, KeyFault, Keys};
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub use knowledge::bench_index;
 pub use knowledge::{
     Deleted, DocumentFile, Knowledge, KnowledgeError, Librarian, NewContent, SearchHit,
 };

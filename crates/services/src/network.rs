@@ -21,7 +21,7 @@ impl Network {
         matches!(self, Self::Spoken(_))
     }
 
-    /// Whether the network is known to be out of reach now (decision §2, `upstream_unreachable`).
+    /// Whether the network is known to be out of reach now (`upstream_unreachable`).
     pub(crate) fn is_down(&self) -> bool {
         match self {
             Self::Text(carrier) => carrier.is_down(),
@@ -61,9 +61,6 @@ impl Network {
     }
 
     /// The numbers that an account's own credential opens.
-    ///
-    /// # Errors
-    /// As [`Carrier::numbers`].
     pub(crate) async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
         match self {
             Self::Text(carrier) => carrier.numbers(credential).await,

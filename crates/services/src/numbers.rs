@@ -46,13 +46,9 @@ pub struct Imported {
 
 /// Phone numbers.
 #[derive(Clone)]
-pub struct Numbers(Arc<Shared>);
+pub struct Numbers(pub(crate) Arc<Shared>);
 
 impl Numbers {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of the account's numbers, newest first; with `agent` only that agent's.
     ///
     /// # Errors
@@ -166,13 +162,11 @@ impl Numbers {
     }
 
     /// Whether accounts can take numbers by themselves here; else they are the operator's to give.
-    #[must_use]
     pub fn are_taken_by_accounts(&self) -> bool {
         self.0.network.lists_numbers().is_some()
     }
 
     /// Whether an account may take a number of the network without a credential of its own.
-    #[must_use]
     pub fn are_given_freely(&self) -> bool {
         !self.0.network.is_spoken()
     }

@@ -15,7 +15,7 @@ const MEASURED_CALLS: i64 = 200;
 
 /// What an account does.
 #[derive(Clone)]
-pub struct Overview(Arc<Shared>);
+pub struct Overview(pub(crate) Arc<Shared>);
 
 /// The last 24 hours of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +29,6 @@ pub struct LastDay {
 }
 
 impl Overview {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// The last 24 hours.
     ///
     /// # Errors

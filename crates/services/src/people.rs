@@ -1,4 +1,4 @@
-//! People who sign in to the portal: passwords, sessions, links and first run (decision 6.9).
+//! People who sign in to the portal: passwords, sessions, links and first run.
 
 mod first;
 mod joining;
@@ -6,12 +6,13 @@ mod passwords;
 mod sessions;
 mod teamwork;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
 use offhook_storage::{Account, Actor, AuditEntry, Member, StoreError};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::dialer::insist;
@@ -61,13 +62,11 @@ pub struct Person {
 
 impl Person {
     /// The person, as the audit log calls them.
-    #[must_use]
     pub const fn actor(&self) -> Actor {
         Actor::Member(self.member.id)
     }
 }
 
-/// People.
 #[derive(Clone)]
 pub struct People {
     shared: Arc<Shared>,
@@ -114,9 +113,6 @@ impl People {
     }
 
     /// A page of the account's audit log, the newest line first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn audit(
         &self,
         account: AccountId,

@@ -44,7 +44,6 @@ pub struct PlanChange {
 
 impl PlanChange {
     /// What would go, in sentences; none if nothing does.
-    #[must_use]
     pub fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         if let (Some(before), Some(deleted)) = (self.hidden_before, self.deleted_from) {
@@ -65,13 +64,9 @@ impl PlanChange {
 
 /// Changes of plan.
 #[derive(Clone)]
-pub struct PlanChanges(Arc<Shared>);
+pub struct PlanChanges(pub(crate) Arc<Shared>);
 
 impl PlanChanges {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// What moving the account to `to` would do.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a minute of a call costs (decisions 6.1 and 6.9): every model of the catalog that is at work in it.
+//! What a minute of a call costs: every model of the catalog that is at work in it.
 
 use offhook_domain::{AgentConfig, Plan, Price};
 

@@ -37,7 +37,6 @@ const DELETED_AT_ONCE: usize = 8;
 pub struct Recording {
     objects: Objects,
     key: String,
-    /// Its bytes.
     pub bytes: u64,
 }
 

@@ -5,7 +5,6 @@ use offhook_storage::BatchStep;
 
 /// Why something cannot be done now, with the remedy where there is one.
 #[derive(Debug, Clone, thiserror::Error)]
-#[expect(missing_docs, reason = "each is told by its sentence")]
 pub enum Refusal {
     // Agents.
     #[error("the agent is archived: PATCH `status` to `paused` first")]

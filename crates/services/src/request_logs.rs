@@ -1,4 +1,4 @@
-//! The request log (decision 6.9): entries are left in a bounded buffer on a request's path and written off it.
+//! The request log: entries are left in a bounded buffer on a request's path and written off it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use offhook_domain::{
 use offhook_metrics::metrics;
 use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::workers::Turns;
 use crate::{Page, PageRequest, Shared};
 
 /// Entries that wait to be written at most; further ones are dropped, never the request.
@@ -37,13 +38,11 @@ pub(crate) const KEPT: Duration = Duration::from_secs(30 * 86_400);
 pub struct Logged {
     /// Whose key it came with.
     pub account: AccountId,
-    /// The key.
     pub key: KeyId,
     /// That key's prefix.
     pub key_prefix: String,
     /// Its id.
     pub request: RequestId,
-    /// Its method.
     pub method: String,
     /// Its path, without the query string.
     pub path: String,
@@ -61,7 +60,6 @@ pub struct Logged {
     pub about: Option<Resource>,
 }
 
-/// The request log.
 #[derive(Clone)]
 pub struct RequestLogs {
     shared: Arc<Shared>,
@@ -101,7 +99,6 @@ impl RequestLogs {
     }
 
     /// Entries that this process has dropped since its start.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -123,14 +120,10 @@ impl RequestLogs {
 
     /// Writes until `stop`, and then what is left.
     pub async fn run(self, stop: CancellationToken) {
-        let mut tick = interval(WRITE_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut turns = Turns::new(WRITE_EVERY, &stop);
         let (mut reported, mut reported_at) = (0, Instant::now());
         loop {
-            let stopping = tokio::select! {
-                () = stop.cancelled() => true,
-                _ = tick.tick() => false,
-            };
+            let stopping = !turns.next().await;
             let written = if stopping {
                 self.flush().await
             } else {
@@ -150,7 +143,7 @@ impl RequestLogs {
             if let Err(error) = written {
                 tracing::warn!(%error, "entries of the request log could not be written");
                 if !stopping {
-                    tick.reset_after(Duration::from_secs(1));
+                    turns.tick.reset_after(Duration::from_secs(1));
                 }
             }
             if stopping {
@@ -178,9 +171,6 @@ impl RequestLogs {
     }
 
     /// A page of an account's log of the last 30 days, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn list(
         &self,
         account: AccountId,
@@ -198,9 +188,6 @@ impl RequestLogs {
     }
 
     /// The request that placed the account's call; `None` if it is older than the log, or if no request with a key did.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn placing(
         &self,
         account: AccountId,

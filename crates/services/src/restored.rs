@@ -19,13 +19,9 @@ pub struct Held {
 
 /// A database that was restored from a backup.
 #[derive(Clone)]
-pub struct Restored(Arc<Shared>);
+pub struct Restored(pub(crate) Arc<Shared>);
 
 impl Restored {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Ends every queued call as `expired` and pauses every batch, before anything serves the database.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What is deleted when its time is over: one process at a time is at it, in small transactions.
 //!
 //! Conversations are hidden as soon as the plan's window ends before them, and deleted then. When a window becomes
-//! shorter, by another plan or by configuration, what it hides is held for 30 more days (decision 5).
+//! shorter, by another plan or by configuration, what it hides is held for 30 more days.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_storage::{Account, RetentionWindow, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::workers::Turns;
 use crate::{Shared, request_logs};
 
 /// How often a process looks whether it is its turn.
@@ -37,7 +37,7 @@ pub(crate) const HELD: Duration = Duration::from_secs(30 * 86_400);
 
 /// Deletes what has been kept long enough.
 #[derive(Clone)]
-pub struct Retention(Arc<Shared>);
+pub struct Retention(pub(crate) Arc<Shared>);
 
 /// Why a round ended before everything was deleted.
 enum Halt {
@@ -56,19 +56,10 @@ impl From<StoreError> for Halt {
 }
 
 impl Retention {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Takes turns with other processes until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let mut tick = interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+        let mut turns = Turns::new(LOOK_EVERY, &stop);
+        while turns.next().await {
             let swept = self.sweep(&stop).await;
             // Nobody's turn is no run.
             if !matches!(swept, Ok(false)) {

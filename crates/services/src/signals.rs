@@ -1,4 +1,4 @@
-//! What processes on one PostgreSQL tell each other at once (platform.md W5): a word to look now, never the fact itself.
+//! What processes on one PostgreSQL tell each other at once: a word to look now, never the fact itself.
 //! Facts are rows, everybody also polls, and a word that is lost costs a moment.
 //!
 //! What is told: a hang-up that the call's owner is to obey, that a legacy call's provider knows more, that a call is
@@ -9,18 +9,20 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use offhook_domain::{ConversationId, NodeId};
 use offhook_engine::EndRequest;
 use offhook_storage::StoreError;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
+use crate::workers::every;
 
 /// Signals that wait to be told; what comes on top is lost.
 const OUTBOX: usize = 4_096;
@@ -140,14 +142,14 @@ impl Signals {
     }
 
     fn follow(&self, id: ConversationId) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = self.followed.lock();
         let now = Instant::now();
         followed.retain(|_, until| *until > now);
         followed.insert(id, now + FOLLOWED_FOR);
     }
 
     fn is_followed(&self, id: ConversationId) -> bool {
-        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = self.followed.lock();
         followed
             .get(&id)
             .is_some_and(|until| *until > Instant::now())
@@ -174,9 +176,9 @@ pub(crate) async fn exchange(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 async fn speak(shared: &Shared, stop: &CancellationToken) {
-    let waiting = shared.signals.waiting.lock();
-    let waiting = waiting.unwrap_or_else(PoisonError::into_inner).take();
-    let Some(mut waiting) = waiting else { return };
+    let Some(mut waiting) = shared.signals.waiting.lock().take() else {
+        return;
+    };
     let mut signals = Vec::with_capacity(AT_ONCE);
     loop {
         tokio::select! {
@@ -219,8 +221,7 @@ async fn hear(shared: &Shared) -> Result<(), StoreError> {
     let Some(mut listener) = shared.store.listen().await? else {
         return Ok(());
     };
-    let mut probe = interval(PROBE_EVERY);
-    probe.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut probe = every(PROBE_EVERY);
     let mut is_asked = false;
     loop {
         tokio::select! {

@@ -1,5 +1,4 @@
-//! How an agent listens and speaks, as its configuration says (decision 6.2, `stt` and `voice`), with what this service
-//! fills in.
+//! How an agent listens and speaks, as its configuration says, with what this service fills in.
 //!
 //! Who names no provider gets the only one that is set up here, for a voice only where it has no list to choose from.
 //! `scripted` is always there and is nobody's by default: it understands and says no word.

@@ -47,13 +47,9 @@ pub struct Invited {
 
 /// Members and invitations.
 #[derive(Clone)]
-pub struct Team(Arc<Shared>);
+pub struct Team(pub(crate) Arc<Shared>);
 
 impl Team {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of the account's active members, the oldest first, and its seats, of which its plan has `seats_max`.
     ///
     /// # Errors

@@ -54,13 +54,9 @@ pub enum ToolError {
 
 /// Tools.
 #[derive(Clone)]
-pub struct ToolShelf(Arc<Shared>);
+pub struct ToolShelf(pub(crate) Arc<Shared>);
 
 impl ToolShelf {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of tools, newest first.
     ///
     /// # Errors

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use offhook_domain::{AccountId, DocumentId};
 use offhook_objects::{Listed, ObjectError, Objects};
 use offhook_storage::StoreError;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
+use crate::workers::Turns;
 
 const FOLDER: &str = "uploads";
 
@@ -87,22 +87,13 @@ impl Uploads {
 
 /// Collects what nobody waits for.
 #[derive(Clone)]
-pub struct UploadCollector(Arc<Shared>);
+pub struct UploadCollector(pub(crate) Arc<Shared>);
 
 impl UploadCollector {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Takes turns with other processes until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let mut tick = interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+        let mut turns = Turns::new(LOOK_EVERY, &stop);
+        while turns.next().await {
             if let Err(error) = self.sweep(&stop).await {
                 tracing::warn!(%error, "uploads that nobody waits for could not be collected");
             }

@@ -1,4 +1,4 @@
-//! Voices that agents may speak with (decision 6.3): the list that ships with the product, what the providers list,
+//! Voices that agents may speak with: the list that ships with the product, what the providers list,
 //! which is asked for once a day and kept in the database, and the private ones of single accounts.
 //!
 //! Each process keeps the whole list in memory in its order, some megabytes with 20,000 voices, and looks with each
@@ -11,11 +11,12 @@ mod shipped;
 mod snapshot;
 mod sync;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use offhook_engine::ports::VoiceLibrary;
 use offhook_storage::StoreError;
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 pub(crate) use adding::UnreadyVoice;
@@ -48,7 +49,6 @@ pub struct VoiceFilter {
 /// A voice as the list shows it.
 #[derive(Debug, Clone)]
 pub struct ListedVoice {
-    /// The voice.
     pub voice: Voice,
     /// Whether it is hand-picked for Mexican Spanish.
     pub recommended: bool,
@@ -56,7 +56,6 @@ pub struct ListedVoice {
     pub place: VoicePlace,
 }
 
-/// Voices.
 #[derive(Clone)]
 pub struct Voices {
     shared: Arc<Shared>,
@@ -88,9 +87,6 @@ impl Voices {
     }
 
     /// A page of the account's voices behind `after`: hand-picked ones first, then by provider, then by folded name, then by id.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn list(
         &self,
         account: AccountId,
@@ -149,17 +145,11 @@ impl Voices {
         fresh.generation = generation;
         fresh.owners = owners.into_iter().collect();
         let fresh = Arc::new(fresh);
-        *self
-            .snapshot
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        *self.snapshot.write() = fresh.clone();
         Ok(fresh)
     }
 
     fn known(&self) -> Arc<Snapshot> {
-        self.snapshot
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.snapshot.read().clone()
     }
 }

@@ -65,20 +65,15 @@ pub struct Registered {
 
 /// Webhooks.
 #[derive(Clone)]
-pub struct Webhooks(Arc<Shared>);
+pub struct Webhooks(pub(crate) Arc<Shared>);
 
 /// An example of each event type's envelope, for `GET /v1/webhooks/events`.
-#[must_use]
 pub fn event_example(kind: EventType) -> Vec<u8> {
     // 2026-01-01T12:00:00Z
     events::example(kind, Timestamp::from_micros(1_767_268_800_000_000)).body
 }
 
 impl Webhooks {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// A page of endpoints, newest first.
     ///
     /// # Errors

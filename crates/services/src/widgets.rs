@@ -22,13 +22,9 @@ const MOST_SESSIONS_PER_MINUTE: i64 = 600;
 
 /// Widgets.
 #[derive(Clone)]
-pub struct Widgets(Arc<Shared>);
+pub struct Widgets(pub(crate) Arc<Shared>);
 
 impl Widgets {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// The widget of an agent: off, until something else was set.
     ///
     /// # Errors

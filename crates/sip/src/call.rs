@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::E164;
+use parking_lot::Mutex;
 use rsipstack::dialog::DialogId;
 use rsipstack::dialog::dialog::{DialogState, DialogStateReceiver};
 use rsipstack::dialog::invite_dialog::InviteDialog;
@@ -333,8 +334,4 @@ impl Live {
 pub(crate) async fn goodbye(shared: &Shared, dialog: &InviteDialog, id: &DialogId) {
     let _ = timeout(shared.timers.goodbye, dialog.bye()).await;
     shared.layer.remove_dialog(id);
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ use rsipstack::sip::{HasHeaders, Header, HeadersExt, Method, Request, StatusCode
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::call::{Live, Reply, SipEvent, lock};
+use crate::call::{Live, Reply, SipEvent};
 use crate::endpoint::ALLOW;
 
 /// How long a call's owner may think about an offer.
@@ -59,7 +59,7 @@ impl Live {
         headers.extend(session_timer(request));
         let offer = sdp(request, &request.body);
         let ours = {
-            let known = lock(&self.descriptions);
+            let known = self.descriptions.lock();
             let unchanged = offer.is_none() || known.theirs == offer;
             unchanged.then(|| known.ours.clone())
         };
@@ -79,7 +79,7 @@ impl Live {
                     match timeout(OFFER_PATIENCE, answered).await {
                         Ok(Ok(ours)) => {
                             {
-                                let mut known = lock(&descriptions);
+                                let mut known = descriptions.lock();
                                 known.ours = Some(ours.clone());
                                 known.theirs = Some(theirs);
                             }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use offhook_domain::{CallHandle, E164};
+use parking_lot::Mutex;
 use rsipstack::dialog::dialog_layer::DialogLayer;
 use rsipstack::sip::{self, Scheme};
 use rsipstack::transaction::endpoint::{EndpointInnerRef, EndpointOption};

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use rsipstack::sip::prelude::HeadersExt;
 use rsipstack::sip::{HasHeaders, Header, Host, Method, Request, SipMessage, typed};
 use rsipstack::transaction::endpoint::TransportEventInspector;
@@ -47,7 +48,7 @@ impl Gate {
 
     /// A trunk's server has this address now.
     pub(crate) fn learn(&self, trunk: usize, address: IpAddr) {
-        let mut server = lock(&self.trunks[trunk].server);
+        let mut server = self.trunks[trunk].server.lock();
         let address = address.to_canonical();
         server.retain(|known| *known != address);
         server.insert(0, address);
@@ -59,13 +60,13 @@ impl Gate {
         let address = address.to_canonical();
         self.trunks.iter().position(|trunk| {
             trunk.sources.iter().any(|net| net.contains(&address))
-                || lock(&trunk.server).contains(&address)
+                || trunk.server.lock().contains(&address)
         })
     }
 
     /// Whether this is an address of a trunk, or of a call under way.
     fn knows(&self, address: IpAddr) -> bool {
-        self.trunk_of(address).is_some() || lock(&self.guests).contains_key(&address.to_canonical())
+        self.trunk_of(address).is_some() || self.guests.lock().contains_key(&address.to_canonical())
     }
 
     /// Whether some trunk takes calls from anywhere by digest.
@@ -81,7 +82,7 @@ impl Gate {
     /// Hears an address for as long as a call goes there.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Guest {
         let address = address.to_canonical();
-        *lock(&self.guests).entry(address).or_default() += 1;
+        *self.guests.lock().entry(address).or_default() += 1;
         Guest {
             gate: Arc::clone(self),
             address,
@@ -162,7 +163,7 @@ pub(crate) struct Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut guests = lock(&self.gate.guests);
+        let mut guests = self.gate.guests.lock();
         if let Some(calls) = guests.get_mut(&self.address) {
             *calls -= 1;
             if *calls == 0 {
@@ -186,10 +187,6 @@ impl TransportEventInspector for Door {
             TransportEvent::New(_) | TransportEvent::Closed(_) => Some(event),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

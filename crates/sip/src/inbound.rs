@@ -11,7 +11,7 @@ use rsipstack::transaction::{Transaction, TransactionReceiver};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::call::{Command, Live, SipCall, SipEvent, goodbye, lock};
+use crate::call::{Command, Live, SipCall, SipEvent, goodbye};
 use crate::dialog::{SDP, capabilities, sdp};
 use crate::digest::{self, Verdict};
 use crate::endpoint::{ALLOW, Shared};
@@ -109,7 +109,7 @@ pub(crate) type CallName = (String, String);
 impl Known {
     /// `None` if a call of this name is there.
     fn note(shared: &Arc<Shared>, name: CallName) -> Option<Self> {
-        lock(&shared.came_in).insert(name.clone()).then(|| Self {
+        shared.came_in.lock().insert(name.clone()).then(|| Self {
             shared: Arc::clone(shared),
             name,
         })
@@ -125,7 +125,7 @@ fn name(request: &Request) -> Option<CallName> {
 
 impl Drop for Known {
     fn drop(&mut self) {
-        lock(&self.shared.came_in).remove(&self.name);
+        self.shared.came_in.lock().remove(&self.name);
     }
 }
 
@@ -251,7 +251,7 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
     live.admit(guest);
     live.admit_route(request);
     live.known = Some(known);
-    lock(&live.descriptions).theirs.clone_from(&offer);
+    live.descriptions.lock().theirs.clone_from(&offer);
     let name = shared.trunks[trunk].trunk.name.clone();
     info!(trunk = name, "a call comes in");
     place.send(Incoming {
@@ -304,7 +304,7 @@ async fn ring(mut live: Live) -> Option<Live> {
                     }
                     Some(Command::Answer(sdp)) => {
                         answered = true;
-                        lock(&live.descriptions).ours = Some(sdp.clone());
+                        live.descriptions.lock().ours = Some(sdp.clone());
                         let mut headers = vec![Header::Allow(ALLOW.into())];
                         headers.push(Header::ContentType(SDP.into()));
                         let _ = live.dialog.accept(Some(headers), Some(sdp.into_bytes()));
@@ -336,7 +336,7 @@ async fn ring(mut live: Live) -> Option<Live> {
                         .last_remote_ack()
                         .and_then(|ack| sdp(&ack, &ack.body));
                     if sdp.is_some() {
-                        lock(&live.descriptions).theirs.clone_from(&sdp);
+                        live.descriptions.lock().theirs.clone_from(&sdp);
                     }
                     live.tell(SipEvent::Answered { sdp });
                     return Some(live);

@@ -4,6 +4,7 @@
 //! Session descriptions go in and come out as text; [`SipCarrier`] joins them to sound. Of each call one task decides: it turns
 //! what the stack tells into [`SipEvent`]s, keeps the times that are ours ([`Timers`]), ends the call in whatever state
 //! it is, and takes its dialog out of the stack.
+#![warn(missing_docs)]
 
 mod call;
 mod carrier;

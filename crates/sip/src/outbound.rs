@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::info;
 
-use crate::call::{Command, Live, SipCall, SipEvent, goodbye, lock};
+use crate::call::{Command, Live, SipCall, SipEvent, goodbye};
 use crate::dialog::{SDP, sdp};
 use crate::endpoint::{ALLOW, CALL_ID_DOMAIN, CallError, Invite, Shared, TrunkState};
 use crate::outcome::Failure;
@@ -63,7 +63,7 @@ pub(crate) async fn call(
         .map_err(|_| CallError::Malformed(name()))?;
     info!(%handle, trunk = state.trunk.name, "calling");
     let (call, live) = Live::new(shared, trunk, dialog, states);
-    lock(&live.descriptions).ours = Some(invite.offer);
+    live.descriptions.lock().ours = Some(invite.offer);
     tokio::spawn(async move {
         let setup = Setup { live, sent };
         if let Some((live, id)) = setup.run().await {
@@ -159,7 +159,7 @@ impl Setup {
             Some(Ok((id, Some(response)))) if response.status_code == StatusCode::OK => {
                 self.live.admit_route(&response);
                 let sdp = sdp(&response, &response.body);
-                lock(&self.live.descriptions).theirs.clone_from(&sdp);
+                self.live.descriptions.lock().theirs.clone_from(&sdp);
                 // An owner that is gone has told it by a command, or does when its end of the channel is dropped.
                 self.live.tell(SipEvent::Answered { sdp });
                 Some((self.live, id))

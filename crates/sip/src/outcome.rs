@@ -1,4 +1,4 @@
-//! What a carrier's answers mean to a call (voice design 5.4, in the words of decision 6.4).
+//! What a carrier's answers mean to a call.
 
 use offhook_domain::FailureReason;
 use rsipstack::sip::{HasHeaders, Header};
@@ -6,7 +6,7 @@ use rsipstack::sip::{HasHeaders, Header};
 /// Why a call was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// In the words of decision 6.4.
+    /// What the conversation tells as its reason.
     pub reason: FailureReason,
     /// The carrier's answer; `None` if it gave none, or ours came first.
     pub code: Option<u16>,

@@ -1,9 +1,9 @@
 //! The way to a carrier: its name looked up, its connection opened.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rsipstack::sip::{Host, HostWithPort};
 use rsipstack::transport::tls::TlsConnection;
 use rsipstack::transport::{SipAddr, SipConnection};
@@ -64,7 +64,7 @@ async fn resolve(shared: &Shared, trunk: usize) -> Result<SocketAddr, Unreachabl
         Host::IpAddr(address) => return Ok(SocketAddr::new(*address, port)),
         Host::Domain(name) => name.0.as_str(),
     };
-    let known = *lock(&state.way.address);
+    let known = *state.way.address.lock();
     if let Some((address, since)) = known
         && since.elapsed() < FRESH
     {
@@ -78,7 +78,7 @@ async fn resolve(shared: &Shared, trunk: usize) -> Result<SocketAddr, Unreachabl
     };
     match (found, known) {
         (Some(address), _) => {
-            *lock(&state.way.address) = Some((address, Instant::now()));
+            *state.way.address.lock() = Some((address, Instant::now()));
             Ok(address)
         }
         // Better the address of a minute ago than none.
@@ -142,8 +142,4 @@ pub(crate) fn same_family(listener: &HostWithPort, to: IpAddr) -> bool {
         Host::IpAddr(from) => from.is_ipv4() == to.is_ipv4(),
         Host::Domain(_) => true,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

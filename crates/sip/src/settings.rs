@@ -77,7 +77,7 @@ impl fmt::Debug for Listen {
     }
 }
 
-/// How long things may take (voice design 5.4).
+/// How long things may take.
 #[derive(Debug, Clone)]
 pub struct Timers {
     /// Till the first sign of life of a call: then the carrier counts as unreachable.

@@ -1,5 +1,7 @@
 //! How a session with PostgreSQL begins: the URL, and whether it is encrypted (`sslmode`, `sslrootcert`).
 
+mod tls;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +15,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres::error::SqlState;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::StoreError;
+use tls::Tls;
 
 /// How long opening a connection may take, each address of the host.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -24,7 +26,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Door {
     config: tokio_postgres::Config,
-    tls: MakeRustlsConnect,
+    tls: Tls,
 }
 
 impl Door {
@@ -47,7 +49,7 @@ impl Door {
             .connect_timeout(CONNECT_WITHIN)
             .tcp_user_timeout(Duration::from_secs(5))
             .keepalives_idle(Duration::from_secs(5));
-        let tls = MakeRustlsConnect::new(client_config(&trust).map_err(StoreError::Url)?);
+        let tls = Tls::new(client_config(&trust).map_err(StoreError::Url)?);
         Ok(Self { config, tls })
     }
 

@@ -3,18 +3,15 @@
 //! [`Store`] is concrete and never mocked: tests use the real one on a temporary database. Every finder takes the
 //! account first, so that reaching another account's row cannot be written by accident. A write is one use case in one
 //! transaction inside one `Store` method; `BEGIN` and `COMMIT` never leave this crate.
-#![expect(
-    clippy::duplicate_mod,
-    reason = "one set of queries, compiled for each database"
-)]
 
-#[cfg(feature = "bench")]
-mod bench;
 mod connect;
+mod database;
+mod dialect;
 mod error;
 mod grams;
 mod migrate;
 mod postgres;
+mod queries;
 mod records;
 mod schema;
 mod seal;
@@ -24,9 +21,6 @@ mod store;
 mod units;
 mod words;
 
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub use bench::{BenchDocument, BenchList};
 pub use error::StoreError;
 pub use postgres::Listener;
 pub use records::*;
@@ -38,7 +32,7 @@ pub use store::numbers::NumberWrite;
 pub use store::rekey::Rekeyed;
 pub use store::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use store::team::SeatTaken;
-pub use store::{Durability, LEASE, Mint, Store, StoreConfig, mint};
+pub use store::{Durability, Mint, Store, StoreConfig, lease, mint};
 
 /// What a write wants done with its transaction once it has an answer.
 pub(crate) enum Verdict<T> {
@@ -46,4 +40,12 @@ pub(crate) enum Verdict<T> {
     Commit(T),
     /// The rules refused: undo what was written, and answer.
     Rollback(T),
+}
+
+impl<T> Verdict<T> {
+    fn into_answer(self) -> T {
+        match self {
+            Self::Commit(answer) | Self::Rollback(answer) => answer,
+        }
+    }
 }

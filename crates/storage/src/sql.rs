@@ -7,18 +7,13 @@
 //! | [`Json`] | `json` (the client's own text) | `TEXT` |
 //! | [`Word`] | `text` | `TEXT` |
 
-use std::io::Write;
-
 use diesel::deserialize::{self, FromSql, Queryable};
 use diesel::expression::AsExpression;
 use diesel::internal::derives::as_expression::Bound;
-use diesel::pg::{Pg, PgValue};
 use diesel::query_builder::QueryId;
 use diesel::serialize::{self, IsNull, Output, ToSql};
-use diesel::sql_types::{BigInt, Binary, Nullable, SqlType, Text};
-use diesel::sqlite::{Sqlite, SqliteValue};
+use diesel::sql_types::{Nullable, SqlType};
 use offhook_domain::AnalysisStatus;
-use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
     ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,
@@ -33,6 +28,7 @@ use offhook_domain::{
 };
 use offhook_domain::{SentStatus, WhatsAppMessageId, WhatsAppThreadId};
 
+use crate::database::{Db, RawValue, Value, micros, text};
 use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
 /// A UUID.
@@ -85,14 +81,8 @@ macro_rules! values {
             }
         }
 
-        impl<T: ToSql<$sql, Pg> + std::fmt::Debug> ToSql<$sql, Pg> for V<T> {
-            fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-                self.0.to_sql(out)
-            }
-        }
-
-        impl<T: ToSql<$sql, Sqlite> + std::fmt::Debug> ToSql<$sql, Sqlite> for V<T> {
-            fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
+        impl<T: ToSql<$sql, Db> + std::fmt::Debug> ToSql<$sql, Db> for V<T> {
+            fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Db>) -> serialize::Result {
                 self.0.to_sql(out)
             }
         }
@@ -110,53 +100,31 @@ macro_rules! values {
 
 values!(Uuid, Instant, Json, Word);
 
-/// Lets a domain type stand for a column type on both databases.
+/// Lets a domain type stand for a column type.
 macro_rules! column {
-    ($sql:ident: $rust:ty, |$value:ident, $out:ident| pg $to_pg:expr, sqlite $to_sqlite:expr,
-     from |$pg:ident| $from_pg:expr, |$sqlite:ident| $from_sqlite:expr) => {
+    ($sql:ident: $rust:ty, |$value:ident| $to:expr, |$raw:ident| $from:expr) => {
         impl Fits<$sql> for $rust {}
 
-        impl ToSql<$sql, Pg> for $rust {
-            fn to_sql<'b>(&'b self, $out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        impl ToSql<$sql, Db> for $rust {
+            fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Db>) -> serialize::Result {
                 let $value = self;
-                $to_pg
-            }
-        }
-
-        impl ToSql<$sql, Sqlite> for $rust {
-            fn to_sql<'b>(&'b self, $out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
-                let $value = self;
-                $out.set_value($to_sqlite);
+                out.set_value($to);
                 Ok(IsNull::No)
             }
         }
 
-        impl FromSql<$sql, Pg> for $rust {
-            fn from_sql($pg: PgValue<'_>) -> deserialize::Result<Self> {
-                $from_pg
-            }
-        }
-
-        impl FromSql<$sql, Sqlite> for $rust {
-            fn from_sql($sqlite: SqliteValue<'_, '_, '_>) -> deserialize::Result<Self> {
-                $from_sqlite
+        impl FromSql<$sql, Db> for $rust {
+            fn from_sql($raw: RawValue<'_>) -> deserialize::Result<Self> {
+                $from
             }
         }
     };
 }
 
-/// What diesel's derive would make generic over the database, made for each.
+/// What diesel's derive would make generic over the database.
 macro_rules! queryable {
     ($sql:ident: $rust:ty) => {
-        impl Queryable<$sql, Pg> for $rust {
-            type Row = Self;
-
-            fn build(row: Self) -> deserialize::Result<Self> {
-                Ok(row)
-            }
-        }
-
-        impl Queryable<$sql, Sqlite> for $rust {
+        impl Queryable<$sql, Db> for $rust {
             type Row = Self;
 
             fn build(row: Self) -> deserialize::Result<Self> {
@@ -169,17 +137,8 @@ macro_rules! queryable {
 macro_rules! id_columns {
     ($($id:ident)*) => {$(
         column! {
-            Uuid: $id, |id, out|
-            pg {
-                out.write_all(id.uuid().as_bytes())?;
-                Ok(IsNull::No)
-            },
-            sqlite id.uuid().as_bytes().to_vec(),
-            from |value| Ok($id::from_uuid(uuid::Uuid::from_slice(value.as_bytes())?)),
-            |value| {
-                let bytes = <Vec<u8> as FromSql<Binary, Sqlite>>::from_sql(value)?;
-                Ok($id::from_uuid(uuid::Uuid::from_slice(&bytes)?))
-            }
+            Uuid: $id, |id| Value::Uuid(*id.uuid().as_bytes()),
+            |raw| Ok($id::from_uuid(<uuid::Uuid as FromSql<Uuid, Db>>::from_sql(raw)?))
         }
         queryable!(Uuid: $id);
     )*};
@@ -192,28 +151,13 @@ id_columns! {
 
 id_columns! { LogEntryId RequestId ResourceId }
 
-/// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's `timestamptz` begins.
-const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
-
 column! {
-    Instant: Timestamp, |at, out|
-    pg {
-        out.write_all(&at.micros().saturating_sub(POSTGRES_EPOCH).to_be_bytes())?;
-        Ok(IsNull::No)
-    },
-    sqlite at.micros(),
-    from |value| {
-        let bytes: [u8; 8] = value.as_bytes().try_into()?;
-        Ok(Timestamp::from_micros(i64::from_be_bytes(bytes).saturating_add(POSTGRES_EPOCH)))
-    },
-    |value| Ok(Timestamp::from_micros(<i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?))
+    Instant: Timestamp, |at| Value::Instant(at.micros()), |raw| Ok(Timestamp::from_micros(micros(raw)?))
 }
 
 id_columns! { BatchId CredentialId InvoiceId PhoneNumberId RecipientId }
 
 id_columns! { InvitationId }
-
-id_columns! { SliceId }
 
 id_columns! { DocumentId FolderId }
 
@@ -221,35 +165,14 @@ id_columns! { WhatsAppMessageId WhatsAppThreadId }
 
 queryable!(Instant: Timestamp);
 
-column! {
-    Json: String, |text, out|
-    pg {
-        out.write_all(text.as_bytes())?;
-        Ok(IsNull::No)
-    },
-    sqlite text.as_str(),
-    from |value| Ok(std::str::from_utf8(value.as_bytes())?.to_owned()),
-    |value| <String as FromSql<Text, Sqlite>>::from_sql(value)
-}
+column! { Json: String, |json| Value::Text(json.clone()), |raw| text(raw) }
 
 /// Words of a vocabulary, stored as their wire form.
 macro_rules! word_columns {
     ($($word:ident)*) => {$(
         column! {
-            Word: $word, |word, out|
-            pg {
-                out.write_all(word.to_string().as_bytes())?;
-                Ok(IsNull::No)
-            },
-            sqlite word.to_string(),
-            from |value| {
-                let text = std::str::from_utf8(value.as_bytes())?;
-                text.parse().map_err(|_| concat!("no ", stringify!($word)).into())
-            },
-            |value| {
-                let text = <String as FromSql<Text, Sqlite>>::from_sql(value)?;
-                text.parse().map_err(|_| concat!("no ", stringify!($word)).into())
-            }
+            Word: $word, |word| Value::Text(word.to_string()),
+            |raw| text(raw)?.parse().map_err(|_| concat!("no ", stringify!($word)).into())
         }
         queryable!(Word: $word);
     )*};

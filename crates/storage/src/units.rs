@@ -1,10 +1,13 @@
-//! What is counted of every unit of work.
+//! Units of work: how they reach their thread or connection, and what is counted of each.
 
+use std::any::Any;
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
 use offhook_metrics::metrics;
 
-use crate::StoreError;
+use crate::database::Conn;
+use crate::{StoreError, Verdict};
 
 /// What a unit of work does.
 #[derive(Debug, Clone, Copy)]
@@ -42,4 +45,52 @@ impl Unit {
         }
         done
     }
+}
+
+/// What a unit of work answers, whatever its type.
+pub(crate) type Answer = Box<dyn Any + Send>;
+
+/// A unit of work whose type is forgotten: the threads, tasks and transactions that carry it out are compiled once, and
+/// not for each of the store's methods.
+pub(crate) type Work = Box<
+    dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<Answer>, StoreError>> + Send,
+>;
+
+/// Forgets the type of a unit of writing.
+pub(crate) fn writing<T, F>(work: F) -> Work
+where
+    T: Send + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
+        + Send
+        + 'static,
+{
+    Box::new(move |conn| {
+        let done = work(conn);
+        Box::pin(async move {
+            Ok(match done.await? {
+                Verdict::Commit(value) => Verdict::Commit(Box::new(value) as Answer),
+                Verdict::Rollback(value) => Verdict::Rollback(Box::new(value) as Answer),
+            })
+        })
+    })
+}
+
+/// Forgets the type of a unit of reading, or of one statement that is a transaction of its own.
+pub(crate) fn reading<T, F>(work: F) -> Work
+where
+    T: Send + 'static,
+    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+{
+    Box::new(move |conn| {
+        let done = work(conn);
+        Box::pin(async move { Ok(Verdict::Commit(Box::new(done.await?) as Answer)) })
+    })
+}
+
+/// The answer with its type again.
+pub(crate) fn answered<T: 'static>(answer: Result<Answer, StoreError>) -> Result<T, StoreError> {
+    let answer = answer?.downcast::<T>();
+    answer
+        .map(|answer| *answer)
+        .map_err(|_| StoreError::Internal("a unit of work answered something else".into()))
 }

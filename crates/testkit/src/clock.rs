@@ -19,7 +19,6 @@ impl ManualClock {
     pub const START: Timestamp = Timestamp::from_micros(1_777_573_931_123_456);
 
     /// A clock that shows `now`.
-    #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self {
             shown: Arc::new(AtomicI64::new(now.micros())),

@@ -1,18 +1,22 @@
 //! A database of its own for each test, SQLite or PostgreSQL, and the macro that runs one test on both.
 
 use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use offhook_storage::{MASTER_KEY_LEN, MasterKey, Store, StoreConfig};
 use tempfile::TempDir;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Error, NoTls};
 
 /// Names a maintenance database of the PostgreSQL server that tests may use, such as
 /// `postgres://postgres@127.0.0.1:5432/postgres`. Its user must be able to create databases.
 pub const POSTGRES_VARIABLE: &str = "OFFHOOK_TEST_POSTGRES";
+
+/// Says that the server goes when the tests have ended: their databases need not be dropped, which would cost each of
+/// them a checkpoint.
+const THROWAWAY_VARIABLE: &str = "OFFHOOK_TEST_THROWAWAY";
 
 /// The lock under which one process makes the template database.
 const TEMPLATE_LOCK: i64 = 0x74_65_6d_70_6c;
@@ -39,7 +43,6 @@ impl TestDatabase {
     ///
     /// # Panics
     /// If there is no temporary directory to be had.
-    #[must_use]
     pub fn sqlite() -> Self {
         let directory = must("a temporary directory", tempfile::tempdir());
         Self {
@@ -53,25 +56,21 @@ impl TestDatabase {
     /// # Panics
     /// Without that variable, or if the server refuses.
     pub async fn postgres() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-
         let Ok(maintenance) = std::env::var(POSTGRES_VARIABLE) else {
             panic!("{POSTGRES_VARIABLE} is not set: run `just test`, which starts a PostgreSQL");
         };
         let client = connect(&maintenance).await;
-        let template = template(&maintenance, &client).await;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("offhook_test_{}_{count}", std::process::id());
-        run(
-            &client,
-            &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
-        )
-        .await;
-        run(
-            &client,
-            &format!("CREATE DATABASE {name} TEMPLATE {template}"),
-        )
-        .await;
+        let template = format!("offhook_template_{:016x}", migrations());
+        let name = format!("offhook_test_{:016x}", RandomState::new().hash_one(()));
+        if let Err(error) = copy(&client, &template, &name).await {
+            assert_eq!(
+                error.code(),
+                Some(&SqlState::INVALID_CATALOG_NAME),
+                "{error:?}"
+            );
+            make_template(&maintenance, &client, &template).await;
+            must("a database", copy(&client, &template, &name).await);
+        }
         Self {
             config: StoreConfig::Postgres {
                 url: with_database(&maintenance, &name),
@@ -87,7 +86,6 @@ impl TestDatabase {
     }
 
     /// Where it is.
-    #[must_use]
     pub const fn config(&self) -> &StoreConfig {
         &self.config
     }
@@ -96,7 +94,6 @@ impl TestDatabase {
     ///
     /// # Panics
     /// Never: the bytes are a key.
-    #[must_use]
     pub fn master_key() -> MasterKey {
         must("a key", MasterKey::from_bytes(&[7; MASTER_KEY_LEN]))
     }
@@ -118,7 +115,6 @@ impl TestDatabase {
     }
 
     /// The address of its PostgreSQL server's maintenance database; `None` on SQLite.
-    #[must_use]
     pub fn maintenance(&self) -> Option<&str> {
         match &*self.place {
             Place::Directory(_) => None,
@@ -164,7 +160,6 @@ impl TestDatabase {
     }
 
     /// A directory that all who use this PostgreSQL database share; `None` on SQLite.
-    #[must_use]
     pub fn files(&self) -> Option<&Path> {
         match &*self.place {
             Place::Directory(_) => None,
@@ -173,7 +168,6 @@ impl TestDatabase {
     }
 
     /// The directory that holds the SQLite file; `None` on PostgreSQL.
-    #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         match &*self.place {
             Place::Directory(directory) => Some(directory.path()),
@@ -190,6 +184,9 @@ impl Drop for Place {
         else {
             return;
         };
+        if std::env::var_os(THROWAWAY_VARIABLE).is_some() {
+            return;
+        }
         let (maintenance, name) = (maintenance.clone(), name.clone());
         // On a thread of its own, as a test's runtime may be on its way out.
         let dropped = std::thread::spawn(move || {
@@ -210,9 +207,14 @@ impl Drop for Place {
     }
 }
 
-/// The migrated database that each test's own is copied from; made by whoever needs it first after a migration changed.
-async fn template(maintenance: &str, client: &Client) -> String {
-    let name = format!("offhook_template_{:016x}", migrations());
+/// Copies files, which costs less than writing each page to the write-ahead log.
+async fn copy(client: &Client, template: &str, name: &str) -> Result<(), Error> {
+    let copy = format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY");
+    client.batch_execute(&copy).await
+}
+
+/// Makes the migrated database that each test's own is copied from, unless another process has just made it.
+async fn make_template(maintenance: &str, client: &Client, name: &str) {
     run(client, &format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})")).await;
     let known = client
         .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&name])
@@ -238,7 +240,6 @@ async fn template(maintenance: &str, client: &Client) -> String {
         &format!("SELECT pg_advisory_unlock({TEMPLATE_LOCK})"),
     )
     .await;
-    name
 }
 
 /// A number that changes with PostgreSQL's migrations.

@@ -4,7 +4,6 @@
 pub mod calendar;
 pub mod crm;
 pub mod elevenlabs;
-pub mod elevenlabs_batches;
 pub mod oauth;
 pub mod twilio;
 pub mod voices;

@@ -10,7 +10,6 @@ use zip::write::SimpleFileOptions;
 ///
 /// # Panics
 /// Never: it is written to memory.
-#[must_use]
 pub fn docx(paragraphs: &[&str]) -> Vec<u8> {
     let mut body = String::new();
     for text in paragraphs {
@@ -26,7 +25,6 @@ pub fn docx(paragraphs: &[&str]) -> Vec<u8> {
 ///
 /// # Panics
 /// Never: it is written to memory.
-#[must_use]
 pub fn docx_bomb() -> Vec<u8> {
     zipped(&" ".repeat(300 * 1024 * 1024))
 }
@@ -45,13 +43,11 @@ fn zipped(document: &str) -> Vec<u8> {
 }
 
 /// A PDF of one page with this line of ASCII.
-#[must_use]
 pub fn pdf(line: &str) -> Vec<u8> {
     assemble(line, "", &[])
 }
 
 /// A PDF that needs a password.
-#[must_use]
 pub fn encrypted_pdf() -> Vec<u8> {
     let (owner, user) = ("5a".repeat(32), "a5".repeat(32));
     let encryption =
@@ -64,7 +60,6 @@ pub fn encrypted_pdf() -> Vec<u8> {
 }
 
 /// A PDF of some megabytes whose page unpacks to so much that no reader has the memory for it.
-#[must_use]
 pub fn pdf_bomb() -> Vec<u8> {
     page(
         "/Filter /FlateDecode",

@@ -4,6 +4,7 @@ mod clock;
 mod database;
 pub mod fakes;
 pub mod files;
+mod port;
 mod proxy;
 mod redis;
 mod seen;
@@ -11,6 +12,7 @@ pub mod upstream;
 
 pub use clock::ManualClock;
 pub use database::{Given, POSTGRES_VARIABLE, TestDatabase};
+pub use port::free_port;
 pub use proxy::{Network, Proxy};
 pub use redis::{RedisServer, shared_redis_url};
 pub use seen::{Interface, SEEN_VARIABLE};

@@ -61,7 +61,6 @@ impl Proxy {
     }
 
     /// Where the server seems to be.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

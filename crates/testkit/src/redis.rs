@@ -1,6 +1,6 @@
 //! A Redis of a test's own, to be killed and stopped at will.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,6 +9,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::free_port;
+
 /// How long a start may take.
 const START: Duration = Duration::from_secs(20);
 
@@ -16,7 +18,6 @@ const START: Duration = Duration::from_secs(20);
 ///
 /// # Panics
 /// If `OFFHOOK_TEST_REDIS` does not name it.
-#[must_use]
 pub fn shared_redis_url() -> String {
     match std::env::var("OFFHOOK_TEST_REDIS") {
         Ok(url) => url,
@@ -53,7 +54,6 @@ impl RedisServer {
 
     /// Starts one that speaks TLS alone, with a certificate and its key in PEM files. It may not answer yet, and can be
     /// neither asked nor started again.
-    #[must_use]
     pub fn start_tls(certificate: &Path, key: &Path) -> Self {
         let port = free_port();
         let directory = must("a directory", tempfile::tempdir());
@@ -82,13 +82,11 @@ impl RedisServer {
     }
 
     /// Where it is.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.port)
     }
 
     /// Its `redis_url`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
@@ -158,11 +156,6 @@ impl Drop for RedisServer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_port() -> u16 {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
-    must("a free port", free).port()
 }
 
 fn spawn(arguments: &[&str], directory: &TempDir) -> Child {

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Names the directory in which each process of the tests leaves a file of lines `OPERATION STATUS CODE`, the code `-`
@@ -22,13 +23,10 @@ pub struct Interface(Value);
 
 impl Interface {
     /// An interface with this document.
-    #[must_use]
     pub const fn new(document: Value) -> Self {
         Self(document)
     }
 
-    /// The document.
-    #[must_use]
     pub const fn document(&self) -> &Value {
         &self.0
     }
@@ -44,7 +42,6 @@ impl Interface {
     }
 
     /// The operation that a request is for, if there is one. Fixed paths come before those with an id in the same place.
-    #[must_use]
     pub fn operation(&self, method: &str, path: &str) -> Option<&Value> {
         let paths = self.0["paths"].as_object()?;
         let fixed = paths.iter().find(|(pattern, _)| *pattern == path);
@@ -67,7 +64,7 @@ impl Interface {
         let id = operation["operationId"].as_str().unwrap_or_default();
         let code = error_code(status, body);
         let line = format!("{id} {status} {}\n", code.as_deref().unwrap_or("-"));
-        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = WRITTEN.lock();
         if written.insert(line.clone()) {
             let mut open = std::fs::OpenOptions::new();
             let file = open.append(true).create(true);

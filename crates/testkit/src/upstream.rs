@@ -2,9 +2,10 @@
 //! misbehaves on demand.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,32 +32,27 @@ pub struct Asked {
 
 impl Asked {
     /// The first header of this name, in lower case.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// The body, as JSON; `null` if it is none.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
     /// The members of a form body, decoded, in their order.
-    #[must_use]
     pub fn form(&self) -> Vec<(String, String)> {
         pairs(&String::from_utf8_lossy(&self.body))
     }
 
     /// The members of the query, decoded, in their order.
-    #[must_use]
     pub fn parameters(&self) -> Vec<(String, String)> {
         pairs(&self.query)
     }
 
     /// The first query parameter of this name, decoded.
-    #[must_use]
     pub fn parameter(&self, name: &str) -> Option<String> {
         let found = self.parameters().into_iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value)
@@ -75,32 +71,27 @@ fn pairs(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// Beside `content-length`, which is always right.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
     /// A JSON value.
-    #[must_use]
     pub fn json(status: u16, value: &Value) -> Self {
         Self::bytes(status, "application/json", value.to_string().into_bytes())
     }
 
     /// A text of this media type.
-    #[must_use]
     pub fn text(status: u16, kind: &str, text: &str) -> Self {
         Self::bytes(status, kind, text.as_bytes().to_vec())
     }
 
     /// Bytes of this media type.
-    #[must_use]
     pub fn bytes(status: u16, kind: &str, body: Vec<u8>) -> Self {
         Self {
             status,
@@ -110,7 +101,6 @@ impl Answer {
     }
 
     /// No body.
-    #[must_use]
     pub const fn empty(status: u16) -> Self {
         Self {
             status,
@@ -214,13 +204,11 @@ impl Upstream {
     }
 
     /// `http://` and its address, without a path.
-    #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Where it listens.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -228,7 +216,7 @@ impl Upstream {
     /// Misbehaves in the next `times` requests of this method (`*`: any) whose path begins so. What was planned first
     /// happens first.
     pub fn fail(&self, method: &str, path_prefix: &str, fault: Fault, times: usize) {
-        self.lock().planned.push(Planned {
+        self.state.lock().planned.push(Planned {
             method: method.to_owned(),
             path_prefix: path_prefix.to_owned(),
             fault,
@@ -238,17 +226,15 @@ impl Upstream {
 
     /// Forgets what was planned and did not happen.
     pub fn behave(&self) {
-        self.lock().planned.clear();
+        self.state.lock().planned.clear();
     }
 
     /// Every request, in the order in which they came.
-    #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
-        self.lock().asked.clone()
+        self.state.lock().asked.clone()
     }
 
     /// Every request of this method (`*`: any) whose path begins so.
-    #[must_use]
     pub fn asked_of(&self, method: &str, path_prefix: &str) -> Vec<Asked> {
         let mut asked = self.asked();
         asked.retain(|asked| is_of(asked, method, path_prefix));
@@ -259,20 +245,12 @@ impl Upstream {
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
-    }
 }
 
 impl Drop for Upstream {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_of(asked: &Asked, method: &str, path_prefix: &str) -> bool {
@@ -298,7 +276,7 @@ impl State {
 async fn converse(mut socket: TcpStream, state: &Mutex<State>, handler: &Handler) {
     let mut read = Vec::new();
     while let Some(asked) = next(&mut socket, &mut read).await {
-        let fault = locked(state).take(&asked);
+        let fault = state.lock().take(&asked);
         let (answer, cut) = match fault {
             None => (handler(&asked), false),
             Some(Fault::Close) => return,

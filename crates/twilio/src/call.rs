@@ -12,8 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, 
 
 use crate::carrier::Lines;
 use crate::client::{Placing, TwilioClient, TwilioError};
-use crate::line::{Line, Signal, is_set};
-use crate::lock;
+use crate::line::{Line, Signal, Text, is_set};
 use crate::status::{CallStatus, failure_of_code, failure_of_status};
 use crate::stream;
 
@@ -35,7 +34,7 @@ const ASK_EVERY: Duration = Duration::from_secs(10);
 const FORGOTTEN_AT_MOST: u32 = 3;
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
-/// How long the sound of an answered call may take to begin (voice design 5.4).
+/// How long the sound of an answered call may take to begin.
 const SOUND_WITHIN: Duration = Duration::from_secs(8);
 
 /// How long Twilio may take to say why a connection is gone.
@@ -460,14 +459,16 @@ impl Call {
 
     /// Lets 20 ms pass.
     fn tick(&mut self, now: Instant) {
-        let (heard, lost) = lock(&self.line.inbox).take();
+        let (heard, lost) = self.line.inbox.lock().take();
         let said = {
-            let mut queue = lock(&self.line.queue);
+            let mut queue = self.line.queue.lock();
             let stream_sid = self.line.stream_sid();
             loop {
                 let frame = queue.send();
                 if let Some(frame) = &frame {
-                    self.line.outbox.speech(stream::media(stream_sid, frame));
+                    self.line
+                        .outbox
+                        .push(Text::Speech(stream::media(stream_sid, frame)));
                     self.progress.unmarked += 1;
                 }
                 let ends = queue.sent_whole();
@@ -475,8 +476,10 @@ impl Call {
                     self.progress.unmarked = 0;
                     let ahead = u32::try_from(queue.ahead()).unwrap_or(u32::MAX);
                     let played_at = now + FRAME_TIME * ahead;
-                    let name = lock(&self.line.echoes).mark(ends, played_at);
-                    self.line.outbox.speech(stream::mark(stream_sid, &name));
+                    let name = self.line.echoes.lock().mark(ends, played_at);
+                    self.line
+                        .outbox
+                        .push(Text::Speech(stream::mark(stream_sid, &name)));
                 }
                 if frame.is_none() {
                     break;
@@ -502,7 +505,7 @@ impl Call {
     /// Lets Twilio play what the agent said last.
     async fn last_words(&self) {
         let played = async {
-            while lock(&self.line.echoes).is_saying() {
+            while self.line.echoes.lock().is_saying() {
                 sleep(FRAME_TIME).await;
             }
         };

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use offhook_domain::{CallHandle, E164, FailureReason, NumberProvider};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg, TICKS_AHEAD};
 use offhook_engine::ports::door::{Callback, CarrierDoor, MediaConnection};
 use offhook_engine::ports::{DialError, DialRequest};
+use parking_lot::Mutex;
 use reqwest::Url;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Handle;
@@ -24,7 +25,6 @@ use crate::CALLBACK_PATH;
 use crate::call::{Call, Order, Progress, end};
 use crate::client::{TwilioClient, TwilioError};
 use crate::line::{Control, Line, Mouth, SIGNALS_WAITING, Signal};
-use crate::lock;
 use crate::login::Login;
 use crate::settings::{SettingsError, TwilioSettings, address, is_sid};
 use crate::signature::Signatures;
@@ -76,12 +76,14 @@ impl Lines {
     }
 
     fn add(&self, line: &Arc<Line>, token: &str) {
-        lock(&self.tokens).insert(token.to_owned(), Arc::clone(line));
-        lock(&self.live).insert(line.handle, Arc::clone(line));
+        self.tokens
+            .lock()
+            .insert(token.to_owned(), Arc::clone(line));
+        self.live.lock().insert(line.handle, Arc::clone(line));
     }
 
     fn find(&self, handle: CallHandle) -> Option<Arc<Line>> {
-        lock(&self.live).get(&handle).cloned()
+        self.live.lock().get(&handle).cloned()
     }
 
     /// The call of this handle, if its sound has not begun.
@@ -92,7 +94,7 @@ impl Lines {
 
     /// Whether a token is this call's. It is once.
     pub(crate) fn take_token(&self, token: &str, line: &Arc<Line>) -> bool {
-        let mut tokens = lock(&self.tokens);
+        let mut tokens = self.tokens.lock();
         let is_its = tokens.get(token).is_some_and(|of| Arc::ptr_eq(of, line));
         if is_its {
             tokens.remove(token);
@@ -102,13 +104,13 @@ impl Lines {
 
     /// No sound is taken for the call any more.
     pub(crate) fn forget_token(&self, token: &str) {
-        lock(&self.tokens).remove(token);
+        self.tokens.lock().remove(token);
     }
 
     /// The call is over.
     pub(crate) fn forget(&self, line: &Arc<Line>, token: &str) {
         self.forget_token(token);
-        let mut live = lock(&self.live);
+        let mut live = self.live.lock();
         // Not another one of the same handle.
         if live
             .get(&line.handle)
@@ -121,7 +123,7 @@ impl Lines {
     /// Nobody has the call any more: whatever is heard of it, it is ended then.
     pub(crate) fn leave(&self, handle: CallHandle) {
         let now = Instant::now();
-        let mut left = lock(&self.left);
+        let mut left = self.left.lock();
         left.retain(|_, since| now.saturating_duration_since(*since) < LEFT_FOR);
         if left.len() < MOST_LEFT {
             left.insert(handle, now);
@@ -129,7 +131,7 @@ impl Lines {
     }
 
     fn is_left(&self, handle: CallHandle) -> bool {
-        let left = lock(&self.left);
+        let left = self.left.lock();
         left.get(&handle)
             .is_some_and(|since| since.elapsed() < LEFT_FOR)
     }
@@ -152,9 +154,6 @@ impl fmt::Debug for TwilioCarrier {
 
 impl TwilioCarrier {
     /// Calls by the account that the settings name. It must be called within the runtime on which its calls are to live.
-    ///
-    /// # Errors
-    /// A setting cannot be used.
     pub fn new(settings: &TwilioSettings) -> Result<Self, SettingsError> {
         let key = settings.api_key.as_ref();
         let key = key.map(|(key, secret)| (key.as_str(), secret.as_str()));

@@ -1,11 +1,12 @@
 //! Twilio's REST interface: forms in, JSON out (voice design 2.1). Of an answer that refuses, its code alone is read.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::E164;
 use offhook_domain::json::read_foreign;
+use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -14,7 +15,6 @@ use serde_json::Value;
 use tokio::time::Instant;
 use url::form_urlencoded::Serializer;
 
-use crate::lock;
 use crate::login::Login;
 use crate::settings::{SettingsError, address, http_client, is_sid};
 use crate::status::CallStatus;
@@ -150,9 +150,6 @@ const fn yes() -> bool {
 
 impl TwilioClient {
     /// A client for the account at `base_url`.
-    ///
-    /// # Errors
-    /// The address cannot be used.
     pub fn new(base_url: &str, login: Login) -> Result<Self, SettingsError> {
         Ok(Self {
             client: http_client()?,
@@ -172,14 +169,15 @@ impl TwilioClient {
     }
 
     /// The account of the login.
-    #[must_use]
     pub fn account(&self) -> &str {
         self.login.account()
     }
 
     /// Whether Twilio is known to be out of reach now.
     pub(crate) fn is_down(&self) -> bool {
-        lock(&self.unreached).is_some_and(|since| since.elapsed() < DOWN_FOR)
+        self.unreached
+            .lock()
+            .is_some_and(|since| since.elapsed() < DOWN_FOR)
     }
 
     /// Places a call, once; its id.
@@ -214,7 +212,7 @@ impl TwilioClient {
         }
         let answer = self.post::<CallBody>("Calls.json", form(&members)).await;
         if matches!(answer, Err(TwilioError::NotConnected)) {
-            *lock(&self.unreached) = Some(Instant::now());
+            *self.unreached.lock() = Some(Instant::now());
         }
         let call = answer?;
         match is_sid(&call.sid, "CA") {
@@ -376,7 +374,7 @@ impl TwilioClient {
                 TwilioError::Unknown
             }
         })?;
-        *lock(&self.unreached) = None;
+        *self.unreached.lock() = None;
         let status = answer.status();
         if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
             return Err(TwilioError::Unknown);

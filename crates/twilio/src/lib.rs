@@ -1,5 +1,5 @@
 //! Calls over Twilio: its REST interface places and ends them, signed callbacks tell what becomes of them, and a WebSocket
-//! that Twilio opens carries their sound (voice design 2.1).
+//! that Twilio opens carries their sound.
 //!
 //! There is no server here: whoever serves HTTP hands callbacks and messages to the [`TwilioCarrier`], which is the
 //! engine's [`CarrierDoor`](offhook_engine::ports::door::CarrierDoor). All that is known of a call is in the process that
@@ -12,7 +12,6 @@ mod echoes;
 mod inbox;
 mod line;
 mod login;
-mod outbox;
 mod queue;
 mod settings;
 mod signature;
@@ -28,10 +27,3 @@ pub use status::{CallStatus, failure_of_code, failure_of_status};
 
 /// The path beneath which Twilio reaches this process.
 pub const CALLBACK_PATH: &str = "/callbacks/twilio";
-
-/// A panic between two statements of a lock's holders would leave what is locked as usable as it was.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}

@@ -1,28 +1,39 @@
 //! One call's line: what its task, its connection and the engine share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{Cleared, Playout, SegmentId, Signalling};
+use offhook_media::outbox::Outbox;
 use offhook_media::tones::tones;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::client::{TwilioClient, TwilioError};
 use crate::echoes::Echoes;
 use crate::inbox::Inbox;
-use crate::lock;
-use crate::outbox::Outbox;
 use crate::queue::Queue;
 use crate::status::CallStatus;
 use crate::stream::{self, dial_twiml};
 
 /// Signals that may wait for a call's task.
 pub(crate) const SIGNALS_WAITING: usize = 256;
+
+/// Messages that may wait for a connection that does not take them: two seconds of sound. What comes on top is dropped.
+const MOST_WAITING: usize = 120;
+
+/// A message of the stream.
+pub(crate) enum Text {
+    /// Sound, or a mark behind it: of no use once what was said is taken back.
+    Speech(String),
+    /// Takes back what was said.
+    Clear(String),
+}
 
 /// How long Twilio may take to confirm the end of a call before whoever asked for it goes on.
 const HANG_UP_WITHIN: Duration = Duration::from_secs(4);
@@ -82,7 +93,7 @@ pub(crate) struct Line {
     pub(crate) queue: Mutex<Queue>,
     pub(crate) echoes: Mutex<Echoes>,
     pub(crate) inbox: Mutex<Inbox>,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: Outbox<Text>,
     /// The call's id at Twilio, once it is known.
     sid: OnceLock<String>,
     /// The stream's id, once its sound has begun.
@@ -114,7 +125,7 @@ impl Line {
             queue: Mutex::default(),
             echoes: Mutex::default(),
             inbox: Mutex::default(),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(MOST_WAITING),
             sid: OnceLock::new(),
             stream_sid: OnceLock::new(),
             unnamed: AtomicUsize::new(0),
@@ -181,8 +192,10 @@ impl Line {
 
     /// Has Twilio forget what it has not played.
     fn take_back(&self) {
-        lock(&self.echoes).clear();
-        self.outbox.clear(stream::clear(self.stream_sid()));
+        self.echoes.lock().clear();
+        let clear = Text::Clear(stream::clear(self.stream_sid()));
+        self.outbox
+            .replace(|text| matches!(text, Text::Clear(_)), clear);
     }
 }
 
@@ -196,33 +209,33 @@ pub(crate) struct Mouth(pub(crate) Arc<Line>);
 
 impl Playout for Mouth {
     fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
-        lock(&self.0.queue).enqueue(segment, samples);
+        self.0.queue.lock().enqueue(segment, samples);
     }
 
     fn finish(&self, segment: SegmentId) {
-        lock(&self.0.queue).finish(segment, Instant::now());
+        self.0.queue.lock().finish(segment, Instant::now());
     }
 
     fn pause(&self) {
         // While it is locked nothing is sent that would come behind the message.
-        let mut queue = lock(&self.0.queue);
-        let behind = lock(&self.0.echoes).behind(Instant::now());
+        let mut queue = self.0.queue.lock();
+        let behind = self.0.echoes.lock().behind(Instant::now());
         if queue.pause(behind) {
             self.0.take_back();
         }
     }
 
     fn resume(&self) {
-        lock(&self.0.queue).resume();
+        self.0.queue.lock().resume();
     }
 
     fn set_background(&self, samples: Arc<[i16]>) {
-        lock(&self.0.queue).set_background(samples);
+        self.0.queue.lock().set_background(samples);
     }
 
     fn clear(&self) -> Vec<Cleared> {
-        let mut queue = lock(&self.0.queue);
-        let behind = lock(&self.0.echoes).behind(Instant::now());
+        let mut queue = self.0.queue.lock();
+        let behind = self.0.echoes.lock().behind(Instant::now());
         let (is_told, cleared) = queue.clear(behind);
         if is_told {
             self.0.take_back();
@@ -298,7 +311,7 @@ impl Signalling for Control {
         }
         let mut done = line.done.subscribe();
         let (told, sent) = oneshot::channel();
-        lock(&line.queue).send_keys(frames, told);
+        line.queue.lock().send_keys(frames, told);
         tokio::select! {
             biased;
             () = is_set(&mut done) => Err(LineError::Gone),

@@ -64,7 +64,6 @@ impl Login {
     }
 
     /// Reads an account's own credential: `AccountSid:AuthToken`, or `AccountSid:SK…:secret`. `None` if it is neither.
-    #[must_use]
     pub fn read(credential: &str) -> Option<Self> {
         let (account, rest) = credential.trim().split_once(':')?;
         match rest.split_once(':') {
@@ -75,7 +74,6 @@ impl Login {
     }
 
     /// Whose it is.
-    #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }

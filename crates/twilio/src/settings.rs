@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use offhook_egress::client_config;
+use offhook_egress::{http_url, trusted_client};
 use reqwest::Url;
 
 /// The address of Twilio's REST interface.
@@ -68,24 +68,17 @@ pub(crate) fn is_sid(text: &str, letters: &str) -> bool {
 
 /// An http or https address, without a slash at its end.
 pub(crate) fn address(field: &'static str, text: &str) -> Result<Url, SettingsError> {
-    Url::parse(text.trim_end_matches('/'))
-        .ok()
-        .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
-        .ok_or(SettingsError::new(
-            field,
-            "is no http or https address, such as https://api.twilio.com",
-        ))
+    http_url(text.trim_end_matches('/')).ok_or(SettingsError::new(
+        field,
+        "is no http or https address, such as https://api.twilio.com",
+    ))
 }
 
 /// The client of the REST interface.
 pub(crate) fn http_client() -> Result<reqwest::Client, SettingsError> {
     let unusable = SettingsError::new("base_url", "cannot be asked: TLS cannot be set up here");
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(client_config().map_err(|_| unusable.clone())?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
+    trusted_client()
+        .map_err(|_| unusable.clone())?
         .connect_timeout(crate::client::CONNECT_WITHIN)
         .timeout(crate::client::ANSWER_WITHIN)
         // A request on a connection that Twilio has just closed is one of which nobody knows what became.

@@ -21,7 +21,6 @@ impl std::fmt::Debug for Signatures {
 
 impl Signatures {
     /// The account's token, and the shared key; without either no callback is believed.
-    #[must_use]
     pub fn new(auth_token: Option<&str>, signing_key: Option<&str>) -> Self {
         let key = |algorithm, secret: Option<&str>| {
             secret.map(|secret| hmac::Key::new(algorithm, secret.as_bytes()))
@@ -34,7 +33,6 @@ impl Signatures {
 
     /// Whether a form that came to `url` is signed by whoever knows the secret. `settings` is the value of
     /// `X-Twilio-Webhooks-Signature-Settings`: it chooses among the secrets that we have, and none is taken for another.
-    #[must_use]
     pub fn verify(
         &self,
         url: &Url,

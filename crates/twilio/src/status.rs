@@ -1,4 +1,4 @@
-//! What Twilio says of a call, in the words of decision 6.4.
+//! What Twilio says of a call, in this service's words.
 
 use offhook_domain::FailureReason;
 
@@ -27,7 +27,6 @@ pub enum CallStatus {
 
 impl CallStatus {
     /// Reads `CallStatus`; `None` if it is no status that is known.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         Some(match text {
             "queued" => Self::Queued,
@@ -54,14 +53,12 @@ impl CallStatus {
     }
 
     /// Nothing comes after it.
-    #[must_use]
     pub const fn is_final(self) -> bool {
         self.rank() == 3
     }
 }
 
 /// Why a call was not answered, by its last status and the answer of the carrier behind Twilio, if it named one.
-#[must_use]
 pub const fn failure_of_status(status: CallStatus, sip_code: Option<u16>) -> FailureReason {
     match status {
         CallStatus::Busy => FailureReason::Busy,
@@ -79,7 +76,6 @@ pub const fn failure_of_status(status: CallStatus, sip_code: Option<u16>) -> Fai
 }
 
 /// Why Twilio would not place a call, by the status of its answer and the code of the error in it.
-#[must_use]
 pub const fn failure_of_code(status: u16, code: Option<u32>) -> FailureReason {
     match code {
         // No number, or none that can be called.

@@ -1,4 +1,4 @@
-//! The messages of a media stream, and the connection that they come by (voice design 2.1).
+//! The messages of a media stream, and the connection that they come by.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::carrier::Lines;
-use crate::line::{Line, Signal};
-use crate::lock;
+use crate::line::{Line, Signal, Text};
 use crate::settings::is_sid;
 
 /// How long a connection may take to say whose it is.
@@ -229,7 +228,7 @@ impl Connection {
         };
         let is_sound = STANDARD
             .decode(&media.payload)
-            .is_ok_and(|codes| lock(&line.inbox).put(&codes));
+            .is_ok_and(|codes| line.inbox.lock().put(&codes));
         is_sound || self.fault()
     }
 }
@@ -264,7 +263,7 @@ impl MediaConnection for Connection {
             }
             ("mark", Some(line)) => match &message.mark {
                 Some(mark) => {
-                    lock(&line.echoes).echo(&mark.name, Instant::now());
+                    line.echoes.lock().echo(&mark.name, Instant::now());
                     true
                 }
                 None => self.fault(),
@@ -282,7 +281,9 @@ impl MediaConnection for Connection {
 
     async fn next(&mut self) -> Option<String> {
         match &self.line {
-            Some(line) => line.outbox.next().await,
+            Some(line) => line.outbox.next().await.map(|text| match text {
+                Text::Speech(text) | Text::Clear(text) => text,
+            }),
             None => {
                 if self.place.is_some() {
                     sleep_until(self.opened_at + START_WITHIN).await;

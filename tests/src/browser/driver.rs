@@ -9,12 +9,12 @@ use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder};
 use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
+use offhook_testkit::free_port;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::Person;
-use crate::sipp::free_port;
 use crate::wait::{eventually, must};
 
 /// How long a start may take on a busy machine.

@@ -3,7 +3,6 @@
 /// A language of the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// English.
     English,
     /// Spanish of Mexico.
     Spanish,

@@ -11,7 +11,6 @@ use tokio::task::JoinHandle;
 
 use crate::wait::{eventually, must};
 
-/// Samples of a packet.
 pub(super) const PACKET_SAMPLES: usize = 160;
 
 /// The time that a packet takes.

@@ -1,4 +1,4 @@
-//! What the operator does with the command line, and the interface shows (decision 10.2).
+//! What the operator does with the command line, and the interface shows.
 
 use offhook_tests::{Account, Database, Options, Server, both};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Agents: bodies, versions, publishing (interface, Agent; decision 6.2).
+//! Agents: bodies, versions, publishing.
 
 use offhook_tests::{Account, Options, Server, both, text};
 use serde_json::{Value, json};
@@ -131,52 +131,6 @@ both! {
         assert_eq!(account.read(&target(&bare)).await, bare);
     }
 
-    async fn lists_show_agents_without_their_configuration(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let first = draft(&account).await;
-        let second = account.post("/v1/agents", r#"{"name":"100% ÉVA_x","language":"en"}"#);
-        let second = second.send().await.assert(201);
-        let strip = |agent: &Value| {
-            let mut agent = agent.clone();
-            if let Some(members) = agent.as_object_mut() {
-                members.shift_remove("config");
-            }
-            agent
-        };
-        let (first, second) = (strip(&first), strip(&second));
-        let list = account.read("/v1/agents").await;
-        assert_eq!(
-            list,
-            json!({"data": [second, first], "has_more": false, "next_cursor": null})
-        );
-        for (filter, expected) in [
-            ("q=sof%C3%ADa", vec![&first]),
-            ("q=e%CC%81va", vec![&second]),
-            ("q=%25", vec![&second]),
-            ("q=_", vec![&second]),
-            ("q=zzz", vec![]),
-            ("status=draft&runtime=engine", vec![&second, &first]),
-            ("status=active", vec![]),
-            ("runtime=legacy", vec![]),
-        ] {
-            let list = account.read(&format!("/v1/agents?{filter}")).await;
-            assert_eq!(list["data"], json!(expected), "{filter}");
-        }
-        let stranger = server.account("scale").await;
-        assert_eq!(stranger.read("/v1/agents").await["data"], json!([]));
-        let foreign = stranger
-            .get(&format!("/v1/agents/{}", text(&first["id"])))
-            .send()
-            .await;
-        let message = foreign.assert_error(404, "not_found");
-        let absent = stranger
-            .get("/v1/agents/0190163d-8694-739b-aea5-966c26f8ad91")
-            .send()
-            .await;
-        assert_eq!(absent.assert_error(404, "not_found"), message);
-    }
-
     async fn a_patch_of_the_configuration_is_merged_and_saves_the_next_version(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
@@ -281,50 +235,6 @@ both! {
         }
         assert_eq!(made, 1);
         assert_eq!(account.read(&target).await["current_version"], 4);
-    }
-
-    async fn publishing_makes_a_version_serve(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let made = draft(&account).await;
-        let (target, publish) = (target(&made), format!("{}/publish", target(&made)));
-        let first = account.post(&publish, "{}").send().await.assert(200);
-        let mut expected = published(full_config(1));
-        expected["status"] = json!("active");
-        expected["published_version"] = json!(1);
-        assert_eq!(timeless(&first), expected);
-        let patched = account
-            .patch(&target, r#"{"config":{"first_message":"x"}}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(
-            (&patched["current_version"], &patched["published_version"]),
-            (&json!(2), &json!(1))
-        );
-        let second = account
-            .post(&publish, r#"{"version":2,"note":"better"}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(second["published_version"], 2);
-        let back = account
-            .post(&publish, r#"{"version":1}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(
-            (&back["published_version"], &back["current_version"]),
-            (&json!(1), &json!(2))
-        );
-        // An empty body is an empty object.
-        let empty = account.request("POST", &publish).send().await.assert(200);
-        assert_eq!(empty["published_version"], 2);
-        let missing = account.post(&publish, r#"{"version":9}"#).send().await;
-        assert!(
-            missing.status == 400 || missing.status == 404 || missing.status == 409,
-            "{missing:?}"
-        );
     }
 
     async fn what_cannot_hold_a_call_is_not_published(database: Database) {

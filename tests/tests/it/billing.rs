@@ -1,6 +1,6 @@
 //! What an account pays and uses, and what the operator does about it (decisions 6.9 and 10.2).
 
-use offhook_tests::{Account, Options, Server, both, model_server, text};
+use offhook_tests::{Account, Options, Server, both, text};
 use serde_json::{Value, json};
 
 fn data(list: &Value) -> &[Value] {
@@ -75,41 +75,6 @@ both! {
         assert!(!refused.status.success());
         let early = ["invoice", "mark", "--id", text(&draft["id"]), "--status", "paid"];
         assert!(!server.run(&early).await.status.success(), "a draft is not to be paid");
-        assert_eq!(server.cli(&["doctor", "--books"]).await, json!({"faults": []}));
-    }
-
-    async fn a_call_below_the_threshold_buys_credits_once(database: Database) {
-        let options = Options::on(database)
-            .set("models.openai.base_url", model_server().await)
-            .set("models.openai.api_key", "sk-test");
-        let server = Server::start(options).await;
-        let account = server.account_with("scale", 10).await;
-        let set = [
-            "wallet", "auto-refill", "--account", &account.id, "--threshold", "9", "--amount", "100",
-        ];
-        let wallet = server.cli(&set).await;
-        assert_eq!(wallet["auto_refill"]["enabled"], true);
-        let agent = account
-            .agent_with(json!({
-                "system_prompt": "Talk.",
-                "first_message": "Hello, this is Eva.",
-                "llm": {"provider": "openai", "model": "gpt-4.1"},
-                "conversation": {"max_duration_s": 60},
-            }))
-            .await;
-        let handle = account.call(&agent, "+5215512345678").await;
-        let call = account.ended(&handle).await;
-        let list = account.read("/v1/billing/transactions").await;
-        let kinds: Vec<_> = data(&list).iter().map(|entry| text(&entry["type"])).collect();
-        assert_eq!(kinds, ["debit", "auto_refill", "manual_credit"], "{list}");
-        let debit = &data(&list)[0];
-        assert_eq!(debit["amount_credits"].as_i64(), call["credits"].as_i64().map(|cost| -cost));
-        assert_eq!(debit["conversation_id"].as_str(), handle.strip_prefix("call_"));
-        let usage = account.read("/v1/billing/usage").await;
-        let credits: i64 = data(&usage).iter().filter_map(|day| day["credits"].as_i64()).sum();
-        assert_eq!(Some(-credits), debit["amount_credits"].as_i64());
-        let off = ["wallet", "auto-refill", "--account", &account.id, "--off"];
-        assert_eq!(server.cli(&off).await["auto_refill"]["enabled"], false);
         assert_eq!(server.cli(&["doctor", "--books"]).await, json!({"faults": []}));
     }
 

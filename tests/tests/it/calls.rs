@@ -1,4 +1,4 @@
-//! Placing a call and reading it (interface, POST /v1/calls; decisions 6.4, 8.1, 8.2).
+//! Placing a call and reading it.
 
 use offhook_tests::{Options, Receiver, Server, both, text};
 use serde_json::{Value, json};
@@ -26,38 +26,6 @@ pub(crate) fn assert_timestamp(value: &Value) {
 }
 
 both! {
-    async fn an_accepted_call_is_answered_in_full(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let answer = account
-            .post(
-                "/v1/calls",
-                json!({"agent_id": agent, "to": "+5215512345678"}),
-            )
-            .send()
-            .await;
-        let placed = answer.assert(201);
-        let id = text(&placed["id"]);
-        assert_timestamp(&placed["created_at"]);
-        let expected = json!({
-            "id": id,
-            "agent_id": agent,
-            "to": "+5215512345678",
-            "status": "initiated",
-            "created_at": placed["created_at"],
-        });
-        assert_eq!(placed, expected);
-        assert!(id.starts_with("call_") && id.len() == 41, "{id}");
-        assert_eq!(
-            answer.header("location"),
-            Some(format!("/v1/calls/{id}").as_str())
-        );
-        assert_eq!(answer.header("idempotent-replayed"), None);
-        let read = account.read(&format!("/v1/calls/{id}")).await;
-        assert_eq!(read["started_at"], placed["created_at"]);
-    }
-
     async fn a_call_reads_in_full_once_it_has_ended(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
@@ -106,29 +74,6 @@ both! {
             list,
             json!({"data": [expected], "has_more": false, "next_cursor": null})
         );
-    }
-
-    async fn a_call_that_lasts_tells_nothing_of_its_end(database: Database) {
-        let server = Server::start(Options::on(database).set("simulator.speed", 1)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+15005550002").await;
-        let call = account.read(&format!("/v1/calls/{handle}")).await;
-        assert_eq!(call["status"], "initiated");
-        let item = account.read("/v1/calls").await["data"][0].clone();
-        assert_eq!(item["status"], "unknown");
-        for shown in [&call, &item] {
-            for name in [
-                "ended_at",
-                "duration_seconds",
-                "credits",
-                "termination_reason",
-            ] {
-                assert_eq!(shown[name], json!(null), "{name}: {shown}");
-            }
-        }
-        assert_eq!(call["failure_reason"], json!(null));
-        assert_eq!(call["latency"], json!(null));
     }
 
     async fn metadata_comes_back_as_it_was_sent(database: Database) {
@@ -185,108 +130,6 @@ both! {
             conversation["transcript"][0]["text"],
             "Hi José, 1.50, Oaxaca, !"
         );
-    }
-
-    async fn a_foreign_call_reads_like_an_absent_one(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let (account, stranger) = (server.account("scale").await, server.account("scale").await);
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+15005550001").await;
-        let id = &handle["call_".len()..];
-        let webhook = account.webhook("http://localhost:9/").await.0;
-        let absent = "0190163d-8694-739b-aea5-966c26f8ad91";
-        for (method, target) in [
-            ("GET", "/v1/calls/call_ID"),
-            ("POST", "/v1/calls/call_ID/hangup"),
-            ("GET", "/v1/conversations/ID"),
-            ("GET", "/v1/conversations/ID/turns"),
-            ("GET", "/v1/conversations/ID/events"),
-        ] {
-            let ask = async |id: &str| {
-                stranger
-                    .request(method, &target.replace("ID", id))
-                    .send()
-                    .await
-            };
-            let foreign = ask(id).await.assert_error(404, "not_found");
-            assert_eq!(
-                ask(absent).await.assert_error(404, "not_found"),
-                foreign,
-                "{target}"
-            );
-            assert_eq!(
-                ask("x").await.assert_error(404, "not_found"),
-                foreign,
-                "{target}"
-            );
-        }
-        for (method, target, body) in [
-            ("GET", "", ""),
-            ("PATCH", "", "{}"),
-            ("DELETE", "", ""),
-            ("POST", "/test", "{}"),
-            ("POST", "/rotate-secret", "{}"),
-            ("POST", "/recover", r#"{"since":"DATE"}"#),
-        ] {
-            let body = body.replace(
-                "DATE",
-                &text(&account.read("/v1/me").await["key"]["created_at"])[..24],
-            );
-            let ask = async |id: &str| {
-                let request = stranger.request(method, &format!("/v1/webhooks/{id}{target}"));
-                let request = if body.is_empty() {
-                    request
-                } else {
-                    request.json(&body)
-                };
-                request.send().await.assert_error(404, "not_found")
-            };
-            assert_eq!(ask(&webhook).await, ask(absent).await, "{method} {target}");
-        }
-        for list in [
-            "/v1/calls",
-            "/v1/conversations",
-            "/v1/webhooks",
-            "/v1/webhooks/deliveries",
-        ] {
-            assert_eq!(stranger.read(list).await["data"], json!([]), "{list}");
-        }
-        account.read(&format!("/v1/webhooks/{webhook}")).await;
-    }
-
-    async fn outside_calling_hours_a_client_is_told_when_they_begin(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        // 1970-01-01 was a Thursday; the day after tomorrow is never today, whatever the hour.
-        let today = offhook_tests::unix_seconds().div_euclid(86_400);
-        let day = (today + 2 + 3).rem_euclid(7) + 1;
-        let config = |days: Value| {
-            json!({
-                "system_prompt": "Talk.",
-                "llm": {"provider": "scripted", "model": "scripted"},
-                "conversation": {"calling_hours": {"timezone": "UTC", "days": days, "start": "00:00", "end": "23:59"}},
-            })
-        };
-        let closed = account.agent_with(config(json!([day]))).await;
-        let place = async |agent: &str| {
-            account
-                .post(
-                    "/v1/calls",
-                    json!({"agent_id": agent, "to": "+15005550001"}),
-                )
-                .send()
-                .await
-        };
-        let before = offhook_tests::unix_seconds();
-        let refused = place(&closed).await;
-        refused.assert_error(409, "conflict");
-        let opening = (today + 2) * 86_400;
-        let said = before + refused.number("retry-after");
-        assert!(
-            (opening - 2..=opening + 2).contains(&said),
-            "it opens at {opening}, not at {said}"
-        );
-        assert_eq!(account.read("/v1/calls").await["data"], json!([]));
     }
 
     async fn calls_over_the_plan_s_live_calls_wait(database: Database) {

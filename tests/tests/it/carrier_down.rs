@@ -1,4 +1,4 @@
-//! A phone network that cannot be reached (decision §2, `upstream_unreachable`).
+//! A phone network that cannot be reached (`upstream_unreachable`).
 
 use std::time::Duration;
 

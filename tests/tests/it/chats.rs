@@ -76,6 +76,7 @@ async fn over(account: &Account, session: &Session) -> Value {
 
 async fn options(database: offhook_tests::Database) -> Options {
     Options::on(database)
+        .in_haste()
         .set("models.openai.base_url", model_server().await)
         .set("models.openai.api_key", "sk-test")
 }
@@ -111,7 +112,7 @@ both! {
     }
 
     async fn what_a_dead_process_may_have_done_is_told_to_the_model_and_not_done_again(database: Database) {
-        let mut server = Server::start(Options::on(database)).await;
+        let mut server = Server::start(Options::on(database).in_haste()).await;
         let account = server.account("scale").await;
         let book = json!({
             "name": "book", "description": "Books a room.", "kind": "http",

@@ -1,4 +1,4 @@
-//! Conversations: items, transcripts and live events (interface; decision 6.4).
+//! Conversations: items, transcripts and live events.
 
 use std::time::{Duration, Instant};
 
@@ -23,96 +23,6 @@ fn states(events: &[StreamEvent]) -> Vec<String> {
 }
 
 both! {
-    async fn a_conversation_shows_the_call_its_messages_and_its_transcript(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+5215512345678").await;
-        let call = account.ended(&handle).await;
-        let mut conversation = account
-            .read(&format!("/v1/conversations/{}", &handle[5..]))
-            .await;
-        let transcript = conversation["transcript"].clone();
-        let items = transcript.as_array().cloned().unwrap_or_default();
-        assert!(items.len() >= 3, "{transcript}");
-        for turn in &items {
-            let members: Vec<_> = turn
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name.as_str())
-                .collect();
-            assert_eq!(
-                members,
-                ["role", "text", "started_at", "duration_ms", "interrupted"]
-            );
-            assert!(["agent", "user"].contains(&text(&turn["role"])), "{turn}");
-            assert!(
-                turn["duration_ms"].as_i64() >= Some(0) && turn["interrupted"].is_boolean(),
-                "{turn}"
-            );
-            assert_timestamp(&turn["started_at"]);
-        }
-        assert_eq!(items[0]["role"], "agent");
-        assert_eq!(conversation["messages_count"], items.len());
-        assert_eq!(conversation["recording_url"], json!(null));
-        assert_eq!(conversation["analysis"], json!(null));
-        if let Some(members) = conversation.as_object_mut() {
-            for name in ["messages_count", "recording_url", "transcript", "analysis"] {
-                members.shift_remove(name);
-            }
-        }
-        assert_eq!(conversation, call);
-        // The list has the item with the count.
-        let list = account.read("/v1/conversations").await;
-        assert_eq!(list["data"][0]["messages_count"], items.len());
-        let names: Vec<_> = list["data"][0]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "id",
-                "call_id",
-                "runtime",
-                "channel",
-                "agent",
-                "status",
-                "from",
-                "to",
-                "customer_phone",
-                "started_at",
-                "ended_at",
-                "duration_seconds",
-                "credits",
-                "summary",
-                "has_audio",
-                "termination_reason",
-                "messages_count",
-            ]
-        );
-        // All turns, page by page.
-        let mut paged = Vec::new();
-        let mut cursor = String::new();
-        loop {
-            let page = account
-                .read(&format!(
-                    "/v1/conversations/{}/turns?limit=2{cursor}",
-                    &handle[5..]
-                ))
-                .await;
-            paged.extend(page["data"].as_array().cloned().unwrap_or_default());
-            match page["next_cursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
-        assert_eq!(paged, items);
-    }
-
     async fn the_stream_tells_every_turn_soon_and_ends_with_the_call(database: Database) {
         let server = Server::start(Options::on(database).set("simulator.speed", 20)).await;
         let account = server.account("scale").await;
@@ -219,53 +129,5 @@ both! {
         assert!(count >= 3, "{count} turns");
         // A machine that is busy with other tests may hold one up.
         assert!(late.len() <= 1, "late by more than 300 ms: {late:?}");
-    }
-
-    async fn a_key_has_at_most_ten_streams(database: Database) {
-        let server = Server::start(Options::on(database).set("simulator.speed", 1)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+15005550002").await;
-        let target = format!("/v1/conversations/{}/events", &handle[5..]);
-        let mut open = Vec::new();
-        for _ in 0..10 {
-            open.push(account.get(&target).stream().await);
-        }
-        account
-            .get(&target)
-            .send()
-            .await
-            .assert_error(409, "conflict");
-        drop(open.pop());
-        offhook_tests::eventually("a free place", Duration::from_secs(30), || async {
-            let probe = account.get(&target).try_stream().await.ok()?;
-            probe.head.starts_with("HTTP/1.1 200").then_some(())
-        })
-        .await;
-    }
-
-    async fn the_streams_of_a_revoked_key_end(database: Database) {
-        let server = Server::start(Options::on(database).set("simulator.speed", 1)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+15005550002").await;
-        let reader = server
-            .key(&account.id, &["--scopes", "conversations:read"])
-            .await;
-        let mut stream = reader
-            .get(&format!("/v1/conversations/{}/events", &handle[5..]))
-            .stream()
-            .await;
-        server.cli(&["key", "revoke", &reader.key_id]).await;
-        let ended = offhook_tests::within(
-            "the end of the stream",
-            Duration::from_secs(15),
-            stream.rest(),
-        )
-        .await;
-        assert!(
-            !states(&ended).contains(&"failed".to_owned()),
-            "the call goes on: {ended:?}"
-        );
     }
 }

@@ -1,5 +1,5 @@
 //! A service that aborts between any two steps of placing, dialing, closing and delivering loses nothing and dials
-//! nothing twice (decisions 8.1, 8.4–8.6; platform.md I13).
+//! nothing twice.
 //!
 //! Each point has a service, a database, a phone network and a receiver of its own, several at once: what takes long is
 //! waiting for the leases of the process that died.
@@ -76,6 +76,7 @@ impl Scene {
         let simulator = SimulatorProcess::start(50).await;
         let receiver = Receiver::start().await;
         let options = Options::on(database)
+            .in_haste()
             .set("simulator.url", simulator.url())
             .set("models.openai.base_url", model_server().await)
             .set("models.openai.api_key", "sk-test");

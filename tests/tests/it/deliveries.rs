@@ -1,4 +1,4 @@
-//! Deliveries: what goes out, and how it is signed (interface, Events; decisions 7.1, 7.2, 7.4).
+//! Deliveries: what goes out, and how it is signed.
 
 use std::time::Duration;
 
@@ -279,63 +279,5 @@ both! {
             (Some(1), &json!(false))
         );
         assert_eq!(next["data"][0], all[19]);
-    }
-
-    async fn in_an_overlap_every_secret_signs(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let receiver = Receiver::start().await;
-        let (id, first) = account.webhook(&receiver.url("/")).await;
-        let target = format!("/v1/webhooks/{id}");
-        let test = async |count: usize| {
-            account
-                .post(&format!("{target}/test"), "{}")
-                .send()
-                .await
-                .assert(202);
-            receiver.count(count).await.remove(count - 1)
-        };
-        let rotated = account.post(&format!("{target}/rotate-secret"), r#"{"overlap_hours":1}"#);
-        let rotated = rotated.send().await.assert(200);
-        let second = text(&rotated["secret"]).to_owned();
-        assert_ne!(first, second);
-        assert!(second.starts_with(text(&rotated["secret_prefix"])));
-        assert_eq!(account.read(&target).await.get("secret"), None);
-        let both = test(1).await;
-        assert!(is_signed_by(&both, &first) && is_signed_by(&both, &second));
-        let header = both.header("x-service-signature").unwrap_or_default();
-        assert_eq!(header.matches("v1=").count(), 2, "{header}");
-        // The newest is the last one.
-        let (time, signatures) = header.split_once(',').unwrap_or_default();
-        let (old, new) = signatures.split_once(',').unwrap_or_default();
-        let only = |signature: &str| {
-            let headers = vec![(
-                "x-service-signature".to_owned(),
-                format!("{time},{signature}"),
-            )];
-            Received {
-                headers,
-                ..both.clone()
-            }
-        };
-        assert!(is_signed_by(&only(old), &first) && is_signed_by(&only(new), &second));
-        // Without an overlap the old ones end at once.
-        let rotated = account
-            .request("POST", &format!("{target}/rotate-secret"))
-            .send()
-            .await
-            .assert(200);
-        let third = text(&rotated["secret"]).to_owned();
-        let one = test(2).await;
-        assert!(
-            is_signed_by(&one, &third)
-                && !is_signed_by(&one, &second)
-                && !is_signed_by(&one, &first)
-        );
-        assert_eq!(
-            one.header("x-service-signature")
-                .map(|header| header.matches("v1=").count()),
-            Some(1)
-        );
     }
 }

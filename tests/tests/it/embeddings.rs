@@ -114,27 +114,4 @@ both! {
         assert!(log.contains("its words alone are searched for"), "{log}");
         assert!(!log.contains("opens at nine") && !log.contains("May one"), "no text in the log");
     }
-
-    async fn another_model_embeds_everything_anew_and_is_never_mixed_with_the_first(database: Database) {
-        let service = EmbeddingsServer::start().await;
-        let mut server = Server::start(options(database, &service)).await;
-        let account = server.account("scale").await;
-        document(&account, "Pool", "The pool opens at nine.").await;
-        document(&account, "Towels", "A towel is free.").await;
-        embedded(&server, "small", 2).await;
-        server.stop().await;
-        server.set("knowledge.embeddings.model", "other");
-        service.fail("other");
-        server.start_again(&[]).await;
-        eventually("orders", LIMIT, || async {
-            let status = server.cli(&["knowledge", "status"]).await;
-            (status == json!({"model": "other", "embedded": 0, "waiting": 2, "given_up": []})).then_some(())
-        })
-        .await;
-        // Of the other model's vectors, `swim` has the direction that `towel` has of the first one's.
-        service.recover();
-        embedded(&server, "other", 2).await;
-        finds(&account, "May one swim?", "Pool").await;
-        finds(&account, "I am wet, and want to be dry", "Towels").await;
-    }
 }

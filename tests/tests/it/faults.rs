@@ -1,8 +1,8 @@
 //! What clients and operators do wrong (issue: bad input and faults; decisions 1.7, 8.7, 8.8).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use offhook_tests::{Options, Receiver, Server, both, exchange, must, text, within};
+use offhook_tests::{Options, Receiver, Server, both, must, text, within};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -20,94 +20,6 @@ fn assert_calm(server: &Server) {
 }
 
 both! {
-    async fn a_head_that_drips_is_closed_while_others_are_served(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let mut slow = Vec::new();
-        for _ in 0..100 {
-            let mut socket = connect(&server).await;
-            must(
-                "a byte",
-                socket
-                    .write_all(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-                    .await,
-            );
-            slow.push(tokio::spawn(async move {
-                let began = Instant::now();
-                loop {
-                    // A byte now and then keeps an idle timeout from firing.
-                    if socket.write_all(b"a").await.is_err() {
-                        return (began.elapsed(), Vec::new());
-                    }
-                    let mut answer = Vec::new();
-                    let read = tokio::time::timeout(
-                        Duration::from_millis(500),
-                        socket.read_to_end(&mut answer),
-                    )
-                    .await;
-                    if read.is_ok() || !answer.is_empty() {
-                        return (began.elapsed(), answer);
-                    }
-                }
-            }));
-        }
-        for _ in 0..50 {
-            account.read("/v1/me").await;
-        }
-        for one in slow {
-            let (took, answer) = must(
-                "an end",
-                within("the end of a slow head", Duration::from_secs(20), one).await,
-            );
-            assert!(took < Duration::from_secs(15), "{took:?}");
-            let answer = String::from_utf8_lossy(&answer).into_owned();
-            assert!(
-                answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
-                "{answer}"
-            );
-            assert!(!answer.contains('{'), "without envelope: {answer}");
-        }
-        assert_calm(&server);
-    }
-
-    async fn a_malformed_head_is_a_bare_400(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        for head in [
-            "\0\0\0\0\r\n\r\n",
-            "GET\r\n\r\n",
-            "GET /v1/me HTTP/9.9\r\n\r\n",
-            "GET /v1/me HTTP/1.1\r\nno colon\r\n\r\n",
-            "POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
-            "POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        ] {
-            let answer = within(
-                "a refusal",
-                Duration::from_secs(10),
-                exchange(server.address(), head.as_bytes()),
-            )
-            .await;
-            let answer = String::from_utf8_lossy(&answer.unwrap_or_default()).into_owned();
-            assert!(
-                answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
-                "{head}: {answer}"
-            );
-        }
-        let huge = format!(
-            "GET /v1/me HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
-            "a".repeat(1_000_000)
-        );
-        let answer = exchange(server.address(), huge.as_bytes())
-            .await
-            .unwrap_or_default();
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(
-            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
-            "{answer}"
-        );
-        server.client().get("/healthz").send().await.assert(200);
-        assert_calm(&server);
-    }
-
     async fn clients_that_reset_in_the_middle_of_a_request_harm_nothing(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
@@ -245,27 +157,6 @@ both! {
             .collect();
         assert_eq!(ends.len(), 3);
         assert_calm(&server);
-    }
-
-    async fn a_stopping_service_lets_live_calls_go_on(database: Database) {
-        let mut server = Server::start(Options::on(database).set("simulator.speed", 10)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let handle = account.call(&agent, "+5215512345678").await;
-        offhook_tests::eventually("a turn", Duration::from_secs(15), || async {
-            let conversation = account
-                .read(&format!("/v1/conversations/{}", &handle[5..]))
-                .await;
-            conversation["transcript"].get(0).cloned()
-        })
-        .await;
-        assert!(server.stop().await.success());
-        server.start_again(&[]).await;
-        let call = account.read(&format!("/v1/calls/{handle}")).await;
-        assert_eq!(
-            (&call["status"], &call["termination_reason"]),
-            (&json!("completed"), &json!("customer_hangup"))
-        );
     }
 
     async fn a_second_service_on_one_data_directory_is_refused(database: Database) {

@@ -1,5 +1,5 @@
 //! A server that keeps its files to itself stands beside no other on one PostgreSQL, with or without Redis, and disturbs
-//! none that was there before it (decision 9).
+//! none that was there before it.
 
 mod on_postgres {
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! POST /v1/calls/{handle}/hangup (decision 6.4).
+//! POST /v1/calls/{handle}/hangup.
 
 use std::time::{Duration, Instant};
 

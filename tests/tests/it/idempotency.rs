@@ -1,4 +1,4 @@
-//! Retrying POST /v1/calls with an Idempotency-Key (interface, POST /v1/calls; decision 8.3).
+//! Retrying POST /v1/calls with an Idempotency-Key.
 
 use offhook_tests::{Answer, Options, Server, SimulatorProcess, both, eventually, must, text};
 use serde_json::json;
@@ -14,45 +14,6 @@ fn assert_replay(first: &Answer, replay: &Answer) {
 }
 
 both! {
-    async fn a_retry_is_answered_as_the_first_time_and_dials_nothing(database: Database) {
-        let simulator = SimulatorProcess::start(200).await;
-        let server =
-            Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let body = json!({"agent_id": agent, "to": "+5215512345678", "metadata": {"a": 1, "b": 1}});
-        let place = async |body: &str| {
-            account
-                .post("/v1/calls", body)
-                .idempotency_key("order 17")
-                .send()
-                .await
-        };
-        let first = place(&body.to_string()).await;
-        first.assert(201);
-        assert_eq!(first.header("idempotent-replayed"), None);
-        // Another member order, white space and number literals are the same value.
-        for same in [
-            body.to_string(),
-            format!(
-                r#"{{ "metadata" : {{"b":1.0,"a":1e0}}, "to":"+5215512345678","agent_id":"{agent}" }}"#
-            ),
-        ] {
-            assert_replay(&first, &place(&same).await);
-        }
-        let handle = text(&first.json()["id"]).to_owned();
-        account.ended(&handle).await;
-        assert_replay(&first, &place(&body.to_string()).await);
-        assert_eq!(simulator.dialed(&handle), 1);
-        assert_eq!(
-            account.read("/v1/calls").await["data"]
-                .as_array()
-                .map(Vec::len),
-            Some(1)
-        );
-        assert_eq!(simulator.dials()[0]["to"], "+5215512345678");
-    }
-
     async fn another_body_with_the_same_key_is_a_conflict(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let account = server.account("scale").await;
@@ -90,82 +51,6 @@ both! {
                 .map(Vec::len),
             Some(1)
         );
-    }
-
-    async fn keys_are_of_an_account_and_of_no_single_api_key(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let (account, stranger) = (server.account("scale").await, server.account("scale").await);
-        let second = server.key(&account.id, &["--scopes", "all"]).await;
-        let (agent, theirs) = (account.agent().await, stranger.agent().await);
-        let body = json!({"agent_id": agent, "to": "+15005550001"});
-        let first = account
-            .post("/v1/calls", &body)
-            .idempotency_key("k")
-            .send()
-            .await;
-        first.assert(201);
-        assert_replay(
-            &first,
-            &second
-                .post("/v1/calls", &body)
-                .idempotency_key("k")
-                .send()
-                .await,
-        );
-        let body = json!({"agent_id": theirs, "to": "+15005550001"});
-        let other = stranger
-            .post("/v1/calls", body)
-            .idempotency_key("k")
-            .send()
-            .await;
-        other.assert(201);
-        assert_eq!(other.header("idempotent-replayed"), None);
-        // Without a key each request is a call.
-        let body = json!({"agent_id": agent, "to": "+15005550001"});
-        let one = account.post("/v1/calls", &body).send().await.assert(201);
-        let two = account.post("/v1/calls", &body).send().await.assert(201);
-        assert_ne!(one["id"], two["id"]);
-    }
-
-    async fn a_key_of_the_wrong_form_is_refused_before_the_body_is_read(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let agent = account.agent().await;
-        let bad: [&[u8]; 5] = [b"", b"  \t", &[b'a'; 256], "ñ".as_bytes(), b"\xff"];
-        for key in bad {
-            let answer = account
-                .post("/v1/calls", "no JSON")
-                .header("Idempotency-Key", key)
-                .send()
-                .await;
-            answer.assert_error(400, "invalid_idempotency_key");
-        }
-        let twice = account
-            .post("/v1/calls", "no JSON")
-            .idempotency_key("a")
-            .idempotency_key("a");
-        twice
-            .send()
-            .await
-            .assert_error(400, "invalid_idempotency_key");
-        let body = json!({"agent_id": agent, "to": "+15005550001"});
-        for key in [
-            "~".repeat(255),
-            " padded ".to_owned(),
-            "\"quoted\"".to_owned(),
-            "!".to_owned(),
-        ] {
-            let place = async |key: &str| {
-                account
-                    .post("/v1/calls", &body)
-                    .idempotency_key(key)
-                    .send()
-                    .await
-            };
-            let first = place(&key).await;
-            first.assert(201);
-            assert_replay(&first, &place(key.trim()).await);
-        }
     }
 
     async fn a_refused_request_leaves_its_key_free(database: Database) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use offhook_failpoints as failpoints;
 use offhook_tests::{
-    Account, Database, Options, Phone, Receiver, Server, Sipp, both, eventually, has_program,
-    model_server, text, unix_seconds,
+    Account, Database, Options, Phone, Receiver, Server, Sipp, both, eventually, free_port,
+    has_program, model_server, text, unix_seconds,
 };
 use serde_json::{Value, json};
 
@@ -117,8 +117,7 @@ fn in_three_days() -> i64 {
 
 /// An address that is free for datagrams.
 fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    socket.local_addr().expect("its address")
+    SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 
 both! {
@@ -268,7 +267,7 @@ both! {
     }
 
     async fn a_process_that_is_killed_leaves_a_call_that_its_successor_hangs_up(database: Database) {
-        let mut desk = Desk::open(database).await;
+        let mut desk = Desk::with(database, Options::in_haste).await;
         let call = desk.phone.call(desk.sip, CUSTOMER, NUMBER).await;
         call.is_answered().await.expect("an answer");
         call.hears().await;
@@ -288,7 +287,7 @@ both! {
     }
 
     async fn a_call_is_not_lost_between_its_being_written_and_its_answer(database: Database) {
-        let mut desk = Desk::open(database).await;
+        let mut desk = Desk::with(database, Options::in_haste).await;
         assert!(desk.server.stop().await.success());
         let point = [("OFFHOOK_FAILPOINT", failpoints::ANSWER_AFTER_COMMIT)];
         desk.server.start_again(&point).await;

@@ -9,11 +9,12 @@ use offhook_tests::{
     Account, Database, Options, Server, SimulatorProcess, both, eventually, must, text,
 };
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Until the leases of a dead process have run out.
-const SETTLED_WITHIN: Duration = Duration::from_secs(150);
+/// Until the leases of a dead process have run out, and a provider is believed that it knows nothing.
+const SETTLED_WITHIN: Duration = Duration::from_secs(300);
 
 const SIGABRT: i32 = 6;
 
@@ -57,72 +58,97 @@ const POINTS: [&str; 7] = [
     "close.after_commit:2",
 ];
 
-/// Runs a batch in a process that aborts at a point, and looks at what became of each recipient.
-async fn aborted(point: &'static str, database: Database) {
-    const RECIPIENTS: usize = 12;
-    let simulator = SimulatorProcess::start(50).await;
-    let options = Options::on(database).set("simulator.url", simulator.url());
-    let mut server = Server::start(options).await;
-    let account = server.account("pro").await;
-    let agents = agents(&server, &account).await;
-    assert!(server.stop().await.success());
-    server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
-    let recipients: Vec<Value> = (0..RECIPIENTS)
-        .map(|n| json!({"to": format!("+521551234{n:04}")}))
+/// Posts a batch to a process that may be gone before it has answered; the batch's path.
+pub(crate) fn posted(account: &Account, agent: &Value, recipients: usize) -> JoinHandle<String> {
+    let recipients: Vec<Value> = (0..recipients)
+        .map(|n| json!({"to": format!("+521551234{n:04}"), "metadata": {"n": n}}))
         .collect();
-    let body = json!({"name": "Spring", "agent_id": agents[0]["id"], "recipients": recipients});
-    let body = body.to_string();
-    // The process may be gone before it has answered.
-    let posting = tokio::spawn({
-        let account = account.clone();
-        async move {
-            eventually("an answer", SETTLED_WITHIN, || async {
-                let post = account.post("/v1/batch-calls", &body);
-                let answer = post.idempotency_key(point).try_send().await.ok()?;
-                (answer.status == 202).then(|| answer.json())
-            })
-            .await
-        }
-    });
-    let status = server.ended_within(SETTLED_WITHIN).await;
-    assert_eq!(status.signal(), Some(SIGABRT), "{point}: {status}");
+    let body = json!({"name": "Spring", "agent_id": agent, "recipients": recipients}).to_string();
+    let account = account.clone();
+    tokio::spawn(async move {
+        let made = eventually("an answer", SETTLED_WITHIN, || async {
+            let post = account.post("/v1/batch-calls", &body);
+            let answer = post.idempotency_key("spring").try_send().await.ok()?;
+            (answer.status == 202).then(|| answer.json())
+        })
+        .await;
+        format!("/v1/batch-calls/{}", text(&made["id"]))
+    })
+}
+
+/// Goes on with a batch whose process has died; the counts and the recipients at its end.
+pub(crate) async fn outlived(
+    server: &mut Server,
+    account: &Account,
+    posting: JoinHandle<String>,
+) -> (Value, Vec<Value>) {
     server.start_again(&[]).await;
-    let made = must("a client", posting.await);
-    let target = format!("/v1/batch-calls/{}", text(&made["id"]));
+    let target = must("a client", posting.await);
     let batch = eventually("the end of the batch", SETTLED_WITHIN, || async {
         let answer = account.get(&target).try_send().await.ok()?;
         let batch = (answer.status == 200).then(|| answer.json())?;
         (batch["status"] == "completed").then_some(batch)
     })
     .await;
-    let counts = &batch["counts"];
+    let rows = format!("{target}/recipients?limit=100");
+    let rows = account.read(&rows).await["data"].take();
+    let faults = server.cli(&["doctor", "--books"]).await;
+    assert_eq!(faults, json!({"faults": []}), "the books add up");
+    let rows = rows.as_array().cloned().unwrap_or_default();
+    assert_eq!(batch["counts"]["total"], rows.len());
+    (batch["counts"].clone(), rows)
+}
+
+/// Waits until the process has aborted at the point that it was started with.
+pub(crate) async fn aborts(server: &mut Server) {
+    let status = server.ended_within(SETTLED_WITHIN).await;
+    assert_eq!(status.signal(), Some(SIGABRT), "{status}");
+}
+
+/// Plays a scene for each of these points, at once, each in a database of its own.
+pub(crate) async fn at_each<F>(
+    points: impl IntoIterator<Item = &'static str>,
+    database: Database,
+    scene: fn(&'static str, Database) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut playing = Vec::new();
+    for point in points {
+        let database = match database {
+            Database::Sqlite => Database::Sqlite,
+            Database::Postgres(_) => Database::postgres().await,
+        };
+        playing.push((point, tokio::spawn(scene(point, database))));
+    }
+    let mut failed = Vec::new();
+    for (point, play) in playing {
+        if play.await.is_err() {
+            failed.push(point);
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}: see above");
+}
+
+/// Runs a batch in a process that aborts at a point, and looks at what became of each recipient.
+async fn aborted(point: &'static str, database: Database) {
+    const RECIPIENTS: usize = 12;
+    let simulator = SimulatorProcess::start(50).await;
+    let options = Options::on(database)
+        .in_haste()
+        .set("simulator.url", simulator.url());
+    let mut server = Server::start(options).await;
+    let account = server.account("pro").await;
+    let agents = agents(&server, &account).await;
+    assert!(server.stop().await.success());
+    server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
+    let posting = posted(&account, &agents[0]["id"], RECIPIENTS);
+    aborts(&mut server).await;
+    let (counts, rows) = outlived(&mut server, &account, posting).await;
+    assert_eq!(rows.len(), RECIPIENTS);
+    let completed = called_once(&simulator, &rows);
     for none in ["pending", "dialing", "cancelled"] {
         assert_eq!(counts[none], 0, "{point}: {counts}");
-    }
-    let rows = account
-        .read(&format!("{target}/recipients?limit=100"))
-        .await;
-    let rows = rows["data"].as_array().cloned().unwrap_or_default();
-    assert_eq!(rows.len(), RECIPIENTS);
-    let mut completed = 0;
-    for row in rows {
-        let dials = simulator.dials();
-        let dialed = dials.iter().filter(|dial| dial["to"] == row["to"]).count();
-        match text(&row["status"]) {
-            "completed" => {
-                assert_eq!(dialed, 1, "{point}: {row}");
-                completed += 1;
-            }
-            "failed" => {
-                assert!(dialed <= 1, "{point}: {row}");
-                let reason = text(&row["failure_reason"]);
-                assert!(
-                    ["interrupted", "carrier_error"].contains(&reason),
-                    "{point}: {row}"
-                );
-            }
-            other => panic!("{point}: {other}: {row}"),
-        }
     }
     assert_eq!(counts["completed"], completed, "{point}: {counts}");
     let untouched =
@@ -130,8 +156,24 @@ async fn aborted(point: &'static str, database: Database) {
     if untouched {
         assert_eq!(completed, RECIPIENTS, "{point}: nobody was called yet");
     }
-    let faults = server.cli(&["doctor", "--books"]).await;
-    assert_eq!(faults, json!({"faults": []}), "{point}: the books add up");
+}
+
+/// That the recipients who were called were dialed once, and the others at most once; how many were called.
+fn called_once(simulator: &SimulatorProcess, rows: &[Value]) -> usize {
+    let mut completed = 0;
+    for row in rows {
+        let dials = simulator.dials();
+        let dialed = dials.iter().filter(|dial| dial["to"] == row["to"]).count();
+        match (text(&row["status"]), row["failure_reason"].as_str()) {
+            ("completed", _) => {
+                assert_eq!(dialed, 1, "{row}");
+                completed += 1;
+            }
+            ("failed", Some("interrupted" | "carrier_error")) => assert!(dialed <= 1, "{row}"),
+            _ => panic!("{row}"),
+        }
+    }
+    completed
 }
 
 both! {
@@ -159,62 +201,32 @@ both! {
 
     async fn a_batch_calls_nobody_twice_when_its_process_dies(database: Database) {
         let simulator = SimulatorProcess::start(20).await;
-        let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let mut server = Server::start(Options::on(database).in_haste().set("simulator.url", simulator.url())).await;
         let account = server.account("pro").await;
         let agents = agents(&server, &account).await;
-        let recipients: Vec<Value> = (0..40).map(|n| json!({"to": format!("+521551234{n:04}")})).collect();
-        let body = json!({"name": "Spring", "agent_id": agents[0]["id"], "recipients": recipients});
-        let made = account.post("/v1/batch-calls", body).send().await.assert(202);
-        let target = format!("/v1/batch-calls/{}", text(&made["id"]));
+        let posting = posted(&account, &agents[0]["id"], 40);
         eventually("some calls that have ended", LIMIT, || async {
-            let batch = account.read(&target).await;
-            (batch["counts"]["completed"].as_i64() > Some(3)).then_some(())
+            let batches = account.read("/v1/batch-calls").await;
+            (batches["data"][0]["counts"]["completed"].as_i64() > Some(3)).then_some(())
         })
         .await;
-        server.crash_and_restart().await;
-        let batch = eventually("the end of the batch", SETTLED_WITHIN, || async {
-            let answer = account.get(&target).try_send().await.ok()?;
-            let batch = (answer.status == 200).then(|| answer.json())?;
-            (batch["status"] == "completed").then_some(batch)
-        })
-        .await;
-        let counts = &batch["counts"];
-        assert_eq!(counts["completed"].as_i64().unwrap_or(0) + counts["failed"].as_i64().unwrap_or(0), 40);
-        let rows = account.read(&format!("{target}/recipients?limit=100")).await;
-        let rows = rows["data"].as_array().cloned().unwrap_or_default();
-        assert_eq!(rows.len(), 40);
-        for row in rows {
-            let dialed = simulator.dials().iter().filter(|dial| dial["to"] == row["to"]).count();
-            assert!(dialed <= 1, "{row}");
-            match text(&row["status"]) {
-                "completed" => assert_eq!(dialed, 1),
-                "failed" => assert_eq!(row["failure_reason"], "interrupted"),
-                other => panic!("{other}: {row}"),
-            }
-        }
+        server.kill().await;
+        let (counts, rows) = outlived(&mut server, &account, posting).await;
+        let completed = called_once(&simulator, &rows);
+        let all = json!({
+            "total": 40, "pending": 0, "dialing": 0, "completed": completed, "failed": 40 - completed, "cancelled": 0,
+        });
+        assert_eq!(counts, all);
+        assert!(rows.iter().all(|row| row["failure_reason"] != "carrier_error"));
     }
 
     async fn a_batch_whose_process_aborts_at_any_point_calls_nobody_twice_and_loses_nobody(database: Database) {
-        let mut playing = Vec::new();
-        for point in POINTS.iter().chain(failpoints::OF_BATCHES).copied() {
-            let database = match database {
-                Database::Sqlite => Database::Sqlite,
-                Database::Postgres(_) => Database::postgres().await,
-            };
-            playing.push((point, tokio::spawn(aborted(point, database))));
-        }
-        let mut failed = Vec::new();
-        for (point, play) in playing {
-            if play.await.is_err() {
-                failed.push(point);
-            }
-        }
-        assert!(failed.is_empty(), "{failed:?}: see above");
+        at_each(POINTS.iter().chain(failpoints::OF_BATCHES).copied(), database, aborted).await;
     }
 
     async fn a_legacy_call_whose_process_dies_is_interrupted_and_never_dialed_again(database: Database) {
         let simulator = SimulatorProcess::start(1).await;
-        let mut server = Server::start(Options::on(database).set("simulator.url", simulator.url())).await;
+        let mut server = Server::start(Options::on(database).in_haste().set("simulator.url", simulator.url())).await;
         let account = server.account("scale").await;
         let agents = agents(&server, &account).await;
         let handle = account.call(text(&agents[0]["id"]), SILENT).await;

@@ -1,11 +1,15 @@
 //! Legacy agents at the provider's wire format, through a process that is killed: no call is placed twice, whatever the
 //! moment.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use offhook_testkit::fakes::elevenlabs::{AGENT, ElevenLabs, KEY, RECORDING};
 use offhook_testkit::upstream::Fault;
-use offhook_tests::{Account, Database, Options, Server, both, eventually};
+use offhook_tests::{Account, Database, Options, Server, both, eventually, text};
+use serde_json::json;
+
+use crate::legacy::{aborts, at_each, outlived, posted};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -15,7 +19,9 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(240);
 const CUSTOMER: &str = "+5215512345678";
 
 async fn start(database: Database, fake: &ElevenLabs) -> (Server, Account) {
-    let options = Options::on(database).set("legacy.base_url", fake.base_url());
+    let options = Options::on(database)
+        .in_haste()
+        .set("legacy.base_url", fake.base_url());
     let server = Server::start(options).await;
     let account = server.account("scale").await;
     let set = ["account", "credential", "set", "--account", &account.id];
@@ -33,7 +39,73 @@ fn placings(fake: &ElevenLabs) -> usize {
     fake.upstream().asked_of("POST", "/v1/convai/").len()
 }
 
+const RECIPIENTS: usize = 12;
+
+/// While the provider has requests, and has not answered.
+const IN_FLIGHT: &str = "in flight";
+
+/// Requests that are in flight then.
+const UNANSWERED: usize = 6;
+
+/// Runs a batch in a process that dies at a point, and counts what became of each recipient as the provider counts.
+async fn dies_in_a_batch(point: &'static str, database: Database) {
+    let fake = ElevenLabs::start().await;
+    fake.state().finishes = true;
+    let (mut server, account) = start(database, &fake).await;
+    let agent = account.read("/v1/agents?runtime=legacy").await["data"][0]["id"].clone();
+    if point == IN_FLIGHT {
+        // The provider takes these calls, and does not say so in time.
+        let slow = Fault::Slow(Duration::from_secs(120));
+        fake.upstream()
+            .fail("POST", "/v1/convai/", slow, UNANSWERED);
+    } else {
+        assert!(server.stop().await.success());
+        server.start_again(&[("OFFHOOK_FAILPOINT", point)]).await;
+    }
+    let posting = posted(&account, &agent, RECIPIENTS);
+    if point == IN_FLIGHT {
+        let taken = || async { (placings(&fake) >= UNANSWERED).then_some(()) };
+        eventually("the requests", LIMIT, taken).await;
+        server.kill().await;
+    } else {
+        aborts(&mut server).await;
+    }
+    let (counts, rows) = outlived(&mut server, &account, posting).await;
+    let mut dialed: HashMap<String, usize> = HashMap::new();
+    for call in fake.calls() {
+        *dialed
+            .entry(text(&call.request["to_number"]).to_owned())
+            .or_default() += 1;
+    }
+    let mut completed = 0;
+    for row in &rows {
+        let times = dialed.get(text(&row["to"])).copied().unwrap_or(0);
+        match (text(&row["status"]), row["failure_reason"].as_str()) {
+            ("completed", None) => {
+                assert_eq!(times, 1, "{point}: {row}");
+                completed += 1;
+            }
+            // The provider was never asked.
+            ("failed", Some("interrupted")) => assert_eq!(times, 0, "{point}: {row}"),
+            _ => panic!("{point}: {row}"),
+        }
+    }
+    assert_eq!(dialed.len(), completed, "{point}");
+    let expected = json!({
+        "total": RECIPIENTS, "pending": 0, "dialing": 0, "completed": completed,
+        "failed": RECIPIENTS - completed, "cancelled": 0,
+    });
+    assert_eq!(counts, expected, "{point}");
+    if point == IN_FLIGHT {
+        assert!(completed >= UNANSWERED, "what it had taken is found again");
+    }
+}
+
 both! {
+    async fn a_batch_whose_process_dies_while_the_provider_is_asked_calls_nobody_twice(database: Database) {
+        at_each(["dial.after_claim:3", IN_FLIGHT, "dial.after_carrier:3"], database, dies_in_a_batch).await;
+    }
+
     async fn a_process_that_dies_before_the_provider_answers_places_no_second_call(database: Database) {
         let fake = ElevenLabs::start().await;
         let (mut server, account) = start(database, &fake).await;
@@ -43,13 +115,13 @@ both! {
         let call = eventually("the provider's call", LIMIT, || async { fake.calls_of(&handle).pop() }).await;
         server.crash_and_restart().await;
         fake.talk(&call.id, &[("agent", "Hello.", 0), ("user", "Hi.", 2)]);
-        fake.end(&call.id, 33, "Call ended by remote party");
+        fake.end(&call.id, 3, "Call ended by remote party");
         let ended = account.ended_within(&handle, SETTLED_WITHIN).await;
         assert_eq!(ended["status"], "completed", "{ended}");
-        assert_eq!((&ended["duration_seconds"], &ended["credits"]), (&33.into(), &1.into()), "{ended}");
+        assert_eq!((&ended["duration_seconds"], &ended["credits"]), (&3.into(), &1.into()), "{ended}");
         assert_eq!(placings(&fake), 1);
         let faults = server.cli(&["doctor", "--books"]).await;
-        assert_eq!(faults, serde_json::json!({"faults": []}), "the books add up");
+        assert_eq!(faults, json!({"faults": []}), "the books add up");
     }
 
     async fn a_recording_that_was_on_its_way_when_the_process_died_is_fetched_by_the_next(database: Database) {

@@ -1,7 +1,6 @@
 //! The interface from outside: the real binary on SQLite and on PostgreSQL, spoken to over HTTP.
 
 mod administration;
-mod agent_faults;
 mod agents;
 mod auth;
 mod backups;
@@ -11,7 +10,6 @@ mod both_values;
 mod calls;
 mod carrier_down;
 mod chats;
-mod checks;
 mod conversations;
 mod crashes;
 mod deliveries;
@@ -24,6 +22,8 @@ mod embeddings;
 mod enabling;
 mod faults;
 mod files_apart;
+#[cfg(test)]
+mod fuzzed;
 mod hang_up;
 mod hostile;
 mod idempotency;
@@ -33,7 +33,6 @@ mod knowledge;
 mod legacy;
 mod legacy_provider;
 mod limits;
-mod lists;
 mod logs;
 mod metrics;
 mod metrics_limits;
@@ -48,12 +47,13 @@ mod privacy;
 mod raw;
 mod redis;
 mod redis_apart;
+#[cfg(test)]
+mod refusals;
 mod rekey;
 mod retries;
 #[cfg(test)]
 mod samples;
 mod sign_in;
-mod slices;
 mod spoken;
 mod statuses;
 mod stopping;
@@ -67,5 +67,4 @@ mod twilio;
 mod verifiers;
 mod voices;
 mod wallet;
-mod webhooks;
 mod whatsapp;

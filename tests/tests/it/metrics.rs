@@ -1,4 +1,4 @@
-//! `/metrics` (decision 1.13): what operators see, and what nobody may.
+//! `/metrics`: what operators see, and what nobody may.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Several real processes on one PostgreSQL (issue 4; decisions 3.2, 6.4, 8.7, 9).
+//! Several real processes on one PostgreSQL.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -132,7 +132,7 @@ async fn a_second_node_without_redis_is_not_ready_until_it_is_alone() {
 #[ignore = "needs PostgreSQL: just test"]
 async fn what_a_node_leaves_when_it_is_killed_is_ended_and_told_by_another() {
     let receiver = Receiver::start().await;
-    let mut nodes = Nodes::start(|options| options.set("simulator.speed", 1)).await;
+    let mut nodes = Nodes::start(|options| options.in_haste().set("simulator.speed", 1)).await;
     nodes.on_a.webhook(&receiver.url("/")).await;
     let agent = nodes.on_a.agent().await;
     let mut handles = Vec::new();

@@ -58,7 +58,7 @@ fn left(server: &Server, account: &Account, id: &str, pairs: u32) -> Vec<u8> {
 both! {
     async fn a_document_is_taken_in_read_and_its_file_deleted(database: Database) {
         let objects = ObjectServer::start().await;
-        let server = Server::start(objects.used_by(Options::on(database))).await;
+        let server = Server::start(objects.used_by(Options::on(database).in_haste())).await;
         let account = server.account("scale").await;
         let document = read(&account, &send(&account, "Hours").await).await;
         assert_eq!(document["status"], "ready", "{document}");
@@ -73,7 +73,7 @@ both! {
 
     async fn a_recording_is_played_in_ranges_from_any_node(database: Database) {
         let objects = ObjectServer::start().await;
-        let server = Server::start(objects.used_by(Options::on(database))).await;
+        let server = Server::start(objects.used_by(Options::on(database).in_haste())).await;
         let account = server.account("scale").await;
         let audio = recorded(&server, &account).await;
         let id = audio.split('/').nth(3).unwrap_or_default();
@@ -97,7 +97,7 @@ both! {
 
     async fn without_the_store_uploads_are_refused_reading_waits_and_audio_comes_later(database: Database) {
         let objects = ObjectServer::start().await;
-        let mut server = Server::start(objects.used_by(Options::on(database))).await;
+        let mut server = Server::start(objects.used_by(Options::on(database).in_haste())).await;
         let account = server.account("scale").await;
         let audio = recorded(&server, &account).await;
         for silent in [false, true] {
@@ -135,7 +135,7 @@ both! {
 
     async fn what_a_dead_process_recorded_is_kept_once_the_store_is_there_and_another_death_costs_nothing(database: Database) {
         let objects = ObjectServer::start().await;
-        let mut server = Server::start(objects.used_by(Options::on(database))).await;
+        let mut server = Server::start(objects.used_by(Options::on(database).in_haste())).await;
         let account = server.account("scale").await;
         let agent = account.agent().await;
         let handle = account.call(&agent, "+5215512345678").await;

@@ -1,4 +1,4 @@
-//! `account set-plan` says what goes and wants `--yes` (decisions 5 and 10.2).
+//! `account set-plan` says what goes and wants `--yes`.
 
 use offhook_tests::{Options, Server, both};
 

@@ -1,4 +1,4 @@
-//! What must not be in logs (issue: observability).
+//! What must not be in logs.
 
 use offhook_tests::{Options, Receiver, Server, both, text};
 use serde_json::json;

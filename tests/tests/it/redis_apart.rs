@@ -1,5 +1,5 @@
 //! Servers on one database that count in different Redises would each admit the whole limit: it is noticed, said, and one of
-//! them gives way (decisions 4.4, 9).
+//! them gives way.
 
 mod on_postgres {
     use std::time::Duration;

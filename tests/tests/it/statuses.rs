@@ -1,4 +1,4 @@
-//! The life of an agent's status (decision 6.2).
+//! The life of an agent's status.
 
 use offhook_tests::{Options, Server, both};
 use serde_json::json;
@@ -37,38 +37,6 @@ both! {
         assert_eq!(to("paused").await.assert(200)["status"], "paused");
         let wrong = to("asleep").await.assert_error(400, "invalid_body");
         assert!(wrong.starts_with("`status`: must be `draft`"), "{wrong}");
-    }
-
-    async fn an_agent_that_was_never_published_does_not_become_active(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("scale").await;
-        let made = account
-            .post("/v1/agents", r#"{"name":"a","language":"en"}"#)
-            .send()
-            .await
-            .assert(201);
-        let target = format!("/v1/agents/{}", made["id"].as_str().unwrap_or_default());
-        let active = account
-            .patch(&target, r#"{"status":"active"}"#)
-            .send()
-            .await;
-        active.assert_error(409, "conflict");
-        let archived = account
-            .patch(&target, r#"{"status":"archived"}"#)
-            .send()
-            .await
-            .assert(200);
-        assert_eq!(archived["status"], "archived");
-        account
-            .patch(&target, r#"{"status":"paused"}"#)
-            .send()
-            .await
-            .assert(200);
-        account
-            .patch(&target, r#"{"status":"active"}"#)
-            .send()
-            .await
-            .assert_error(409, "conflict");
     }
 
     async fn only_an_active_published_agent_takes_calls(database: Database) {

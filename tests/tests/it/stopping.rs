@@ -1,4 +1,4 @@
-//! The graceful stop (decision 8.8): what can be asked of a process while its last calls go on.
+//! The graceful stop: what can be asked of a process while its last calls go on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! HTTPS (`http.tls_cert`, `http.tls_key`; decision 10.1).
+//! HTTPS (`http.tls_cert`, `http.tls_key`).
 
 use std::path::Path;
 use std::sync::Arc;

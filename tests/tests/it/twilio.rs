@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offhook_media::codec::Codec;
-use offhook_media::tones::tones;
 use offhook_testkit::fakes::twilio::{
     ACCOUNT, FakeTwilio, OWN_ACCOUNT, OWN_TOKEN, PlacedCall, Scheme, Stream, TOKEN, beginning,
-    echo, key, sound, status_form, stop, verdict_form,
+    echo, sound, status_form, stop,
 };
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 use offhook_tests::{Account, Database, Options, Receiver, Server, both, eventually, must, within};
@@ -42,6 +40,7 @@ struct Desk {
 
 fn options(database: Database, twilio: &FakeTwilio) -> Options {
     Options::on(database)
+        .in_haste()
         .set("calls.carrier", "twilio")
         .set("calls.allowed_prefixes", "+52")
         .set("http.public_url", "https://voice.example.com")
@@ -308,107 +307,6 @@ both! {
         assert_eq!(kinds, ["call.initiated", "call.completed"]);
         assert_eq!(desk.twilio.calls().len(), 1);
         assert_eq!(desk.twilio.call(&call.sid).changes, []);
-    }
-
-    async fn who_interrupts_is_listened_to_and_keys_are_read(database: Database) {
-        let desk = Desk::open(database).await;
-        let mut config = config(&["Please stop talking now."]);
-        let long = "The rooms are on the first floor and the breakfast is at seven in the morning and the pool is open \
-                    all day and the garden is open too and the beach is not far away.";
-        config["first_message"] = json!(long);
-        config["system_prompt"] = json!("say: At nine.\nsay: Thank you.");
-        let (handle, call, mut caller) = desk.answered(config).await;
-        caller.hears(50).await;
-        caller.speaks();
-        caller.gets("clear").await;
-        caller.hears(10).await;
-        caller.hears_it_out().await;
-        for digit in "12#".chars() {
-            caller.send(key(digit));
-        }
-        caller.hears(10).await;
-        caller.hears_it_out().await;
-        let hang_up = desk.account.post(&format!("/v1/calls/{handle}/hangup"), "{}").send().await;
-        hang_up.assert(202);
-        let ended = desk.ended(&handle).await;
-        assert_eq!(ended["termination_reason"], "api_hangup", "{ended}");
-        let turns = desk.turns(&handle).await;
-        let cut = turns[0].trim_start_matches("agent: ");
-        assert!(long.starts_with(cut) && cut.len() < long.len() * 3 / 4 && cut.len() > 8, "{turns:?}");
-        assert_eq!(turns[1..4], ["user: Please stop talking now.", "agent: At nine.", "user: DTMF 12#"]);
-        let changes = desk.twilio.call(&call.sid).changes;
-        assert_eq!(changes, [("Status".to_owned(), "completed".to_owned())]);
-        caller.let_go().await;
-    }
-
-    async fn an_agent_sends_keys_and_hands_the_customer_over(database: Database) {
-        let desk = Desk::open(database).await;
-        let tool = async |tool: Value| {
-            let made = desk.account.post("/v1/agents/tools", tool).send().await;
-            made.assert(201)["id"].clone()
-        };
-        let keys = tool(json!({"name": "keys", "description": "Tones.", "kind": "dtmf"})).await;
-        let front = tool(json!({
-            "name": "desk", "description": "A person.", "kind": "transfer",
-            "transfer": {"targets": [{"name": "front", "to": "+5215598765432"}]},
-        }))
-        .await;
-        let mut config = config(&["Please put me through."]);
-        config["system_prompt"] = json!(
-            "say: One moment.\ncall: keys {\"digits\":\"12#\"}\nthen: Goodbye.\ncall: desk {\"target\":\"front\"}"
-        );
-        config["tool_ids"] = json!([keys, front]);
-        let (handle, call, mut caller) = desk.answered(config).await;
-        caller.hears_it_out().await;
-        caller.speaks();
-        let mut sounded = Vec::new();
-        for frame in must("the tones", tones("12#")) {
-            Codec::Pcmu.encode_into(&frame, &mut sounded);
-        }
-        let mut heard = Vec::new();
-        while !heard.ends_with(&sounded) {
-            let message = caller.gets("media").await;
-            let payload = message["media"]["payload"].as_str().unwrap_or_default();
-            heard.extend(must("base64", STANDARD.decode(payload)));
-        }
-        let asked = desk.twilio.until("the transfer", |calls| calls.first()?.changes.first().cloned()).await;
-        assert!(asked.1.contains("<Dial callerId=\"+15005550199\">+5215598765432</Dial>"), "{asked:?}");
-        caller.send(stop(&call));
-        let ended = desk.ended(&handle).await;
-        assert_eq!(ended["termination_reason"], "transferred", "{ended}");
-        let turns = desk.turns(&handle).await;
-        assert_eq!(
-            turns[3..],
-            [
-                "tool: keys({\"digits\":\"12#\"}) → The digits were sent.",
-                "agent: Goodbye.",
-                "tool: desk({\"target\":\"front\"}) → Transferred to front.",
-            ],
-            "{turns:?}"
-        );
-        let changes = desk.twilio.call(&call.sid).changes;
-        assert_eq!(changes[1..], [("TimeLimit".to_owned(), "14400".to_owned())], "the customer was not hung up on");
-    }
-
-    async fn a_machine_that_answers_is_hung_up_on(database: Database) {
-        let desk = Desk::open(database).await;
-        let mut config = config(&[]);
-        config["conversation"]["turns"]["voicemail"] = json!("hang_up");
-        let agent = desk.account.agent_with(config).await;
-        let handle = desk.account.call(&agent, CUSTOMER).await;
-        let call = desk.twilio.placed(0).await;
-        assert_eq!(call.asked("AsyncAmd"), Some("true"));
-        // It is found out before the sound begins, and counts from then on.
-        let verdict = verdict_form(&call, "machine_start");
-        assert_eq!(verdict.post(desk.server.address()).await, 204);
-        let caller = Caller::answers(&desk, &call).await;
-        let ended = desk.ended(&handle).await;
-        assert_eq!(
-            (&ended["status"], &ended["termination_reason"]),
-            (&json!("completed"), &json!("voicemail")),
-            "{ended}"
-        );
-        caller.let_go().await;
     }
 
     async fn what_is_forged_or_told_again_ends_no_call(database: Database) {

@@ -1,4 +1,4 @@
-//! Voices: the shipped list, and one that a provider gives (decision 6.3).
+//! Voices: the shipped list, and one that a provider gives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,21 +41,6 @@ async fn names(account: &Account, query: &str) -> Vec<String> {
 }
 
 both! {
-    async fn the_shipped_list_has_hand_picked_voices_and_others(database: Database) {
-        let server = Server::start(Options::on(database)).await;
-        let account = server.account("starter").await;
-        for (value, expected) in [("true", true), ("false", false)] {
-            let list = account.read(&format!("/v1/voices?recommended={value}&limit=5")).await;
-            let data = list["data"].as_array().cloned().unwrap_or_default();
-            assert_eq!(data.len(), 5);
-            assert!(data.iter().all(|voice| voice["recommended"] == expected));
-            assert!(data.iter().all(|voice| voice["source"] == "static"));
-        }
-        let refused = server.run(&["voices", "sync"]).await;
-        assert!(!refused.status.success());
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("voices.provider_a.base_url"));
-    }
-
     async fn a_sync_replaces_a_providers_list_and_a_failed_one_leaves_it(database: Database) {
         let fails = Arc::new(AtomicBool::new(false));
         let url = provider(fails.clone(), &[("zoe", "id-zoe"), ("ana", "id-ana")]).await;
@@ -75,18 +60,5 @@ both! {
         let rows: Value = must("its JSON", serde_json::from_slice(&failed.stdout));
         assert_eq!(rows[0]["error"], "the provider answered with 500");
         assert_eq!(names(&account, "provider=provider_c").await, ["ana", "zoe"]);
-    }
-
-    async fn a_nul_that_a_provider_sends_costs_a_letter_or_a_voice_and_never_the_list(database: Database) {
-        let spoilt = &[("a\0na", "id-ana"), ("zoe", "id-\0zoe"), ("bea", "id-bea")];
-        let url = provider(Arc::default(), spoilt).await;
-        let options = Options::on(database)
-            .set("voices.provider_c.base_url", &url)
-            .set("voices.provider_c.api_key", "k");
-        let server = Server::start(options).await;
-        let account = server.account("starter").await;
-        let synced = server.cli(&["voices", "sync"]).await;
-        assert_eq!((&synced[0]["voices"], &synced[0]["error"]), (&json!(2), &Value::Null));
-        assert_eq!(names(&account, "provider=provider_c").await, ["ana", "bea"]);
     }
 }

@@ -111,6 +111,7 @@ fn roles(conversation: &Value) -> Vec<&str> {
 async fn crash(database: Database, point: &str, sent: usize) -> (Value, Value) {
     let fake = FakeWhatsApp::start().await;
     let options = Options::on(database)
+        .in_haste()
         .set("models.openai.base_url", model_server().await)
         .set("models.openai.api_key", "sk-test")
         .set("whatsapp.base_url", fake.upstream().base_url());

@@ -1,4 +1,4 @@
-//! What is said to somebody who has mistyped a command: one sentence (decision 10.2).
+//! What is said to somebody who has mistyped a command: one sentence.
 
 use std::process::ExitCode;
 

@@ -45,9 +45,6 @@ pub(super) struct Callee {
 
 impl Callee {
     /// Listens on a port of its own, and has its lines spoken by `voice` of `provider`.
-    ///
-    /// # Errors
-    /// The port or the voice cannot be had.
     pub(super) async fn plug_in(
         speech: &BTreeMap<String, SpeechProvider>,
         provider: &str,
@@ -104,9 +101,6 @@ impl Callee {
     }
 
     /// Answers one call after the other.
-    ///
-    /// # Errors
-    /// One did not go as it should.
     pub(super) async fn talk(&mut self) -> anyhow::Result<Infallible> {
         loop {
             let call = self

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 const HOP: &str = "database";
 const CLOCK: &str = "clock";
 
-/// The oldest PostgreSQL that the service is tested with (decision 9).
+/// The oldest PostgreSQL that the service is tested with.
 const OLDEST_POSTGRES: i32 = 15;
 
 /// What one node may take of the server's connections: its pool, one that listens, one for migrations.

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 
 const HOP: &str = "egress";
 
-/// As long as a webhook attempt may take (decision 7.6).
+/// As long as a webhook attempt may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn look(settings: &Settings, url: Option<&str>) -> Finding {

@@ -140,12 +140,7 @@ async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, Str
 
 /// As the service asks: redirects are not followed.
 fn client() -> Option<Client> {
-    let client = Client::builder()
-        .tls_backend_preconfigured(offhook_egress::client_config().ok()?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .timeout(LIMIT);
+    let client = offhook_egress::trusted_client().ok()?.timeout(LIMIT);
     client.build().ok()
 }
 

@@ -56,10 +56,6 @@ async fn ask(base_url: &str) -> Result<StatusCode, &'static str> {
 
 /// As the provider is asked: the environment's proxies have no part in it, and a redirect is not followed.
 fn client() -> anyhow::Result<reqwest::Client> {
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(offhook_egress::client_config()?)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(LIMIT);
+    let client = offhook_egress::trusted_client()?.timeout(LIMIT);
     Ok(client.build()?)
 }

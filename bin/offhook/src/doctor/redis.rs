@@ -12,7 +12,7 @@ use crate::settings::Settings;
 
 const HOP: &str = "redis";
 
-/// A check that takes longer is given up, and its request refused (decision 4.5).
+/// A check that takes longer is given up, and its request refused.
 const CHECK_LIMIT: Duration = Duration::from_millis(100);
 
 /// `others` are the names of the Redises that running processes count in.

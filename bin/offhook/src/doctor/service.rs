@@ -42,9 +42,6 @@ pub(super) async fn look(settings: &Settings) -> Option<Finding> {
 }
 
 /// Status and body of a GET at the service on this machine.
-///
-/// # Errors
-/// Nothing answers.
 pub(crate) async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(u16, Value)> {
     let url = format!("http://{}{path}", here(address));
     let request = crate::parts::http_client()?.get(url).timeout(LIMIT);

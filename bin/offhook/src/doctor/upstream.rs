@@ -19,7 +19,6 @@ const LIMIT: Duration = Duration::from_secs(15);
 /// The largest answer that is read.
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
-/// A question.
 pub(super) struct Question<'a> {
     /// The hop that it is about.
     pub(super) hop: &'static str,
@@ -41,7 +40,6 @@ pub(super) struct Question<'a> {
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
 
 impl Question<'_> {
-    /// Asks.
     pub(super) async fn ask(&self) -> Finding {
         let (hop, section) = (self.hop, self.section);
         let Some(url) = self.url() else {
@@ -87,11 +85,8 @@ impl Question<'_> {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        let client = Client::builder()
-            .tls_backend_preconfigured(offhook_egress::client_config().ok()?)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
+        let client = offhook_egress::trusted_client()
+            .ok()?
             .connect_timeout(CONNECT_LIMIT)
             .timeout(LIMIT);
         Some((client.build().ok()?, headers))

@@ -18,8 +18,8 @@ pub(super) const CONFIG_VARIABLE: &str = "OFFHOOK_CONFIG";
 /// What the variables of others begin with that stand in for settings.
 const OF_OTHERS: &str = "AWS_";
 
-/// Beginnings of variables that are no settings: Kubernetes injects the first two for a service called "offhook"
-/// (decision 10.3), tests the third.
+/// Beginnings of variables that are no settings: Kubernetes injects the first two for a service called "offhook",
+/// tests the third.
 const IGNORED_PREFIXES: [&str; 3] = ["OFFHOOK_PORT", "OFFHOOK_SERVICE_", "OFFHOOK_TEST_"];
 
 /// Variables that steer tests, and the one that names the file.
@@ -35,7 +35,6 @@ pub(super) enum Origin {
     File(PathBuf),
     /// In this environment variable.
     Variable(String),
-    /// As this flag.
     Flag(&'static str),
 }
 

@@ -23,7 +23,7 @@ use super::{
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// "Per-IP rate: 300 requests/min" and "Per-IP rate for calls: 10 requests/min" (interface, Limits).
+/// "Per-IP rate: 300 requests/min" and "Per-IP rate for calls: 10 requests/min".
 const IP_PER_MINUTE: u32 = 300;
 const CALL_IP_PER_MINUTE: u32 = 10;
 
@@ -34,7 +34,7 @@ const MAX_DIMENSIONS: u32 = 8_192;
 const MAX_LIVE_CALLS: u32 = 1_000_000;
 const MAX_SPEED: f64 = 10_000.0;
 
-/// A queued call is never dialed after this long (decision 8.4).
+/// A queued call is never dialed after this long.
 const MAX_QUEUE_SECONDS: u32 = 120;
 const DRAIN_SECONDS: u32 = 600;
 const DAY_SECONDS: u32 = 86_400;

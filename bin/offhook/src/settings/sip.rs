@@ -43,12 +43,9 @@ pub(crate) struct SipSettings {
     pub(crate) trunk: String,
 }
 
-/// A listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SipListener {
-    /// By which transport.
     pub(crate) transport: Transport,
-    /// On which address.
     pub(crate) address: SocketAddr,
     /// The address that carriers see, if a router stands between.
     pub(crate) external: Option<SocketAddr>,
@@ -61,7 +58,6 @@ pub(crate) struct RtpSettings {
     pub(crate) address: IpAddr,
     /// The address that carriers see, if a router stands between.
     pub(crate) external: Option<IpAddr>,
-    /// The ports.
     pub(crate) ports: PortRange,
     /// Whether a call's sound may come from anywhere.
     pub(crate) from_anywhere: bool,

@@ -15,7 +15,7 @@ const BUILT_IN: &str = "scripted";
 /// The rate of the files that a program gets to hear: what most models were trained on.
 const SAMPLE_RATE: u32 = 16_000;
 
-/// How long a program may take (voice design 5.4: an utterance by request).
+/// How long a program may take for one utterance.
 const LIMIT_SECONDS: u32 = 10;
 
 /// How many runs of a program may go on at once.

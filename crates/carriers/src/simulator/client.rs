@@ -1,7 +1,7 @@
 //! The client of a simulator that runs as a process of its own.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,11 +16,11 @@ use offhook_domain::{CallHandle, E164, FailureReason};
 use offhook_engine::ports::{
     Carrier, DialError, DialRequest, Leg, LegEvent, Line, LineError, Spoken,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use crate::simulator::network::lock;
 use crate::simulator::numbers::{self, OURS};
 use crate::simulator::wire::{
     DialBody, DigitsBody, EventLine, SPEED_HEADER, SayBody, StopBody, Told, TransferBody,
@@ -251,12 +251,12 @@ async fn read_events(mut body: Incoming, events: mpsc::Sender<LegEvent>, line: A
             break;
         }
     }
-    lock(&line.awaited).take();
+    line.awaited.lock().take();
 }
 
 impl LineState {
     fn tell(&self, id: u64, spoken: Spoken) {
-        let mut awaited = lock(&self.awaited);
+        let mut awaited = self.awaited.lock();
         if awaited.as_ref().is_some_and(|(waiting, _)| *waiting == id)
             && let Some((_, waiter)) = awaited.take()
         {
@@ -289,7 +289,7 @@ impl Line for RemoteLine {
     async fn say(&self, text: &str) -> Spoken {
         let id = self.state.said.fetch_add(1, Ordering::Relaxed) + 1;
         let (waiter, spoken) = oneshot::channel();
-        *lock(&self.state.awaited) = Some((id, waiter));
+        *self.state.awaited.lock() = Some((id, waiter));
         let body = SayBody {
             id,
             text: text.to_owned(),

@@ -1,14 +1,15 @@
 //! The simulated network in this process.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 use offhook_engine::ports::{
     Carrier, DialError, DialRequest, Leg, LegEvent, Line, LineError, Spoken,
 };
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::simulator::numbers::{self, Behaviour, OURS};
@@ -38,31 +39,26 @@ pub struct Dial {
 
 impl Simulator {
     /// A network whose people are `speed` times faster than real ones.
-    #[must_use]
     pub fn new(speed: f64) -> Self {
         Self(Exchange::new(speed))
     }
 
     /// What was dialed so far, in order; each dial of a handle counts. Only the last 10,000 are remembered.
-    #[must_use]
     pub fn dials(&self) -> Vec<Dial> {
-        lock(&self.0.dials).iter().cloned().collect()
+        self.0.dials.lock().iter().cloned().collect()
     }
 
     /// Who was handed over to which number so far, in order. Only the last 10,000 are remembered.
-    #[must_use]
     pub fn transfers(&self) -> Vec<(CallHandle, E164)> {
-        lock(&self.0.transfers).iter().cloned().collect()
+        self.0.transfers.lock().iter().cloned().collect()
     }
 
     /// The tones sent so far, in order. Only the last 10,000 are remembered.
-    #[must_use]
     pub fn digits(&self) -> Vec<(CallHandle, String)> {
-        lock(&self.0.digits).iter().cloned().collect()
+        self.0.digits.lock().iter().cloned().collect()
     }
 
     /// How many calls go on.
-    #[must_use]
     pub fn live(&self) -> usize {
         self.0.live().len()
     }
@@ -134,12 +130,12 @@ impl Exchange {
         let (commands, inbox) = mpsc::unbounded_channel();
         let (outbox, events) = mpsc::channel(EVENTS_WAITING);
         let handle = request.handle;
-        lock(&self.calls).insert(handle, commands.clone());
+        self.calls.lock().insert(handle, commands.clone());
         let person = Person::new(inbox, outbox, self.pace).live(Behaviour::of(&request.to));
         let (exchange, line) = (Arc::clone(self), commands.downgrade());
         tokio::spawn(async move {
             person.await;
-            let mut calls = lock(&exchange.calls);
+            let mut calls = exchange.calls.lock();
             let same = |known: &mpsc::UnboundedSender<Command>| {
                 line.upgrade().is_some_and(|line| line.same_channel(known))
             };
@@ -157,7 +153,7 @@ impl Exchange {
     }
 
     pub(crate) fn live(&self) -> Vec<CallHandle> {
-        lock(&self.calls).keys().copied().collect()
+        self.calls.lock().keys().copied().collect()
     }
 
     /// Hands a call's person over to `to`.
@@ -188,7 +184,7 @@ impl Exchange {
 
     /// The way to a call's person, if the call goes on.
     pub(crate) fn call(&self, handle: CallHandle) -> Option<mpsc::UnboundedSender<Command>> {
-        lock(&self.calls).get(&handle).cloned()
+        self.calls.lock().get(&handle).cloned()
     }
 
     fn remember(&self, request: &DialRequest) {
@@ -202,7 +198,7 @@ impl Exchange {
 }
 
 fn remember<T>(list: &Mutex<VecDeque<T>>, new: T) {
-    let mut list = lock(list);
+    let mut list = list.lock();
     if list.len() >= REMEMBERED {
         list.pop_front();
     }
@@ -256,8 +252,4 @@ impl Drop for LocalLine {
     fn drop(&mut self) {
         let _ = self.commands.send(Command::HangUp);
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

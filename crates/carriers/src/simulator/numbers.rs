@@ -9,7 +9,6 @@ pub const OURS: &str = "+15005550100";
 const GIVEN: &str = "+1500555";
 
 /// Whether an account may take this number: any of the network's but the one that all share.
-#[must_use]
 pub(crate) fn are_given(number: &E164) -> bool {
     let rest = number.as_str().strip_prefix(GIVEN);
     rest.is_some_and(|rest| rest.len() == 4) && number.as_str() != OURS
@@ -20,7 +19,6 @@ const CREDENTIAL: &str = "sim_";
 
 /// The two numbers that a credential opens, always the same ones: what follows `sim_` decides. `None` for a credential
 /// of another form.
-#[must_use]
 pub(crate) fn of_credential(credential: &str) -> Option<Vec<E164>> {
     let name = credential
         .strip_prefix(CREDENTIAL)
@@ -66,7 +64,6 @@ pub enum Behaviour {
 
 impl Behaviour {
     /// What happens when this number is called.
-    #[must_use]
     pub fn of(number: &E164) -> Self {
         match number.as_str() {
             "+15005550001" => Self::Busy,

@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -28,12 +28,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use offhook_domain::{CallHandle, Clock, Timestamp};
 use offhook_engine::ports::{DialRequest, LegEvent};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::simulator::network::{Exchange, lock};
+use crate::simulator::network::Exchange;
 use crate::simulator::numbers::Behaviour;
 use crate::simulator::person::Command;
 use crate::simulator::wire::{
@@ -173,13 +174,13 @@ impl Network {
             node: request.node,
         })?;
         line.push(b'\n');
-        lock(log).write_all(&line)
+        log.lock().write_all(&line)
     }
 
     /// The call's events, until it is over or the client is gone. The call itself does not depend on it.
     fn event_lines(self: Arc<Self>, handle: CallHandle, events: mpsc::Receiver<LegEvent>) -> Body {
         let (speaker, spoken) = mpsc::unbounded_channel();
-        lock(&self.speakers).insert(handle, speaker.clone());
+        self.speakers.lock().insert(handle, speaker.clone());
         let lines = Lines {
             events,
             spoken,
@@ -249,7 +250,7 @@ impl Network {
     }
 
     fn saying(&self, handle: CallHandle, body: SayBody) -> Command {
-        let speaker = lock(&self.speakers).get(&handle).cloned();
+        let speaker = self.speakers.lock().get(&handle).cloned();
         let id = body.id;
         Command::Say {
             id,
@@ -300,7 +301,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut speakers = lock(&self.network.speakers);
+        let mut speakers = self.network.speakers.lock();
         if speakers
             .get(&self.handle)
             .is_some_and(|known| known.same_channel(&self.speaker))

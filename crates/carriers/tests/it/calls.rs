@@ -1,6 +1,6 @@
 //! Sessions over a network, with the scripted model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use offhook_engine::{
     SessionEnd, Turn, TurnRole, Voicemail,
 };
 use offhook_providers::ModelRegistry;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 pub(crate) const FRIEND: &str = "+5215512345678";
@@ -94,7 +95,7 @@ struct Notes {
 #[async_trait]
 impl CallSink for Notes {
     async fn carrier_reported(&self) -> Result<(), ClaimLost> {
-        *lock(&self.reported) = true;
+        *self.reported.lock() = true;
         Ok(())
     }
 
@@ -103,7 +104,7 @@ impl CallSink for Notes {
     }
 
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
-        lock(&self.turns).push(turn);
+        self.turns.lock().push(turn);
         Ok(())
     }
 }
@@ -137,7 +138,9 @@ pub(crate) async fn hold(session: Session, control: &CallControl) -> Told {
     let SessionEnd::Ended { outcome, .. } = end else {
         panic!("nobody takes the claim");
     };
-    let script = lock(&notes.turns)
+    let script = notes
+        .turns
+        .lock()
         .iter()
         .map(|turn| {
             let who = if turn.role == TurnRole::User {
@@ -149,7 +152,7 @@ pub(crate) async fn hold(session: Session, control: &CallControl) -> Told {
             format!("{who}: {}{cut}", turn.text)
         })
         .collect();
-    let reported = *lock(&notes.reported);
+    let reported = *notes.reported.lock();
     Told {
         outcome,
         script,
@@ -166,8 +169,4 @@ pub(crate) async fn call(carrier: &Arc<dyn Carrier>, n: u16, to: &str, persona: 
         models(),
     );
     hold(session, &CallControl::new()).await
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

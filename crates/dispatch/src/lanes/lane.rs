@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Kind, PATIENCE, Running, Seen};
 
-/// The attempts that an endpoint may have under way until it has shown that it can take more (platform.md W6).
+/// The attempts that an endpoint may have under way until it has shown that it can take more.
 const SMALLEST_WINDOW: usize = 8;
 
 /// The attempts that any endpoint may have under way.

@@ -1,9 +1,10 @@
 //! A receiver of webhooks that keeps what it gets.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AttemptId, EventId};
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -88,7 +89,7 @@ impl Hook {
     }
 
     pub(crate) fn header(&self, request: usize, name: &str) -> String {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock();
         let prefix = format!("{name}: ");
         let head = &requests[request].head;
         let line = head.lines().find_map(|line| line.strip_prefix(&prefix));
@@ -97,7 +98,7 @@ impl Hook {
     }
 
     pub(crate) fn body(&self, request: usize) -> Vec<u8> {
-        self.requests.lock().unwrap()[request].body.clone()
+        self.requests.lock()[request].body.clone()
     }
 
     pub(crate) fn event_id(&self, request: usize) -> EventId {
@@ -114,7 +115,7 @@ impl Connections {
         while stream.peek(&mut [0]).await.is_ok_and(|read| read > 0) {
             let request = read_request(&mut stream).await;
             let number = {
-                let mut requests = self.requests.lock().unwrap();
+                let mut requests = self.requests.lock();
                 requests.push(request);
                 requests.len()
             };

@@ -369,7 +369,7 @@ fn members<'a>(
     Ok(members)
 }
 
-/// Those that are not null: null is as good as absent (decision 1.2).
+/// Those that are not null: null is as good as absent.
 fn present(members: &[(String, Json)]) -> impl Iterator<Item = &(String, Json)> {
     members.iter().filter(|(_, value)| *value != Json::Null)
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::agent::{UnknownWord, vocabulary};

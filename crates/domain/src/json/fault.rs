@@ -7,7 +7,7 @@ use super::Rule;
 use crate::{E164Error, TimestampError};
 
 /// What is wrong with a field. The faults that any field may have are told apart, so that a page can say them in its
-/// reader's language; the text of each is the message for the client (decision 1.3).
+/// reader's language; the text of each is the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// `is required`

@@ -6,17 +6,6 @@ use std::str::FromStr;
 use super::{Fault, FieldError, Json, Rule, member_path};
 
 /// The members of an object that are still to be read.
-///
-/// ```
-/// use offhook_domain::json::{Fields, Json};
-///
-/// let body = Json::parse(br#"{"name": "Ana", "agee": 3}"#)?;
-/// let mut fields = Fields::of(&body, "")?;
-/// assert_eq!(fields.required_string("name", 1..=120)?, "Ana");
-/// assert_eq!(fields.optional_integer("age", 0..=150)?, None);
-/// assert_eq!(fields.finish().map_err(|e| e.to_string()), Err("`agee`: unknown field".to_owned()));
-/// # Ok::<(), offhook_domain::json::JsonError>(())
-/// ```
 #[derive(Debug)]
 pub struct Fields<'a> {
     members: &'a [(String, Json)],
@@ -65,7 +54,7 @@ impl<'a> Fields<'a> {
         Some(&self.members[at].1)
     }
 
-    /// The member; null is as good as absent (decision 1.2).
+    /// The member; null is as good as absent.
     pub fn present(&mut self, name: &str) -> Option<&'a Json> {
         self.take(name).filter(|value| **value != Json::Null)
     }
@@ -242,7 +231,7 @@ pub(crate) fn check_string<'a>(
     chars: &RangeInclusive<usize>,
 ) -> Result<&'a str, Fault> {
     let text = value.as_str().ok_or(Fault::NotText)?;
-    // Parsed JSON has none (decision 1.3); what was put together here may.
+    // Parsed JSON has none; what was put together here may.
     if text.contains('\0') {
         return Err(Fault::Own("must not contain U+0000".to_owned()));
     }
@@ -291,6 +280,16 @@ mod tests {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn what_was_not_read_is_an_unknown_field() {
+        let body = parsed(r#"{"name": "Ana", "agee": 3}"#);
+        let mut fields = Fields::of(&body, "").unwrap();
+        assert_eq!(fields.required_string("name", 1..=120).unwrap(), "Ana");
+        assert_eq!(fields.optional_integer("age", 0..=150).unwrap(), None);
+        let refused = fields.finish().unwrap_err();
+        assert_eq!(refused.to_string(), "`agee`: unknown field");
     }
 
     #[test]

@@ -11,10 +11,11 @@ use tracing::{Span, field};
 
 use super::Live;
 use super::tools::ToolStep;
+use crate::TurnRole;
 use crate::latency::Way;
 use crate::ports::Spoken;
 use crate::reply::Reply;
-use crate::session::{Over, Turn, TurnRole, unless_lost};
+use crate::session::{Over, Turn, unless_lost};
 
 /// How long a line may take to say what was heard of a text that was cut.
 pub(super) const CUT_LIMIT: Duration = Duration::from_secs(1);

@@ -6,7 +6,8 @@ use offhook_domain::Timestamp;
 use tokio::time::Instant;
 
 use super::{LONGEST_UTTERANCE, Live};
-use crate::session::{Over, Turn, TurnRole, at_speed};
+use crate::TurnRole;
+use crate::session::{Over, Turn, at_speed};
 
 /// What the customer said, to its end.
 pub(super) struct Words<'a> {

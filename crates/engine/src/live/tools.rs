@@ -9,8 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use super::Live;
 use super::agent::CUT_LIMIT;
+use crate::TurnRole;
 use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
-use crate::session::{Over, Turn, TurnRole};
+use crate::session::{Over, Turn};
 use crate::tool_use;
 
 /// How long the carrier may take to do what a tool asks of the line.

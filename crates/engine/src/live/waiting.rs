@@ -8,10 +8,10 @@ use super::Live;
 use super::agent::AgentTurn;
 use crate::phrases::phrases;
 
-/// How long after the customer's turn something is said though there is no answer yet (voice design 5.4).
+/// How long after the customer's turn something is said though there is no answer yet.
 const FILLER_AFTER: Duration = Duration::from_secs(2);
 
-/// How long before its end a call's customer is told (voice design 5.4).
+/// How long before its end a call's customer is told.
 const WARNING: Duration = Duration::from_secs(15);
 
 /// When the customer is told that a call ends, which may last so long from its answer. Of a short call everybody knows.

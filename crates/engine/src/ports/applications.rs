@@ -36,9 +36,6 @@ pub trait Consents: Send + Sync {
     fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError>;
 
     /// Exchanges the code that came back for tokens; a code is good once.
-    ///
-    /// # Errors
-    /// [`GrantError`] says why there are none.
     async fn exchange(
         &self,
         code: &str,
@@ -48,9 +45,6 @@ pub trait Consents: Send + Sync {
 
     /// Exchanges a refresh token for new tokens. An application may have taken the old one out of use even where no
     /// answer comes.
-    ///
-    /// # Errors
-    /// [`GrantError`] says why there are none.
     async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError>;
 
     /// Takes a token out of use (RFC 7009).
@@ -77,7 +71,6 @@ pub struct FunctionCall<'a> {
 
 impl<'a> FunctionCall<'a> {
     /// The same, made with this access token.
-    #[must_use]
     pub const fn with(self, access_token: &'a str) -> Self {
         Self {
             access_token,

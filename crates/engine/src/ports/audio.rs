@@ -6,29 +6,17 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164, FailureReason, NumberProvider};
+use offhook_media::playout::Speaker;
+pub use offhook_media::playout::{Cleared, Played, Segment as SegmentId};
+pub use offhook_media::pump::Tick;
+use offhook_media::recorder;
+pub use offhook_media::{FRAME_SAMPLES, FRAME_TIME, Frame, SAMPLE_RATE, SILENCE};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::{DialError, DialRequest, LineError};
-
-/// Samples per second.
-pub const SAMPLE_RATE: u32 = 8_000;
-
-/// Samples of a frame.
-pub const FRAME_SAMPLES: usize = 160;
-
-/// The time that a frame takes.
-pub const FRAME_TIME: Duration = Duration::from_millis(20);
-
-/// 20 ms of sound.
-pub type Frame = [i16; FRAME_SAMPLES];
-
-/// 20 ms of silence.
-pub const SILENCE: Frame = [0; FRAME_SAMPLES];
 
 /// Frames that may wait between the carrier and the engine: 5 s. The carrier's side never waits; what finds no room is
 /// dropped, and [`Tick::number`] shows the gap.
@@ -71,7 +59,7 @@ pub trait AudioCarrier: Send + Sync {
         self.hang_up_orphan(handle).await
     }
 
-    /// Whether the carrier is known to be out of reach now (decision §2, `upstream_unreachable`).
+    /// Whether the carrier is known to be out of reach now (`upstream_unreachable`).
     fn is_down(&self) -> bool {
         false
     }
@@ -157,40 +145,6 @@ impl fmt::Debug for AudioEvent {
     }
 }
 
-/// 20 ms of a call, both ways.
-#[derive(Clone, Copy)]
-pub struct Tick {
-    /// Counts the ticks of this leg from 0: a gap tells how many were dropped on the way here.
-    pub number: u64,
-    /// What came in, put in order by the jitter buffer. While a telephone-event is being received, silence: the tone
-    /// itself is nobody's speech.
-    pub heard: Frame,
-    /// Nothing came in time: `heard` is a guess, or silence.
-    pub lost: bool,
-    /// What went out at the same time; `None` is silence.
-    pub said: Option<Frame>,
-}
-
-/// Without the sound.
-impl fmt::Debug for Tick {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tick({}, lost: {})", self.number, self.lost)
-    }
-}
-
-/// Names one segment of speech in a playout queue. Numbers rise and are never used twice on a leg.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SegmentId(pub u64);
-
-/// What became of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Played {
-    /// Its first sample was sent at this instant.
-    Began(SegmentId, Instant),
-    /// It was [finished](Playout::finish), and its last sample was sent. A segment that was cleared never ends.
-    Ended(SegmentId, Instant),
-}
-
 /// The queue of what is to be said on a leg. While it is empty or paused, silence is sent. No call blocks or waits.
 pub trait Playout: Send + Sync {
     /// Adds sound to a segment. The queue plays segments in the order in which they were first named here.
@@ -214,17 +168,30 @@ pub trait Playout: Send + Sync {
     fn clear(&self) -> Vec<Cleared>;
 }
 
-/// How far a segment was played before it was cleared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cleared {
-    /// Which.
-    pub segment: SegmentId,
-    /// Samples that were sent.
-    pub played: u64,
-    /// Samples that it had in all.
-    pub enqueued: u64,
-    /// Whether it was [finished](Playout::finish), so that `enqueued` is its whole length.
-    pub finished: bool,
+impl Playout for Speaker {
+    fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
+        self.enqueue(segment, samples);
+    }
+
+    fn finish(&self, segment: SegmentId) {
+        self.finish(segment);
+    }
+
+    fn pause(&self) {
+        self.pause();
+    }
+
+    fn resume(&self) {
+        self.resume();
+    }
+
+    fn set_background(&self, samples: Arc<[i16]>) {
+        self.set_background(samples);
+    }
+
+    fn clear(&self) -> Vec<Cleared> {
+        self.clear()
+    }
 }
 
 /// The way to do something to a call.
@@ -256,4 +223,10 @@ pub trait SpeechDetector: Send {
 pub trait Recorder: Send {
     /// Takes one tick of an answered call. It neither blocks nor waits.
     fn record(&mut self, tick: &Tick);
+}
+
+impl Recorder for recorder::Recorder {
+    fn record(&mut self, tick: &Tick) {
+        self.record(tick);
+    }
 }

@@ -41,7 +41,6 @@ pub enum EmbeddingError {
 
 impl EmbeddingError {
     /// Whether these texts are at fault, and not the service: others may well be embedded.
-    #[must_use]
     pub const fn is_about_texts(&self) -> bool {
         matches!(self, Self::Refused(400 | 413 | 422))
     }

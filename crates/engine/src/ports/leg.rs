@@ -26,10 +26,7 @@ pub enum LegEvent {
     /// The other side's phone rings.
     Ringing,
     /// Somebody, or something, answered.
-    Answered {
-        /// It is a machine.
-        machine: bool,
-    },
+    Answered { machine: bool },
     /// The customer began to speak.
     CustomerStarted,
     /// The customer finished an utterance.

@@ -29,9 +29,6 @@ pub trait Speech: Send + Sync {
     ) -> Result<Arc<dyn SpeechToText>, SpeechError>;
 
     /// The synthesiser of this provider, once it has said that it can speak so.
-    ///
-    /// # Errors
-    /// As [`Self::recogniser`].
     fn synthesiser(
         &self,
         provider: &str,
@@ -42,8 +39,8 @@ pub trait Speech: Send + Sync {
 /// A service or a program that turns speech into text.
 #[async_trait]
 pub trait SpeechToText: Send + Sync {
-    /// Opens the ear of one call. Dropping the stream closes it. The engine gives up after three seconds (voice design
-    /// 5.4), which drops the future.
+    /// Opens the ear of one call. Dropping the stream closes it. The engine gives up after three seconds,
+    /// which drops the future.
     ///
     /// # Errors
     /// [`SpeechError`] if it cannot listen now.
@@ -62,7 +59,7 @@ pub struct RecogniserAbilities {
     pub turns: bool,
 }
 
-/// How an agent listens (decision 6.2, `stt`).
+/// How an agent listens (`stt`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecogniserSettings {
     /// The model's name at its provider.
@@ -159,7 +156,7 @@ pub trait TextToSpeech: Send + Sync {
     async fn open(&self, settings: VoiceSettings) -> Result<Box<dyn Synthesiser>, SpeechError>;
 }
 
-/// How an agent sounds (decision 6.2, `voice`).
+/// How an agent sounds (`voice`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoiceSettings {
     /// The provider's id of the voice.
@@ -187,7 +184,6 @@ impl VoiceKey {
     }
 
     /// The key, to be sent to the provider.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -223,7 +219,6 @@ impl fmt::Debug for SpokenText {
     }
 }
 
-/// A piece of speech.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpeechPiece {

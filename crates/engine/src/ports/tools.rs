@@ -69,7 +69,6 @@ impl fmt::Debug for ToolOutcome {
 /// What a tool does to the line.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ToolAction {
-    /// Ends the call.
     EndCall,
     /// Hands the customer over.
     Transfer {
@@ -93,7 +92,6 @@ impl fmt::Debug for ToolAction {
     }
 }
 
-/// No tools at all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTools;
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::ports::audio::FRAME_TIME;
 
-/// Speech shorter than this is no beginning (voice design 4.1: start 0.12 s).
+/// Speech shorter than this is no beginning.
 pub(super) const BEGINS_AFTER: Duration = Duration::from_millis(120);
 
-/// A pause shorter than this is no end (voice design 4.1: stop 0.2 s).
+/// A pause shorter than this is no end.
 pub(super) const ENDS_AFTER: Duration = Duration::from_millis(200);
 
 /// Debounced speech.

@@ -1,9 +1,10 @@
 //! A phone network whose calls are heard, as the session knows networks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164, FailureReason};
+use parking_lot::Mutex;
 
 use super::{SpokenSettings, spoken_leg};
 use crate::ports::audio::AudioCarrier;
@@ -18,7 +19,6 @@ pub struct SpokenCarrier {
 
 impl SpokenCarrier {
     /// The way of one call.
-    #[must_use]
     pub fn new(network: Arc<dyn AudioCarrier>, settings: SpokenSettings) -> Self {
         Self {
             network,
@@ -31,11 +31,7 @@ impl SpokenCarrier {
 impl Carrier for SpokenCarrier {
     async fn dial(&self, request: DialRequest) -> Result<Leg, DialError> {
         let leg = self.network.dial(request).await?;
-        let settings = self
-            .settings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let settings = self.settings.lock().take();
         match settings {
             Some(settings) => Ok(spoken_leg(leg, settings)),
             // Dropping the leg hangs up: a second call has no agent.

@@ -5,7 +5,6 @@ use offhook_media::vad::Likelihood;
 use crate::ports::audio::{Frame, SpeechDetector};
 
 /// A detector for one call.
-#[must_use]
 pub fn speech_detector() -> Box<dyn SpeechDetector> {
     Box::new(Net(Likelihood::default()))
 }

@@ -15,7 +15,7 @@ use crate::ports::speech::{
     Recogniser, RecogniserEvent, RecogniserInput, RecogniserSettings, SpeechError, SpeechToText,
 };
 
-/// How long a recogniser may take to open (voice design 5.4).
+/// How long a recogniser may take to open.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// Frames kept of silence: half a second, for the beginning of what is said next.
@@ -27,7 +27,6 @@ const KEPT_OF_UTTERANCE: usize = 1_500;
 /// A recogniser, and how the agent listens by it.
 #[derive(Clone)]
 pub struct Hearing {
-    /// The service.
     pub service: Arc<dyn SpeechToText>,
     /// The agent's settings for it.
     pub settings: RecogniserSettings,

@@ -14,7 +14,7 @@ const ECHO: f32 = 0.126;
 /// Frames after which an echo has come back: 0.4 s.
 const ECHO_FRAMES: usize = 20;
 
-/// From which likelihood on a detector's frame is speech (voice design 4.1).
+/// From which likelihood on a detector's frame is speech.
 const LIKELY: f32 = 0.5;
 
 /// Judges frames, one by one.

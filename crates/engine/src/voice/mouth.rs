@@ -17,7 +17,6 @@ use synthesis::{Synthesis, Voices, WarmUp};
 /// A voice, and how the agent sounds by it.
 #[derive(Clone)]
 pub struct Voice {
-    /// The service.
     pub service: Arc<dyn TextToSpeech>,
     /// The agent's settings for it.
     pub settings: VoiceSettings,

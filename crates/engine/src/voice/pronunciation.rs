@@ -1,4 +1,4 @@
-//! How terms are to be said (decision 6.2, `conversation.pronunciation`): what the voice is given, not what the
+//! How terms are to be said (`conversation.pronunciation`): what the voice is given, not what the
 //! transcript shows.
 
 /// How one term is said.
@@ -18,7 +18,6 @@ pub struct Pronunciation(Vec<SaidAs>);
 
 impl Pronunciation {
     /// Longer terms go before shorter ones that they contain; among equals, the first counts. A blank term is none.
-    #[must_use]
     pub fn new(mut terms: Vec<SaidAs>) -> Self {
         terms.retain(|rule| !rule.term.trim().is_empty());
         terms.sort_by_key(|rule| std::cmp::Reverse(rule.term.trim().chars().count()));
@@ -26,7 +25,6 @@ impl Pronunciation {
     }
 
     /// The text as the voice reads it. Only whole words count, and what was put in is not searched again.
-    #[must_use]
     pub fn apply(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();

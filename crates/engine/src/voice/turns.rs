@@ -20,16 +20,16 @@ use customer::{Ear, Utterance};
 use floor::Floor;
 use screen::Screen;
 
-/// How long an answered call may bring no sound at all (voice design 5.4).
+/// How long an answered call may bring no sound at all.
 const NO_MEDIA: Duration = Duration::from_secs(8);
 
-/// How long the sound of a call under way may be gone (voice design 5.4).
+/// How long the sound of a call under way may be gone.
 const MEDIA_LOST: Duration = Duration::from_secs(20);
 
 /// The rules that differ from call to call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How long the customer must be quiet before their turn is over (decision 6.2, `endpointing_ms`).
+    /// How long the customer must be quiet before their turn is over (`endpointing_ms`).
     pub(crate) endpointing: Duration,
     /// How long sound has waited when it is heard here: who is silent has been for so much longer already.
     pub(crate) heard_late: Duration,
@@ -96,7 +96,6 @@ pub(crate) enum Event {
 pub(crate) enum End {
     /// The other side hung up.
     Hangup,
-    /// It failed.
     Failed(FailureReason),
     /// The agent's side hung up, or the line is gone without a word.
     Silent,

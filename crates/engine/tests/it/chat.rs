@@ -1,7 +1,7 @@
 //! Answers in writing: as they come, with tools in between, and cut where they are stopped.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,9 +10,10 @@ use offhook_engine::{
     ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Turn, TurnRole,
     answer,
 };
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, TokioClock, lock, persona};
+use crate::fakes::{Does, FakeModel, FakeModels, TokioClock, persona};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -28,16 +29,18 @@ struct Told {
 #[async_trait]
 impl ChatSink for Told {
     fn piece(&self, piece: ChatPiece) {
-        lock(&self.pieces).push(piece);
+        self.pieces.lock().push(piece);
     }
 
     async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
-        lock(&self.at_work).push(told);
+        self.at_work.lock().push(told);
         if self.is_lost { Err(ClaimLost) } else { Ok(()) }
     }
 
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
-        lock(&self.turns).extend(turns.into_iter().map(|turn| (turn.role, turn.text)));
+        self.turns
+            .lock()
+            .extend(turns.into_iter().map(|turn| (turn.role, turn.text)));
         if self.is_lost { Err(ClaimLost) } else { Ok(()) }
     }
 }
@@ -99,7 +102,7 @@ async fn text_comes_as_the_model_writes_it_and_is_not_made_for_the_ear() {
     let model = FakeModel::new(&does);
     let told = Told::default();
     let answer = answered(&model, &tool("x"), &told).await;
-    assert_eq!(*lock(&told.pieces), [text("One. T"), text("wo\n- three")]);
+    assert_eq!(*told.pieces.lock(), [text("One. T"), text("wo\n- three")]);
     assert_eq!(last(&answer), ("One. Two\n- three", false));
     assert_eq!((answer.end, answer.is_begun), (ChatEnd::Complete, true));
     let asked = model.asked().remove(0);
@@ -121,15 +124,15 @@ async fn tools_are_used_between_two_parts_of_an_answer() {
         text("\n\n"),
         text("It is 7."),
     ];
-    assert_eq!(*lock(&told.pieces), expected);
+    assert_eq!(*told.pieces.lock(), expected);
     let turns = [
         (TurnRole::Agent, "Look.".to_owned()),
         (TurnRole::Tool, "look({}) → 7".to_owned()),
     ];
-    assert_eq!(*lock(&told.turns), turns);
+    assert_eq!(*told.turns.lock(), turns);
     assert_eq!(last(&answer), ("It is 7.", false));
     // What the transcript would say, had nobody heard the answer.
-    let unheard = lock(&told.at_work).concat();
+    let unheard = told.at_work.lock().concat();
     assert_eq!(unheard.len(), 1);
     assert!(
         unheard[0].starts_with("look({}) → Nobody knows whether"),
@@ -147,7 +150,7 @@ async fn no_tool_is_set_to_work_by_who_has_lost_the_claim() {
     let (clock, tools) = (TokioClock::new(), tool("x"));
     let lost = offhook_engine::answer(dialogue(&model, &tools), &tools, &clock, &told, pending());
     assert_eq!(lost.await, Err(ClaimLost));
-    assert_eq!(*lock(&told.pieces), [], "nothing was begun");
+    assert_eq!(*told.pieces.lock(), [], "nothing was begun");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +160,7 @@ async fn the_agent_ends_the_conversation_and_what_needs_a_line_is_not_done() {
     let end = Toolbox(ToolOutcome::Act(ToolAction::EndCall));
     let answer = answered(&model, &end, &told).await;
     assert_eq!((answer.end, answer.last), (ChatEnd::Farewell, None));
-    assert_eq!(lock(&told.turns)[0], (TurnRole::Agent, "Bye.".to_owned()));
+    assert_eq!(told.turns.lock()[0], (TurnRole::Agent, "Bye.".to_owned()));
 
     let model = FakeModel::new(&[Does::Call("look", "{}"), Does::Finish])
         .then(&[Does::Write("Sorry."), Does::Finish]);

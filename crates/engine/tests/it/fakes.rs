@@ -1,8 +1,8 @@
 //! A phone network, models and a sink that do what a test says.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use offhook_engine::{
     CallControl, CallSink, ClaimLost, Latencies, ModelChoice, Persona, Routing, Session,
     SessionEnd, Turn, TurnLatency, Voicemail,
 };
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -103,13 +104,13 @@ impl FakeModel {
     }
 
     pub(crate) fn asked(&self) -> Vec<ModelRequest> {
-        lock(&self.asked).clone()
+        self.asked.lock().clone()
     }
 }
 
 impl LanguageModel for FakeModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>> {
-        let mut asked = lock(&self.asked);
+        let mut asked = self.asked.lock();
         let does = self.does.get(asked.len()).or(self.does.last());
         asked.push(request);
         stream::iter(does.cloned().unwrap_or_default())
@@ -182,7 +183,10 @@ struct FakeLine {
 #[async_trait]
 impl Line for FakeLine {
     async fn say(&self, text: &str) -> Spoken {
-        lock(&self.state.said).push((self.since.elapsed(), text.to_owned()));
+        self.state
+            .said
+            .lock()
+            .push((self.since.elapsed(), text.to_owned()));
         let began = Instant::now();
         let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         let complete = tokio::select! {
@@ -206,7 +210,7 @@ impl Line for FakeLine {
         if self.state.refuses.load(Ordering::Relaxed) {
             return Err(LineError::Refused);
         }
-        lock(&self.state.did).push(format!("transfer {to}"));
+        self.state.did.lock().push(format!("transfer {to}"));
         Ok(())
     }
 
@@ -214,7 +218,7 @@ impl Line for FakeLine {
         for digit in digits.chars() {
             sleep(Duration::from_millis(if digit == 'w' { 500 } else { 200 })).await;
         }
-        lock(&self.state.did).push(format!("digits {digits}"));
+        self.state.did.lock().push(format!("digits {digits}"));
         Ok(())
     }
 
@@ -228,11 +232,11 @@ impl Line for FakeLine {
 impl Carrier for FakeCarrier {
     async fn dial(&self, _: DialRequest) -> Result<Leg, DialError> {
         self.dialed.fetch_add(1, Ordering::Relaxed);
-        let mut dials = lock(&self.dials);
+        let mut dials = self.dials.lock();
         if !dials.is_empty() {
             dials.remove(0)?;
         }
-        lock(&self.leg).take().ok_or(DialError::Unknown)
+        self.leg.lock().take().ok_or(DialError::Unknown)
     }
 
     async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
@@ -254,7 +258,7 @@ pub(crate) struct Notes {
 
 impl Notes {
     fn step(&self) -> Result<(), ClaimLost> {
-        match &mut *lock(&self.steps_left) {
+        match &mut *self.steps_left.lock() {
             Some(0) => Err(ClaimLost),
             Some(left) => {
                 *left -= 1;
@@ -275,18 +279,18 @@ impl CallSink for Notes {
 
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {
         self.step()?;
-        lock(&self.answered).push(at);
+        self.answered.lock().push(at);
         Ok(())
     }
 
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
         self.step()?;
-        lock(&self.turns).push(turn);
+        self.turns.lock().push(turn);
         Ok(())
     }
 
     fn measured(&self, latency: &TurnLatency) {
-        lock(&self.measured).push(*latency);
+        self.measured.lock().push(*latency);
     }
 }
 
@@ -424,9 +428,9 @@ impl OnStage {
             end,
             took: self.since.elapsed(),
             hung_up: self.carrier.line.hung_up.load(Ordering::Relaxed) > 0,
-            turns: lock(&self.notes.turns).clone(),
-            said: lock(&self.carrier.line.said).clone(),
-            did: lock(&self.carrier.line.did).clone(),
+            turns: self.notes.turns.lock().clone(),
+            said: self.carrier.line.said.lock().clone(),
+            did: self.carrier.line.did.lock().clone(),
         }
     }
 }
@@ -481,8 +485,4 @@ pub(crate) fn heard(text: &str) -> LegEvent {
         text: text.to_owned(),
         duration_ms: 1_000,
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,13 +1,12 @@
 //! Passages come into the prompt before the model is asked.
 
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_engine::ports::{Knowledge, Models, Passage, Role};
 use offhook_engine::{Dialogue, Latencies, Piece};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::fakes::{FakeModel, FakeModels, choice, persona};
@@ -21,7 +20,7 @@ struct Documents {
 #[async_trait]
 impl Knowledge for Documents {
     async fn search(&self, question: &str) -> Vec<Passage> {
-        self.asked.lock().unwrap().push(question.to_owned());
+        self.asked.lock().push(question.to_owned());
         tokio::time::sleep(self.wait).await;
         vec![Passage {
             document: "Opening hours".to_owned(),
@@ -59,7 +58,7 @@ async fn prompt(wait: Duration) -> (String, Vec<String>, Duration) {
     }
     let asked = model.asked().remove(0);
     assert_eq!(asked.messages[0].role, Role::System);
-    let looked_up = documents.asked.lock().unwrap().clone();
+    let looked_up = documents.asked.lock().clone();
     (
         asked.messages[0].content.to_string(),
         looked_up,

@@ -8,7 +8,7 @@ use offhook_domain::CallOutcome::Completed;
 use offhook_domain::TerminationReason::MaxDuration;
 use tokio::time::sleep;
 
-use crate::fakes::{FakeModel, FakeModels, lock};
+use crate::fakes::{FakeModel, FakeModels};
 use crate::phone::{FakeVoice, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -44,8 +44,8 @@ async fn a_call_of_two_hours_neither_grows_nor_drifts() {
         sleep(4 * SECOND).await;
         // What the test itself keeps.
         phone.forgets();
-        lock(&model.asked).clear();
-        lock(&voice.asked).clear();
+        model.asked.lock().clear();
+        voice.asked.lock().clear();
         if turn % (turns / 8) == 0 {
             held.extend(resident_kib());
         }

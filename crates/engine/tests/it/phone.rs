@@ -2,8 +2,8 @@
 //! voice whose sound tells which character it is.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,11 +24,12 @@ use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice,
 };
 use offhook_engine::{CallControl, Latencies, Persona, Session, SessionEnd, TurnLatency};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep};
 
-use crate::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, lock, persona};
+use crate::fakes::{FakeModel, FakeModels, Notes, TokioClock, dial_request, persona};
 
 /// Samples that a character takes: 60 ms.
 pub(crate) const PER_CHAR: usize = 480;
@@ -127,14 +128,14 @@ pub(crate) struct Wire {
 
 impl Playout for Wire {
     fn enqueue(&self, id: SegmentId, samples: &[i16]) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         let segment = queue.segment(id);
         segment.enqueued += samples.len() as u64;
         segment.sound.extend(samples);
     }
 
     fn finish(&self, id: SegmentId) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.segment(id).finished = true;
         while let Some(first) = queue.segments.front()
             && first.finished
@@ -146,19 +147,19 @@ impl Playout for Wire {
     }
 
     fn pause(&self) {
-        lock(&self.queue).paused = true;
+        self.queue.lock().paused = true;
     }
 
     fn resume(&self) {
-        lock(&self.queue).paused = false;
+        self.queue.lock().paused = false;
     }
 
     fn set_background(&self, samples: Arc<[i16]>) {
-        *lock(&self.background) = Some(samples);
+        *self.background.lock() = Some(samples);
     }
 
     fn clear(&self) -> Vec<Cleared> {
-        let segments = std::mem::take(&mut lock(&self.queue).segments);
+        let segments = std::mem::take(&mut self.queue.lock().segments);
         let cleared = segments.into_iter().map(|segment| Cleared {
             segment: segment.id,
             played: segment.played(),
@@ -172,12 +173,12 @@ impl Playout for Wire {
 #[async_trait]
 impl Signalling for Wire {
     async fn transfer(&self, to: &E164) -> Result<(), LineError> {
-        lock(&self.did).push(format!("transfer {to}"));
+        self.did.lock().push(format!("transfer {to}"));
         Ok(())
     }
 
     async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
-        lock(&self.did).push(format!("digits {digits}"));
+        self.did.lock().push(format!("digits {digits}"));
         Ok(())
     }
 
@@ -192,9 +193,9 @@ async fn pump(wire: Arc<Wire>, ticks: mpsc::Sender<Tick>) {
     let mut clock = interval(FRAME_TIME);
     for number in 0.. {
         clock.tick().await;
-        let said = lock(&wire.queue).frame();
+        let said = wire.queue.lock().frame();
         if let Some(frame) = said {
-            let mut sent = lock(&wire.sent);
+            let mut sent = wire.sent.lock();
             for sample in frame.iter().filter(|sample| **sample != 0) {
                 sent.push((since.elapsed(), *sample));
             }
@@ -218,7 +219,7 @@ struct Network(Mutex<Option<AudioLeg>>);
 #[async_trait]
 impl AudioCarrier for Network {
     async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
-        lock(&self.0).take().ok_or(DialError::Unknown)
+        self.0.lock().take().ok_or(DialError::Unknown)
     }
 
     async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
@@ -268,7 +269,7 @@ impl SpeechToText for FakeEar {
         self.opened.fetch_add(1, Ordering::Relaxed);
         let (input, mut inputs) = mpsc::channel(INPUTS_AHEAD);
         let (sender, events) = mpsc::channel(64);
-        *lock(&self.events) = Some(sender.clone());
+        *self.events.lock() = Some(sender.clone());
         let (owes, frames) = (Arc::clone(&self.owes), Arc::clone(&self.frames));
         tokio::spawn(async move {
             while let Some(input) = inputs.recv().await {
@@ -279,7 +280,7 @@ impl SpeechToText for FakeEar {
                     RecogniserInput::SpeechBegan => {}
                     RecogniserInput::Finalize => {
                         sleep(Duration::from_millis(100)).await;
-                        let text = std::mem::take(&mut *lock(&owes));
+                        let text = std::mem::take(&mut *owes.lock());
                         if !text.is_empty() {
                             let _ = sender.send(RecogniserEvent::Final(text)).await;
                         }
@@ -301,7 +302,7 @@ impl SpeechToText for FakeEar {
 
 impl FakeEar {
     async fn tell(&self, event: RecogniserEvent) {
-        let sender = lock(&self.events).clone();
+        let sender = self.events.lock().clone();
         if let Some(sender) = sender {
             let _ = sender.send(event).await;
         }
@@ -337,7 +338,7 @@ impl TextToSpeech for FakeVoice {
 
 impl Synthesiser for FakeVoice {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece, SpeechError>> {
-        lock(&self.asked).push(text.clone());
+        self.asked.lock().push(text.clone());
         if self.stalls {
             return stream::pending().boxed();
         }
@@ -402,7 +403,7 @@ impl Stage {
         let (events, leg_events) = mpsc::channel(16);
         let (sender, ticks) = mpsc::channel(TICKS_AHEAD);
         let (played, leg_played) = mpsc::unbounded_channel();
-        lock(&wire.queue).played = Some(played);
+        wire.queue.lock().played = Some(played);
         tokio::spawn(pump(Arc::clone(&wire), sender));
         let leg = AudioLeg {
             events: leg_events,
@@ -498,7 +499,7 @@ impl Phone {
     /// The caller says something, 250 ms for each word; it is understood word by word.
     pub(crate) async fn says(&self, text: &str) {
         self.wire.caller_speaks.store(true, Ordering::Relaxed);
-        text.clone_into(&mut lock(&self.ear.owes));
+        text.clone_into(&mut self.ear.owes.lock());
         let words: Vec<&str> = text.split(' ').collect();
         for said in 1..=words.len() {
             sleep(Duration::from_millis(250)).await;
@@ -516,7 +517,7 @@ impl Phone {
     /// What was sent so far: each character's number, with how many samples it had.
     pub(crate) fn sent(&self) -> Vec<(i16, usize)> {
         let mut sent: Vec<(i16, usize)> = Vec::new();
-        for (_, value) in lock(&self.wire.sent).iter() {
+        for (_, value) in self.wire.sent.lock().iter() {
             match sent.last_mut() {
                 Some((last, samples)) if last == value => *samples += 1,
                 _ => sent.push((*value, 1)),
@@ -527,12 +528,12 @@ impl Phone {
 
     /// Forgets what was sent so far.
     pub(crate) fn forgets(&self) {
-        lock(&self.wire.sent).clear();
+        self.wire.sent.lock().clear();
     }
 
     /// When the agent was heard first and last, since the call began.
     pub(crate) fn sounded(&self) -> (Duration, Duration) {
-        let sent = lock(&self.wire.sent);
+        let sent = self.wire.sent.lock();
         let at = |it: Option<&(Duration, i16)>| it.map_or(Duration::ZERO, |it| it.0);
         (at(sent.first()), at(sent.last()))
     }
@@ -544,8 +545,8 @@ impl Phone {
         End {
             end,
             took: self.since.elapsed(),
-            script: crate::fakes::script(&lock(&self.notes.turns)),
-            measured: lock(&self.notes.measured).clone(),
+            script: crate::fakes::script(&self.notes.turns.lock()),
+            measured: self.notes.measured.lock().clone(),
             hung_up: self.wire.hung_up.load(Ordering::Relaxed),
         }
     }

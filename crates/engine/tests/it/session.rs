@@ -13,7 +13,7 @@ use offhook_engine::ports::{DialError, LegEvent, ModelError};
 use offhook_engine::{CallControl, EndRequest, SessionEnd, Voicemail};
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, heard, lock, stage};
+use crate::fakes::{Does, FakeModel, FakeModels, heard, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -35,7 +35,7 @@ async fn a_call_is_greeted_answered_and_ended_by_the_customer() {
     );
     assert_eq!(end.latencies(), [700], "endpointing alone");
     assert_eq!(notes.reported.load(Ordering::Relaxed), 1);
-    let answered = lock(&notes.answered)[0];
+    let answered = notes.answered.lock()[0];
     assert_eq!(end.turns[0].started_at, answered);
     assert_eq!(end.turns[0].duration_ms, 16 * 60);
     assert_eq!(end.turns[1].started_at, answered.plus(2 * SECOND));

@@ -12,7 +12,7 @@ use offhook_engine::voice::{Pronunciation, SaidAs};
 use offhook_engine::{EndRequest, TurnLatency, Voicemail};
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, lock};
+use crate::fakes::{Does, FakeModel, FakeModels};
 use crate::phone::{FakeEar, FakeVoice, PER_CHAR, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -387,7 +387,7 @@ async fn another_voice_steps_in_within_the_sentence() {
     assert!(first >= 3_200 * MILLI && first < 3_300 * MILLI, "{first:?}");
     let end = phone.hangs_up().await;
     assert_eq!(end.script, ["A: Hello, Eva here."]);
-    let rest = lock(&good.asked)[0].text.clone();
+    let rest = good.asked.lock()[0].text.clone();
     assert!(
         "Hello, Eva here.".ends_with(&rest) && rest.len() < 16,
         "{rest}"
@@ -475,7 +475,7 @@ async fn terms_are_said_as_the_agent_wants_it_and_written_as_they_are() {
     sleep(3 * SECOND).await;
     let end = phone.hangs_up().await;
     assert_eq!(end.script, ["A: Hello, Eva here."]);
-    assert_eq!(lock(&voice.asked)[0].text, "Hello, Ay-va here.");
+    assert_eq!(voice.asked.lock()[0].text, "Hello, Ay-va here.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -550,7 +550,7 @@ async fn a_voice_is_opened_while_the_phone_rings_and_the_greeting_is_made_while_
     assert!(first >= judged && first < judged + 45 * MILLI, "{first:?}");
     let end = phone.hangs_up().await;
     assert_eq!(end.script, ["U: Hello?", "A: Hello, Eva here."]);
-    assert_eq!(lock(&voice.asked).len(), 1, "nothing is made twice");
+    assert_eq!(voice.asked.lock().len(), 1, "nothing is made twice");
     assert_eq!(voice.opened.load(Ordering::Relaxed), 1);
 }
 

@@ -1,7 +1,7 @@
 //! Tools in a conversation: when they run, what the model is told, and what they do to the line.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,9 +11,10 @@ use offhook_engine::EndRequest;
 use offhook_engine::ports::{
     LegEvent, Role, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools,
 };
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, lock, stage};
+use crate::fakes::{Does, FakeModel, FakeModels, OnStage, Stage, heard, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -35,7 +36,7 @@ impl Tools for Toolbox {
     }
 
     async fn call(&self, call: &ToolCall) -> ToolOutcome {
-        lock(&self.called).push(call.name.clone());
+        self.called.lock().push(call.name.clone());
         sleep(self.takes).await;
         self.outcome.clone()
     }
@@ -135,7 +136,7 @@ async fn after_three_steps_the_model_must_answer_in_words() {
         .map(|request| request.may_call)
         .collect();
     assert_eq!(may_call, [true, true, true, false]);
-    assert_eq!(lock(&tools.called).len(), 3);
+    assert_eq!(tools.called.lock().len(), 3);
     assert_eq!(
         end.script()
             .last()

@@ -11,7 +11,7 @@ use offhook_engine::ports::{ModelError, Role, ToolCall, ToolDefinition, ToolOutc
 use offhook_engine::voice::Ambient;
 use tokio::time::sleep;
 
-use crate::fakes::{Does, FakeModel, FakeModels, lock};
+use crate::fakes::{Does, FakeModel, FakeModels};
 use crate::phone::{Phone, Stage, stage};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -209,10 +209,10 @@ async fn the_place_where_the_agent_seems_to_be_is_heard_from_the_answer_on() {
     stage.ambient = Some(Ambient::Cafe);
     let phone = stage.dial();
     sleep(SECOND).await;
-    assert_eq!(*lock(&phone.wire.background), None);
+    assert_eq!(*phone.wire.background.lock(), None);
     phone.answer().await;
     sleep(SECOND).await;
-    let heard = lock(&phone.wire.background).clone();
+    let heard = phone.wire.background.lock().clone();
     assert_eq!(heard, Some(Ambient::Cafe.sound()));
     phone.hangs_up().await;
 }

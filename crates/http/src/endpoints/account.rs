@@ -11,7 +11,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     vec![at("/v1/me").get(me)]
 }
 
-/// Who asks; the only operation of a `free` account (decision 3.4).
+/// Who asks; the only operation of a `free` account.
 async fn me(ask: Ask<AnyKey>) -> Reply {
     let live_calls = ask.services().calls().live(ask.account()).await?;
     let remaining = ask.exchange.account.get().map(|bucket| bucket.remaining);

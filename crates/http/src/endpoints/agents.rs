@@ -1,4 +1,4 @@
-//! `/v1/agents` (decision 6.2).
+//! `/v1/agents`.
 
 use offhook_domain::{AgentId, AgentStatus, FieldError, Json, ResourceKind, Runtime};
 use offhook_services::store::AgentFilter;
@@ -21,7 +21,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-/// The longest search text; the same as for voices (interface, Limits).
+/// The longest search text; the same as for voices.
 const MAX_Q_CHARS: usize = 100;
 
 impl FromQuery for AgentFilter {

@@ -1,4 +1,4 @@
-//! `/v1/batch-calls` (decision 6.7).
+//! `/v1/batch-calls`.
 
 use offhook_domain::{AgentId, BatchId, BatchStatus, FieldError, RecipientStatus, Timestamp};
 use offhook_services::store::{BatchFilter, BatchStep};

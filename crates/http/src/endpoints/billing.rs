@@ -1,4 +1,4 @@
-//! `/v1/billing` (interface; decision 6.9).
+//! `/v1/billing`.
 
 use actix_web::HttpResponse;
 use offhook_domain::{FieldError, InvoiceId, Timestamp, TransactionType};
@@ -44,7 +44,7 @@ impl FromQuery for Days {
     }
 }
 
-/// A year of days fits on a page (decision 6.9).
+/// A year of days fits on a page.
 type UsageListing = Listing<Days, SortKey, 366, 366>;
 
 /// `GET /v1/billing/plan`

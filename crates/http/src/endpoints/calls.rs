@@ -1,4 +1,4 @@
-//! `/v1/calls` (interface; decisions 6.4 and §8).
+//! `/v1/calls`.
 
 use offhook_domain::{
     AgentId, CallHandle, Channel, ConversationId, ConversationStatus, FieldError,

@@ -1,4 +1,4 @@
-//! `/v1/conversations` (interface; decision 6.4).
+//! `/v1/conversations`.
 
 use offhook_domain::{Channel, ConversationId, FieldError, Timestamp};
 use offhook_services::store::ConversationFilter;

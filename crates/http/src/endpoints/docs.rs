@@ -1,5 +1,4 @@
-//! The interface, told: `/openapi.json` for machines, `/docs` for people. Neither needs a key, and neither is under /v1
-//! (decision 1.13).
+//! The interface, told: `/openapi.json` for machines, `/docs` for people. Neither needs a key, and neither is under /v1.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use actix_web::{HttpRequest, HttpResponse};

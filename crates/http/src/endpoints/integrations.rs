@@ -1,4 +1,4 @@
-//! `/v1/integrations` (interface, GET /v1/integrations).
+//! `/v1/integrations`.
 
 use crate::ask::{Ask, IntegrationsRead};
 use crate::cursor::{key_text, text_key};

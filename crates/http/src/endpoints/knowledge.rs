@@ -1,4 +1,4 @@
-//! `/v1/knowledge` (decision 6.5).
+//! `/v1/knowledge`.
 
 use std::str::FromStr;
 

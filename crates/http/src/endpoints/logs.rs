@@ -1,4 +1,4 @@
-//! `/v1/logs` (decision 6.9).
+//! `/v1/logs`.
 
 use std::str::FromStr;
 

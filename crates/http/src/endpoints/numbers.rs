@@ -1,4 +1,4 @@
-//! `/v1/phone-numbers` (decision 6.6).
+//! `/v1/phone-numbers`.
 
 use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId, ResourceKind};
 

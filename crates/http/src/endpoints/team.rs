@@ -1,4 +1,4 @@
-//! `/v1/team` (interface, GET /v1/team/members).
+//! `/v1/team`.
 
 use offhook_domain::MemberId;
 

@@ -1,4 +1,4 @@
-//! `/v1/agents/tools` (decision 6.2).
+//! `/v1/agents/tools`.
 
 use offhook_domain::{Json, ResourceKind, ToolId};
 

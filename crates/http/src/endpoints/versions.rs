@@ -1,4 +1,4 @@
-//! `/v1/agents/{id}/versions` (decision 6.2).
+//! `/v1/agents/{id}/versions`.
 
 use actix_web::dev::{Path, Url};
 use offhook_domain::AgentId;

@@ -1,4 +1,4 @@
-//! `/v1/voices` (interface; decisions 3.4 and 6.3).
+//! `/v1/voices`.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use crate::reply::Reply;
 use crate::routes::Endpoint;
 use crate::wire::voice::VoiceBody;
 
-/// The longest search text (interface, Limits).
+/// The longest search text.
 const MAX_Q_CHARS: usize = 100;
 
 /// The paths.

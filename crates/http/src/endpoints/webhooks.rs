@@ -1,4 +1,4 @@
-//! `/v1/webhooks` (decision 6.8).
+//! `/v1/webhooks`.
 
 use offhook_domain::{DeliveryId, EndpointId, EventType, FieldError, Json, ResourceKind};
 use offhook_services::store::{DeliveryFilter, DeliveryState};

@@ -1,5 +1,5 @@
 //! `/widget/v1/agents/{id}`: what an agent's widget may do on a page, and `…/voice`, over which a page talks. Not part of
-//! the interface (decision 1.13).
+//! the interface.
 
 use actix_web::HttpRequest;
 use offhook_domain::AgentId;

@@ -1,4 +1,4 @@
-//! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the interface (decision 1.13).
+//! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the interface.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{

@@ -27,7 +27,7 @@ const FILES: [&str; 8] = [
 
 const ERRORS: &str = include_str!("examples/errors.json");
 
-/// MiB that a body may have at most (decision 1.4), with a form and without.
+/// MiB that a body may have at most, with a form and without.
 const MEBIBYTES: [&str; 2] = ["20", "1"];
 
 pub(super) struct Examples {

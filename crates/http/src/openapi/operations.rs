@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::parts;
 use crate::Code;
 
-/// An operation.
 pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
@@ -251,3 +250,18 @@ pub(super) fn period() -> [Value; 2] {
 pub(super) fn all() -> Vec<Operation> {
     parts::operations()
 }
+
+/// Operations, one a line: method and path, name, who may ask and what is answered, what it does; then what else there is to
+/// say of it.
+macro_rules! operations {
+    ($(
+        $method:ident $path:expr, $id:ident, $access:expr => $answer:expr, $summary:literal
+        $(.$with:ident($($argument:expr),* $(,)?))*;
+    )*) => {
+        vec![$(
+            Operation::new(stringify!($method), $path, stringify!($id), $access, $answer, $summary)
+                $(.$with($($argument),*))*,
+        )*]
+    };
+}
+pub(super) use operations;

@@ -1,4 +1,4 @@
-//! The answer of GET /v1/me (decision 6.1).
+//! The answer of GET /v1/me.
 
 use offhook_domain::{AccountId, KeyId, Plan, Scopes, Timestamp};
 use offhook_services::Caller;

@@ -1,4 +1,4 @@
-//! The Agent object (interface).
+//! The Agent object.
 
 use offhook_domain::{AgentId, AgentStatus, E164, Json, PhoneNumberId, Runtime, Timestamp};
 use offhook_services::store::{Agent, PhoneNumber};
@@ -113,7 +113,7 @@ impl<'a> From<&'a AgentVersionView> for VersionBody<'a> {
     }
 }
 
-/// What DELETE answers (decision 6.2).
+/// What DELETE answers.
 #[derive(Serialize)]
 pub(crate) struct Archived {
     pub(crate) id: AgentId,

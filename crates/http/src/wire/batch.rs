@@ -1,4 +1,4 @@
-//! Batch calls (decision 6.7).
+//! Batch calls.
 
 use offhook_domain::{
     AgentId, BatchId, BatchStatus, CallHandle, E164, FailureReason, PausedReason, PhoneNumberId,
@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use super::raw;
 use crate::ApiError;
 
-/// A batch.
 #[derive(Serialize)]
 pub(crate) struct BatchView<'a> {
     id: BatchId,
@@ -68,7 +67,6 @@ pub(crate) fn printed(batch: &Batch) -> Vec<u8> {
     serde_json::to_vec(&BatchView::from(batch)).unwrap_or_default()
 }
 
-/// A recipient.
 #[derive(Serialize)]
 pub(crate) struct RecipientView<'a> {
     id: RecipientId,

@@ -1,4 +1,4 @@
-//! Plan, credits, transactions, invoices and usage (interface, Wallet transaction; decision 6.9).
+//! Plan, credits, transactions, invoices and usage.
 
 use offhook_domain::{
     ConversationId, Credits, InvoiceId, InvoiceStatus, LedgerId, Plan, Timestamp, TransactionType,
@@ -101,7 +101,6 @@ fn pdf_url(invoice: InvoiceId) -> String {
     format!("/v1/billing/invoices/{invoice}/pdf")
 }
 
-/// An invoice.
 #[derive(Serialize)]
 pub(crate) struct InvoiceBody<'a> {
     id: InvoiceId,

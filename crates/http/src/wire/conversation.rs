@@ -1,4 +1,4 @@
-//! Conversations and calls (interface, Conversation item and call item; decision 6.4).
+//! Conversations and calls.
 
 use offhook_domain::{
     AgentId, CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime,
@@ -80,10 +80,10 @@ impl<'a> Item<'a> {
     }
 
     fn in_detail(self, conversation: &'a Conversation) -> Result<Detail<'a>, ApiError> {
-        let latency = conversation.latency_turns.map(|turns| Latency {
+        let latency = conversation.latency.turns.map(|turns| Latency {
             turns,
-            p50_ms: conversation.latency_p50_ms,
-            p95_ms: conversation.latency_p95_ms,
+            p50_ms: conversation.latency.p50_ms,
+            p95_ms: conversation.latency.p95_ms,
         });
         let ended = conversation.state.is_terminal();
         Ok(Detail {
@@ -153,7 +153,6 @@ impl<'a> ConversationBody<'a> {
     }
 }
 
-/// A turn.
 #[derive(Serialize)]
 pub(crate) struct TurnBody<'a> {
     role: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Integrations (interface, Integration).
+//! Integrations.
 
 use offhook_domain::{IntegrationCategory, IntegrationStatus, Timestamp};
 use offhook_services::Integration;

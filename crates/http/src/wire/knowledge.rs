@@ -1,4 +1,4 @@
-//! Knowledge documents and folders (decision 6.5), and what becomes of deleted ones (interface, "Deletion results").
+//! Knowledge documents and folders, and what becomes of deleted ones.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,6 @@ use offhook_services::store::{Document, Folder};
 use offhook_services::{Deleted, SearchHit};
 use serde::Serialize;
 
-/// A document.
 #[derive(Serialize)]
 pub(crate) struct DocumentBody<'a> {
     id: DocumentId,
@@ -41,7 +40,6 @@ impl<'a> From<&'a Document> for DocumentBody<'a> {
     }
 }
 
-/// A folder.
 #[derive(Serialize)]
 pub(crate) struct FolderBody<'a> {
     id: FolderId,

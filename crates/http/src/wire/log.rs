@@ -1,4 +1,4 @@
-//! An entry of the request log (decision 6.9).
+//! An entry of the request log.
 
 use offhook_domain::{KeyId, LogEntryId, RequestId, Timestamp};
 use offhook_services::store::LogEntry;

@@ -1,4 +1,4 @@
-//! Items of GET /v1/models (decision 6.1).
+//! Items of GET /v1/models.
 
 use offhook_domain::{Plan, Price};
 use offhook_services::Model;

@@ -1,11 +1,10 @@
-//! Phone numbers (decision 6.6).
+//! Phone numbers.
 
 use offhook_domain::{AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
 use offhook_services::Imported;
 use offhook_services::store::PhoneNumber;
 use serde::Serialize;
 
-/// A number.
 #[derive(Serialize)]
 pub(crate) struct NumberBody<'a> {
     id: PhoneNumberId,
@@ -47,7 +46,7 @@ impl From<Imported> for ImportedBody {
     }
 }
 
-/// What DELETE answers (decision 1.14).
+/// What DELETE answers.
 #[derive(Serialize)]
 pub(crate) struct NumberDeleted {
     pub(crate) id: PhoneNumberId,

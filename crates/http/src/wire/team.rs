@@ -1,4 +1,4 @@
-//! The team (interface, Team member).
+//! The team.
 
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_services::Seats;
@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::list::Envelope;
 
-/// A member.
 #[derive(Serialize)]
 pub(crate) struct MemberBody<'a> {
     id: MemberId,

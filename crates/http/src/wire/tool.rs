@@ -1,4 +1,4 @@
-//! Tools (decision 6.2).
+//! Tools.
 
 use offhook_domain::{Json, Timestamp, ToolId};
 use offhook_services::ToolView;
@@ -26,7 +26,7 @@ impl<'a> From<&'a ToolView> for ToolBody<'a> {
     }
 }
 
-/// What DELETE answers (decision 1.14).
+/// What DELETE answers.
 #[derive(Serialize)]
 pub(crate) struct ToolDeleted {
     pub(crate) id: ToolId,

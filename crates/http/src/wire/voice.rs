@@ -1,4 +1,4 @@
-//! The Voice object (interface).
+//! The Voice object.
 
 use offhook_domain::{VoiceGender, VoiceProvider, VoiceSource};
 use offhook_services::ListedVoice;

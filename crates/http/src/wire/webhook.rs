@@ -1,4 +1,4 @@
-//! Webhook endpoints, deliveries and the event catalog (decision 6.8).
+//! Webhook endpoints, deliveries and the event catalog.
 
 use offhook_domain::{AttemptId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 use offhook_services::Registered;
@@ -50,7 +50,7 @@ impl<'a> From<&'a Registered> for EndpointBody<'a> {
     }
 }
 
-/// What DELETE answers (decision 1.14).
+/// What DELETE answers.
 #[derive(Serialize)]
 pub(crate) struct Deleted {
     pub(crate) id: EndpointId,

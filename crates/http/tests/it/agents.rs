@@ -1,4 +1,4 @@
-//! `/v1/agents` (interface; decision 6.2).
+//! `/v1/agents`.
 
 use std::sync::Arc;
 use std::time::Duration;

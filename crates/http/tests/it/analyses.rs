@@ -1,12 +1,13 @@
 //! What is extracted from conversations that have ended: `/v1/agents/{id}/analysis-schema`, and `analysis` of
 //! GET /v1/conversations/{id}.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{CredentialProvider, Plan};
 use offhook_providers::ProviderSettings;
 use offhook_testkit::upstream::{Answer, Asked, Upstream};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::app::{CUSTOMER, Setup, TestApp, members, text};
@@ -129,7 +130,7 @@ impl Model {
             if !is_extraction(asked) {
                 return written("Very well.");
             }
-            let mut left = left.lock().unwrap_or_else(|broken| broken.into_inner());
+            let mut left = left.lock();
             match left.is_empty() {
                 true => Answer::empty(500),
                 false => left.remove(0),
@@ -156,10 +157,7 @@ impl Model {
     }
 
     fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
-        let mut left = self
-            .answers
-            .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
+        let mut left = self.answers.lock();
         left.extend(answers);
     }
 

@@ -1,4 +1,4 @@
-//! `/v1/batch-calls` (decision 6.7).
+//! `/v1/batch-calls`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -141,7 +141,7 @@ async fn a_batch_calls_everybody_once_and_tells_of_each() {
         .assert(200);
     assert_eq!((&again["data"][0], &again["data"][2]), (&rows[0], &rows[2]));
     assert_ne!(again["data"][1]["call_id"], rows[1]["call_id"]);
-    // No client placed these calls, and of their ends is told (decision 6.4).
+    // No client placed these calls, and of their ends is told.
     for (kind, told) in [
         ("call.initiated", 0),
         ("call.completed", 2),

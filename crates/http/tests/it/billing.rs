@@ -1,4 +1,4 @@
-//! `/v1/billing` (interface; decision 6.9).
+//! `/v1/billing`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Bodies and the Idempotency-Key header (decisions 1.3, 1.4 and 8.2).
+//! Bodies and the Idempotency-Key header.
 
 use crate::app::{CUSTOMER, TestApp};
 use crate::client::exchange;

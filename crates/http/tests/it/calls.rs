@@ -1,4 +1,4 @@
-//! Placing, reading and ending calls (interface; decisions 6.4 and §8).
+//! Placing, reading and ending calls.
 
 use serde_json::json;
 

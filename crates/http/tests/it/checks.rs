@@ -1,4 +1,4 @@
-//! Keys, scopes and the order of checks (decisions 1.5, 1.6, §3).
+//! Keys, scopes and the order of checks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

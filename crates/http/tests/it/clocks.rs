@@ -1,4 +1,4 @@
-//! A machine whose clock is stepped by an hour, in the embedded service (decision 8.7).
+//! A machine whose clock is stepped by an hour, in the embedded service.
 
 use std::time::Duration;
 

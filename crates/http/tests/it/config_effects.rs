@@ -1,4 +1,4 @@
-//! Every field of an agent's configuration has an effect in a conversation, or is refused at save (decision 6.2). The
+//! Every field of an agent's configuration has an effect in a conversation, or is refused at save. The
 //! fields are those that the service prints: a new one without a row in one of the tables fails.
 
 mod model;

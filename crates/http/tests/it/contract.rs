@@ -11,7 +11,6 @@ use crate::client::Answer;
 pub(crate) static INTERFACE: LazyLock<Interface> =
     LazyLock::new(|| Interface::new(offhook_http::openapi_document()));
 
-/// Its document.
 pub(crate) static DOCUMENT: LazyLock<&Value> = LazyLock::new(|| INTERFACE.document());
 
 /// Checks an answer under /v1 against the operation that it belongs to. Unknown paths and methods have none.

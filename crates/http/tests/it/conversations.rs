@@ -1,4 +1,4 @@
-//! Reading conversations (interface; decision 6.4).
+//! Reading conversations.
 
 use serde_json::json;
 

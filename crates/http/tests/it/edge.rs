@@ -1,4 +1,4 @@
-//! What every answer carries, and what never became a request (decisions 1.7, 1.10, 1.11).
+//! What every answer carries, and what never became a request.
 
 use std::time::Duration;
 

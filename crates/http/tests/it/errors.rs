@@ -1,4 +1,4 @@
-//! The errors that operations have in common (decisions 1.3 to 1.6, §2 and §4), of every operation that documents them.
+//! The errors that operations have in common, of every operation that documents them.
 
 use std::time::Duration;
 

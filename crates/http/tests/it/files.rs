@@ -1,4 +1,4 @@
-//! What was sent as a document is an object until it has been read, and no longer (decision 6.5).
+//! What was sent as a document is an object until it has been read, and no longer.
 
 use std::fs::File;
 use std::path::Path;

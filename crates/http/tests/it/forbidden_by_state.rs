@@ -1,4 +1,4 @@
-//! What the state of a resource forbids (decisions §2, `conflict` and `unsupported_runtime`), where no other test of the
+//! What the state of a resource forbids (`conflict` and `unsupported_runtime`), where no other test of the
 //! resource comes to it.
 
 use offhook_domain::CredentialProvider;

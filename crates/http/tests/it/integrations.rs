@@ -1,4 +1,4 @@
-//! `/v1/integrations` (interface, GET /v1/integrations).
+//! `/v1/integrations`.
 
 use std::time::Duration;
 

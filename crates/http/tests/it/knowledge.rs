@@ -1,4 +1,4 @@
-//! `/v1/knowledge` (decision 6.5) and what agents do with it (decision 6.2).
+//! `/v1/knowledge` and what agents do with it.
 
 use std::time::Duration;
 

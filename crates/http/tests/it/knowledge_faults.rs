@@ -1,4 +1,4 @@
-//! Documents that end their readers, searches that mean harm, and what published versions keep (decision 6.5).
+//! Documents that end their readers, searches that mean harm, and what published versions keep.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -182,7 +182,6 @@ macro_rules! both {
 
 mod agents;
 mod following;
-mod late;
 mod recordings;
 
 both! {
@@ -360,6 +359,41 @@ both! {
         world.fake.fail(&call.id, "no_answer");
         assert_eq!(world.ended(&handle).await["failure_reason"], "no_answer");
         assert_eq!(world.fake.calls().len(), 1);
+        world.close().await;
+    }
+
+    async fn a_batch_asks_for_everybody_once_whatever_the_provider_answers(database) {
+        let world = World::start(database, LegacyPace { appears_within: Duration::from_secs(2), ..BRISK }).await;
+        world.fake.state().finishes = true;
+        let taken = [Fault::LoseAnswer, Fault::CutBody, Fault::Malformed, Fault::Unknown];
+        for fault in taken.into_iter().chain([Fault::Close, Fault::Status(422), Fault::RetryAfter(429, 1)]) {
+            world.fake.upstream().fail("POST", "/v1/convai/", fault, 1);
+        }
+        let list = world.app.get("/v1/agents?runtime=legacy").send().await.assert(200);
+        let recipients: Vec<Value> = (0..12).map(|n| json!({"to": format!("+521551234{n:04}")})).collect();
+        let body = json!({"name": "Spring", "agent_id": list["data"][0]["id"], "recipients": recipients});
+        let made = world.app.post("/v1/batch-calls", body).send().await.assert(202);
+        let target = format!("/v1/batch-calls/{}", text(&made["id"]));
+        let batch = until("the end of the batch", || async {
+            world.app.clock.advance(Duration::from_millis(100));
+            let batch = world.app.get(&target).send().await.assert(200);
+            (batch["status"] == "completed").then_some(batch)
+        })
+        .await;
+        let counts = json!({"total": 12, "pending": 0, "dialing": 0, "completed": 10, "failed": 2, "cancelled": 0});
+        assert_eq!(batch["counts"], counts);
+        let calls = world.fake.calls();
+        let rows = world.app.get(&format!("{target}/recipients?limit=100")).send().await.assert(200);
+        let mut failed = Vec::new();
+        for row in rows["data"].as_array().unwrap() {
+            let dialed = calls.iter().filter(|call| call.request["to_number"] == row["to"]).count();
+            assert_eq!(dialed, usize::from(row["status"] == "completed"), "{row}");
+            failed.extend(row["failure_reason"].as_str().map(str::to_owned));
+        }
+        failed.sort_unstable();
+        assert_eq!(failed, ["agent_error", "carrier_error"]);
+        // Only the one that was put off was asked for again.
+        assert_eq!(world.placings(), 13);
         world.close().await;
     }
 

@@ -1,4 +1,4 @@
-//! Rate limits (interface, Limits; decisions §4).
+//! Rate limits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Pages (decision 1.8).
+//! Pages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `GET /v1/logs` (decision 6.9).
+//! `GET /v1/logs`.
 
 use std::time::Duration;
 

@@ -4,7 +4,6 @@ mod addresses;
 mod agents;
 mod analyses;
 mod app;
-mod batch_slices;
 mod batches;
 mod billing;
 mod bodies;

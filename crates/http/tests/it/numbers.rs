@@ -1,4 +1,4 @@
-//! `/v1/phone-numbers` (decision 6.6).
+//! `/v1/phone-numbers`.
 
 use std::time::Duration;
 

@@ -10,7 +10,6 @@ use crate::contract::INTERFACE;
 /// An id that nothing has.
 pub(crate) const NOBODY: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
 
-/// An operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
     pub(crate) id: String,

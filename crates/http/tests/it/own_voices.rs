@@ -1,9 +1,7 @@
-//! Voices of an account's own in `GET /v1/voices` and in agents (decision 6.3).
-
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+//! Voices of an account's own in `GET /v1/voices` and in agents.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +12,7 @@ use offhook_domain::{
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{SpeechEndpoint, SpeechProvider, SpeechTransport};
 use offhook_testkit::TestDatabase;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
@@ -37,7 +36,7 @@ impl VoiceLibrary for Keyed {
     }
 
     async fn own_voices(&self, credential: &str) -> Result<VoiceList, VoiceLibraryError> {
-        let own = self.1.lock().unwrap().get(credential).cloned();
+        let own = self.1.lock().get(credential).cloned();
         own.map(VoiceList::from_iter)
             .ok_or(VoiceLibraryError::Refused(401))
     }
@@ -119,7 +118,7 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     ];
     let keys = Arc::new(Mutex::new(HashMap::new()));
     let provider = Keyed(everyone, keys.clone());
-    let list = |key: &str, voices: Vec<Voice>| keys.lock().unwrap().insert(key.to_owned(), voices);
+    let list = |key: &str, voices: Vec<Voice>| keys.lock().insert(key.to_owned(), voices);
     let app = TestApp::with(Setup {
         voice_libraries: vec![Arc::new(provider)],
         database: Some(database),
@@ -199,7 +198,7 @@ async fn an_accounts_own_voices_are_shown_to_it_alone(database: TestDatabase) {
     assert_eq!(rest, ["Carla", "Dora", "Fe"]);
 
     // A failed synchronisation leaves the last good list; an empty one is one.
-    keys.lock().unwrap().remove("k-mine");
+    keys.lock().remove("k-mine");
     list("k-theirs", Vec::new());
     let outcomes = must(voices.sync_accounts().await);
     let failed = outcomes.iter().filter(|outcome| outcome.result.is_err());

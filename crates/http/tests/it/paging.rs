@@ -1,4 +1,4 @@
-//! Every list, page by page, while rows come and go (decision 1.8): what was there from the first page to the last is
+//! Every list, page by page, while rows come and go: what was there from the first page to the last is
 //! seen once, in its place.
 
 use std::collections::BTreeSet;

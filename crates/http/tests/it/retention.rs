@@ -1,4 +1,4 @@
-//! Conversations are shown inside the plan's window, and deleted behind it (decision 5).
+//! Conversations are shown inside the plan's window, and deleted behind it.
 
 use std::time::Duration;
 

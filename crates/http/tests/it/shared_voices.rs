@@ -1,12 +1,11 @@
-//! Publishing with a voice of a provider's shared library (decision 6.3).
+//! Publishing with a voice of a provider's shared library.
 
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
-
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::app::{Setup, TestApp, text};
@@ -30,11 +29,11 @@ impl VoiceLibrary for Sharing {
     }
 
     async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
-        Ok(self.0.lock().unwrap().voices.iter().cloned().collect())
+        Ok(self.0.lock().voices.iter().cloned().collect())
     }
 
     async fn add_shared(&self, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.lock();
         state.asked.push(voice.clone());
         state.refuses.clone().map_or(Ok(()), Err)
     }
@@ -71,7 +70,7 @@ async fn sources(app: &TestApp) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once() {
     let provider = Sharing::default();
-    provider.0.lock().unwrap().voices = vec![shared("s1", Some("o1")), shared("s2", Some("o2"))];
+    provider.0.lock().voices = vec![shared("s1", Some("o1")), shared("s2", Some("o2"))];
     let app = TestApp::with(Setup {
         voice_libraries: vec![Arc::new(provider.clone())],
         ..Setup::default()
@@ -82,7 +81,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     let publish = |target: &str, body: Value| app.post(&format!("{target}/publish"), body).send();
 
     // What the provider does not do is not published.
-    let refused = |error| provider.0.lock().unwrap().refuses = error;
+    let refused = |error| provider.0.lock().refuses = error;
     for (error, why) in [
         (
             VoiceLibraryError::Unreachable,
@@ -132,7 +131,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
     assert_eq!(sources(&app).await, both);
 
     refused(None);
-    provider.0.lock().unwrap().asked.clear();
+    provider.0.lock().asked.clear();
     // What cannot be published for another reason adds nothing.
     publish(&target, json!({"version": 7}))
         .await
@@ -147,7 +146,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
         voice_id: "s1".to_owned(),
         name: "Lucía".to_owned(),
     };
-    let asked = || provider.0.lock().unwrap().asked.clone();
+    let asked = || provider.0.lock().asked.clone();
     assert_eq!(asked(), std::slice::from_ref(&lucia));
     let moved = [json!(["s1", "workspace"]), json!(["s2", "shared"])];
     assert_eq!(sources(&app).await, moved);
@@ -165,7 +164,7 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
 async fn a_shared_voice_without_owner_or_workspace_is_not_published() {
     let app = TestApp::start().await;
     let provider = Sharing::default();
-    provider.0.lock().unwrap().voices = vec![shared("s1", Some("o1")), shared("s2", None)];
+    provider.0.lock().voices = vec![shared("s1", Some("o1")), shared("s2", None)];
     // Another process lists the voices; this one has no key of the provider.
     let other = app.services.clone();
     let other = other.with_voice_libraries(vec![Arc::new(provider.clone())]);
@@ -193,7 +192,7 @@ async fn a_shared_voice_without_owner_or_workspace_is_not_published() {
         "`config.voice.voice_id`: is shared and the list does not say by whom; choose one that is not `shared`, or \
          ask the operator to run `offhook voices sync`"
     );
-    assert_eq!(provider.0.lock().unwrap().asked, []);
+    assert_eq!(provider.0.lock().asked, []);
     app_with.close().await;
     app.close().await;
 }

@@ -1,5 +1,4 @@
-//! Two processes on one PostgreSQL: what one of them does the other learns at once, however rarely it looks
-//! (platform.md W5).
+//! Two processes on one PostgreSQL: what one of them does the other learns at once, however rarely it looks.
 
 use std::time::{Duration, Instant};
 

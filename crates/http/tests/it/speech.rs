@@ -1,4 +1,4 @@
-//! What an agent's configuration says of its ear and its voices: what is saved, and what is published (decision 6.2).
+//! What an agent's configuration says of its ear and its voices: what is saved, and what is published.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! How many statements the database is sent.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 use offhook_testkit::TestDatabase;
+use parking_lot::Mutex;
 
 use crate::client::must;
 
@@ -22,7 +22,7 @@ impl Instrumentation for Counter {
         match event {
             InstrumentationEvent::StartEstablishConnection { url, .. } => self.url = url.to_owned(),
             InstrumentationEvent::StartQuery { .. } => {
-                let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut sent = SENT.lock();
                 *sent.entry(self.url.clone()).or_default() += 1;
             }
             _ => {}
@@ -49,7 +49,7 @@ impl Statements {
 
     /// How many were sent so far.
     pub(crate) fn sent(&self) -> usize {
-        let sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = SENT.lock();
         sent.get(&self.url).copied().unwrap_or(0)
     }
 

@@ -1,4 +1,4 @@
-//! Live events (decisions 1.14 and 6.4).
+//! Live events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `/v1/team/members` (interface, GET /v1/team/members).
+//! `/v1/team/members`.
 
 use std::time::Duration;
 

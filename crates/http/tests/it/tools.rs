@@ -1,4 +1,4 @@
-//! `/v1/agents/tools`, an agent's versions, and tools in a call (decision 6.2).
+//! `/v1/agents/tools`, an agent's versions, and tools in a call.
 
 use std::time::Duration;
 

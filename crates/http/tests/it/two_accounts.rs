@@ -1,4 +1,4 @@
-//! The ids of another account are answered exactly as ids that do not exist (interface, `not_found`; decision 1.5): the
+//! The ids of another account are answered exactly as ids that do not exist (`not_found`): the
 //! same status, body and headers, and as many statements. Of every operation that takes an id, wherever it takes it.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Synchronising the voice catalogs (decision 6.3) by the adapters that the service has, against a fake of the providers.
+//! Synchronising the voice catalogs by the adapters that the service has, against a fake of the providers.
 
 use std::sync::Arc;
 use std::time::Duration;

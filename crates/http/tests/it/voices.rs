@@ -1,15 +1,14 @@
-//! `GET /v1/voices` (interface; decision 6.3).
-
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+//! `GET /v1/voices`.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::{
     Plan, Scope, Scopes, Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource,
 };
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::app::{TestApp, members, text};
@@ -24,7 +23,7 @@ impl Listed {
     }
 
     fn set(&self, voices: Option<Vec<Voice>>) {
-        *self.1.lock().unwrap() = voices;
+        *self.1.lock() = voices;
     }
 }
 
@@ -35,7 +34,7 @@ impl VoiceLibrary for Listed {
     }
 
     async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
-        let voices = self.1.lock().unwrap().clone();
+        let voices = self.1.lock().clone();
         voices
             .map(VoiceList::from_iter)
             .ok_or(VoiceLibraryError::Unreachable)

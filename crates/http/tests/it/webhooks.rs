@@ -1,4 +1,4 @@
-//! `/v1/webhooks` (decision 6.8).
+//! `/v1/webhooks`.
 
 use std::time::Duration;
 

@@ -15,8 +15,9 @@ mod state;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -102,7 +103,8 @@ pub enum Latch {
 pub struct Tick {
     /// Counts from 0: a gap tells how many were dropped or left out.
     pub number: u64,
-    /// What came in. While a key is pressed, silence.
+    /// What came in, put in order by the jitter buffer. While a telephone-event is being received, silence: the tone
+    /// itself is nobody's speech.
     pub heard: Frame,
     /// Nothing came in time: `heard` is a guess, or silence.
     pub lost: bool,
@@ -216,7 +218,7 @@ impl Pump {
     /// What was counted until the last tick.
     #[must_use]
     pub fn counted(&self) -> Counted {
-        *self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.counted.lock()
     }
 }
 
@@ -269,7 +271,7 @@ async fn run(
         if let Some(key) = made.key {
             outlet.key(key);
         }
-        *published.lock().unwrap_or_else(PoisonError::into_inner) = state.counted;
+        *published.lock() = state.counted;
         deadline += FRAME_TIME;
     }
 }

@@ -1,9 +1,10 @@
 //! A queue of ticks between a pump and its consumer. The pump never waits: when it is full the oldest tick is dropped.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::{Outlet, Tick};
@@ -48,11 +49,7 @@ pub fn queue(capacity: usize) -> (QueueOutlet, Ticks, mpsc::UnboundedReceiver<ch
 
 impl Outlet for QueueOutlet {
     fn tick(&mut self, tick: Tick) -> bool {
-        let mut ticks = self
-            .shared
-            .ticks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut ticks = self.shared.ticks.lock();
         let full = ticks.len() >= self.shared.capacity;
         if full {
             ticks.pop_front();
@@ -82,12 +79,7 @@ impl Ticks {
     pub async fn next(&mut self) -> Option<Tick> {
         loop {
             let closed = self.shared.closed.load(Ordering::Acquire);
-            let tick = self
-                .shared
-                .ticks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front();
+            let tick = self.shared.ticks.lock().pop_front();
             if tick.is_some() || closed {
                 return tick;
             }

@@ -1,6 +1,6 @@
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 
-use offhook_media::wav::{Recording, RepairError, repair};
+use offhook_media::wav::{Recording, RepairError, mono, repair};
 use offhook_media::{FRAME_SAMPLES, Frame};
 
 fn frame(from: i16) -> Frame {
@@ -37,6 +37,13 @@ fn a_recording_has_the_caller_on_the_left_and_the_agent_on_the_right() {
     assert_eq!((spec, samples.len()), (expected, 60 * 2 * FRAME_SAMPLES));
     let pair = 2 * (59 * FRAME_SAMPLES + 5);
     assert_eq!(samples[pair..pair + 2], [59 * 7 + 5, -59 * 3 + 5]);
+}
+
+#[test]
+fn a_file_of_one_channel_says_its_rate_and_length() {
+    let (spec, samples) = read(mono(&[1, -2], 16_000));
+    assert_eq!((spec.channels, spec.sample_rate), (1, 16_000));
+    assert_eq!(samples, [1, -2]);
 }
 
 #[test]

@@ -16,7 +16,6 @@ fn turns() -> Histogram {
     ])
 }
 
-/// Calls.
 #[derive(Debug)]
 pub struct Calls {
     pub(crate) accepted: Counter,

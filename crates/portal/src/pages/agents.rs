@@ -26,7 +26,7 @@ use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
-/// The longest search text (interface, Limits).
+/// The longest search text.
 const Q_CHARS: usize = 100;
 
 /// The paths.
@@ -71,6 +71,15 @@ async fn agent_of(visitor: &Visitor) -> Result<AgentView, Trouble> {
         .agents()
         .get(visitor.account(), id)
         .await?)
+}
+
+/// The agent, if this service runs it.
+async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
+    let view = agent_of(visitor).await?;
+    match view.agent.runtime {
+        Runtime::Engine => Ok(view),
+        Runtime::Legacy => Err(Trouble::not_found()),
+    }
 }
 
 /// An agent's status in a word.

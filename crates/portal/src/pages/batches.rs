@@ -40,7 +40,7 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// The agents that can call in batches (decision 6.7).
+/// The agents that can call in batches.
 async fn callers(visitor: &Visitor) -> Result<AgentChoice, Trouble> {
     let filter = AgentFilter {
         runtime: Some(Runtime::Legacy),

@@ -1,4 +1,4 @@
-//! API keys (interface, Authentication). A token is on the page that answers its form and nowhere else.
+//! API keys. A token is on the page that answers its form and nowhere else.
 
 mod creation;
 

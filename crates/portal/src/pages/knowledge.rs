@@ -20,7 +20,7 @@ use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Viewer, Visit, Visitor};
 
-/// The largest file (decision 1.4).
+/// The largest file.
 const MOST: usize = 20 * 1024 * 1024;
 
 /// What the filter calls the documents that are in no folder, as `GET /v1/knowledge/documents` does.
@@ -55,7 +55,7 @@ pub(super) fn routes() -> Vec<Page> {
     ]
 }
 
-/// Knowledge comes with the Engine module (decision 6.5), here as in the interface.
+/// Knowledge comes with the Engine module, here as in the interface.
 fn entitled(visitor: &Visitor) -> Result<(), Trouble> {
     if visitor.caller().terms.engine_module {
         return Ok(());

@@ -11,7 +11,7 @@ use crate::layout::Section;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::when;
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
@@ -274,8 +274,7 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let numbers = visit.services().numbers();
     let number = numbers.get(visit.account(), visit.id("id")?).await?;
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
-    let shown = |fields: &Fields| shown(fields, &agents, visit.lang());
-    let fields = seen::stamped(fields_of(&number), shown);
+    let fields = version::stamped(fields_of(&number));
     let body = page(&visit, &number, &agents, &fields, None);
     Ok(visit.page(Section::Numbers, number.phone_number.as_str(), &body))
 }
@@ -288,22 +287,6 @@ fn fields_of(number: &PhoneNumber) -> Fields {
     fields
 }
 
-fn shown(fields: &Fields, agents: &AgentChoice, t: Lang) -> Vec<Shown> {
-    let agent = match fields.get("agent_id") {
-        Some(id) => agents.name(id),
-        None => t.t("Nobody", "Nadie").to_owned(),
-    };
-    vec![
-        Shown::of(fields, "label", t.t("Label", "Etiqueta")),
-        Shown::of(
-            fields,
-            "agent_id",
-            t.t("Agent that answers", "Agente que contesta"),
-        )
-        .said(agent),
-    ]
-}
-
 /// `POST /portal/phone-numbers/{id}`
 async fn change(post: Post<Developer>) -> Answer {
     let (id, t): (PhoneNumberId, _) = (post.id("id")?, post.lang());
@@ -314,9 +297,8 @@ async fn change(post: Post<Developer>) -> Answer {
         let body = page(&post, &number, &agents, fields, Some(said));
         Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
     };
-    let shown = |fields: &Fields| shown(fields, &agents, t);
-    if let Some(late) = seen::overtaken(t, &fields_of(&number), &post.fields, shown) {
-        return refused(&late.fields, &late.said);
+    if let Some(late) = version::stale(&fields_of(&number), &post.fields) {
+        return refused(&late, version::said(t));
     }
     let agent = post.fields.get("agent_id").map_or(Json::Null, string);
     let body = Json::object([
@@ -373,7 +355,7 @@ fn page(
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Change", "Cambiar")) }
             (form::form(visitor, &path, &html! {
-                (seen::hidden(fields))
+                (version::hidden(fields))
                 (label(visitor, fields.text("label")))
                 (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }

@@ -13,7 +13,7 @@ use crate::lang::Lang;
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Post, Viewer, Visit, Visitor};
@@ -55,10 +55,9 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 async fn rename(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
     let stored = name_of(&post);
-    let shown = |fields: &Fields| shown(fields, lang);
-    if let Some(late) = seen::overtaken(lang, &stored, &post.fields, shown) {
+    if let Some(late) = version::stale(&stored, &post.fields) {
         let said = Refused {
-            name: Some((&late.fields, &late.said)),
+            name: Some((&late, version::said(lang))),
             ..Refused::default()
         };
         return refused(&post, &said).await;
@@ -248,14 +247,10 @@ fn name_of(visitor: &Visitor) -> Fields {
     fields
 }
 
-fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
-    vec![Shown::of(fields, "name", t.t("Your name", "Tu nombre"))]
-}
-
 /// Their name, to be changed.
 fn naming(visitor: &Visitor, refused: Option<(&Fields, &str)>) -> Markup {
     let t = visitor.lang();
-    let stored = seen::stamped(name_of(visitor), |fields| shown(fields, t));
+    let stored = version::stamped(name_of(visitor));
     let fields = refused.map_or(&stored, |(typed, _)| typed);
     let hint = t.t(
         "As your colleagues in this account see you.",
@@ -266,7 +261,7 @@ fn naming(visitor: &Visitor, refused: Option<(&Fields, &str)>) -> Markup {
             h2 #name { (t.t("Change your name", "Cambiar tu nombre")) }
             (form::refusal(refused.map(|(_, why)| why)))
             (form::form(visitor, "/profile/name", &html! {
-                (seen::hidden(fields))
+                (version::hidden(fields))
                 (Input::text("name", t.t("Your name", "Tu nombre"))
                     .value(fields.text("name")).hint(hint).autocomplete("name").required())
                 button.primary type="submit" { (t.t("Change the name", "Cambiar el nombre")) }

@@ -16,7 +16,7 @@ use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
 use crate::layout::{self, Frame};
 use crate::parts::form::{self, Input};
-use crate::parts::seen::SEEN;
+use crate::parts::version::SHOWN_VERSION;
 use crate::routes::Page;
 use crate::trouble::{Answer, Earlier, Trouble, Typed};
 use crate::visit::{
@@ -31,7 +31,6 @@ const RESUME_PATH: &str = "resume_path";
 /// Its fields, encoded as a form's body.
 const RESUME_BODY: &str = "resume_body";
 
-/// The account that it was of.
 const RESUME_ACCOUNT: &str = "resume_account";
 
 /// That it has a file, which is to be chosen again.
@@ -267,7 +266,7 @@ fn resume(
 fn is_secret(name: &str) -> bool {
     let is_header = name.starts_with("http.headers[") && name.ends_with("].value");
     is_header
-        || name == SEEN
+        || name == SHOWN_VERSION
         || ["password", "secret", "token", "code"]
             .iter()
             .any(|word| name.contains(word))

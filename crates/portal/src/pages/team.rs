@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::{Section, role_name};
 use crate::parts::form::{self, Input, Select};
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::{list, words};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
@@ -102,14 +102,13 @@ async fn withdraw(post: Post<Admin>) -> Answer {
 /// `POST /portal/team/{id}/role`
 async fn set_role(post: Post<Admin>) -> Answer {
     let (member, t) = (member_of(&post).await?, post.lang());
-    let shown = |fields: &Fields| shown(&member, fields, t);
     // Who may not change the role they have now is told that instead.
     if post.person.member.role.may_change(member.role)
-        && let Some(late) = seen::overtaken(t, &role_of(&member), &post.fields, shown)
+        && let Some(late) = version::stale(&role_of(&member), &post.fields)
     {
         let said = Said {
-            refusal: Some(&late.said),
-            role: Some((&member, &late.fields)),
+            refusal: Some(version::said(t)),
+            role: Some((&member, &late)),
             ..Said::default()
         };
         let body = body(&post, &said).await?;
@@ -139,12 +138,6 @@ fn role_of(member: &Member) -> Fields {
     let mut fields = Fields::default();
     fields.push("role", member.role.as_str());
     fields
-}
-
-fn shown(member: &Member, fields: &Fields, t: Lang) -> Vec<Shown> {
-    let role = fields.text("role");
-    let name = role.parse().map_or(role, |role| role_name(role, t));
-    vec![Shown::of(fields, "role", role_label(member, t)).said(name)]
 }
 
 /// `POST /portal/team/{id}/remove`
@@ -341,13 +334,13 @@ fn role_label(member: &Member, t: Lang) -> String {
 
 fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
     let t = visitor.lang();
-    let stored = seen::stamped(role_of(member), |fields| shown(member, fields, t));
+    let stored = version::stamped(role_of(member));
     let typed = said.role.filter(|(other, _)| other.id == member.id);
     let fields = typed.map_or(&stored, |(_, typed)| typed);
     html! {
         form.bar-of-actions method="post" action={ (crate::PATH) "/team/" (member.id) "/role" } {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
-            (seen::hidden(fields))
+            (version::hidden(fields))
             select name="role" aria-label=(role_label(member, t)) {
                 @for role in roles(visitor) {
                     option value=(role.as_str()) selected[role.as_str() == fields.text("role")] { (role_name(role, t)) }

@@ -12,13 +12,13 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::danger;
 use crate::parts::list;
-use crate::parts::seen;
+use crate::parts::version;
 use crate::parts::words::{Tone, badge, when};
 use crate::routes::Page;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
-use form::{body_of, definition_text, draw, fields_of, shown};
+use form::{body_of, definition_text, draw, fields_of};
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -191,13 +191,9 @@ async fn create(post: Post<Developer>) -> Answer {
 /// `GET /portal/tools/{id}`
 async fn tool(visit: Visit<Viewer>) -> Answer {
     let view = tool_of(&visit).await?;
-    let body = match (visit.may(MemberRole::Developer), kind_of(&view)) {
-        (true, Some(kind)) => {
-            let shown = |fields: &_| shown(kind, view.row.revision, fields, visit.lang());
-            let fields = seen::stamped(fields_of(&view.definition), shown);
-            edit(&visit, &view, &fields, None)
-        }
-        _ => html! { pre tabindex="0" { (definition_text(&view.definition)) } },
+    let body = match visit.may(MemberRole::Developer) && kind_of(&view).is_some() {
+        true => edit(&visit, &view, &version::stamped(fields_of(&view)), None),
+        false => html! { pre tabindex="0" { (definition_text(&view.definition)) } },
     };
     Ok(visit.page(Section::Tools, &view.row.name, &body))
 }
@@ -235,10 +231,8 @@ async fn change(post: Post<Developer>) -> Answer {
         return Ok(post.page(Section::Tools, title, &body));
     }
     let t = post.lang();
-    let shown = |fields: &_| shown(kind, view.row.revision, fields, t);
-    let stored = fields_of(&view.definition);
-    if let Some(late) = seen::overtaken(t, &stored, &post.fields, shown) {
-        let body = edit(&post, &view, &late.fields, Some(&late.said));
+    if let Some(late) = version::stale(&fields_of(&view), &post.fields) {
+        let body = edit(&post, &view, &late, Some(version::said(t)));
         return Ok(post.refused(Section::Tools, title, &body));
     }
     let changed = match body_of(kind, &post.fields, Some(&view.definition)) {

@@ -1,4 +1,4 @@
-//! Webhooks: endpoints, their secrets, what was sent to them (interface, Events).
+//! Webhooks: endpoints, their secrets, what was sent to them.
 
 mod deeds;
 mod deliveries;

@@ -10,7 +10,6 @@ use super::field;
 use crate::lang::Lang;
 use crate::pages::{agents, batches};
 
-/// The sentence.
 pub(super) fn sentence(refusal: &Refusal) -> Cow<'static, str> {
     match refusal {
         Refusal::AgentArchived | Refusal::WidgetOfArchived => {

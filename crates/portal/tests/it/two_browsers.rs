@@ -1,4 +1,4 @@
-//! Two people at one record: what one of them stored is told to the other before it is replaced.
+//! Two people at one record: what one of them stored is not replaced by the other unseen.
 
 use offhook_domain::{Json, MemberRole};
 
@@ -7,8 +7,8 @@ use crate::world::{Browser, Page, World, must};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 
-/// What a form that was overtaken begins its refusal with.
-const OVERTAKEN: &str = "While you were writing, somebody changed this. Stored now: ";
+/// What a stale form is refused with.
+const STALE: &str = "While you were writing, somebody changed this. What you typed is still in the form and not saved";
 
 /// Two people of the account, who may both do everything.
 async fn two(world: &World) -> (Browser, Browser) {
@@ -70,9 +70,8 @@ impl Records {
 struct Case<'a> {
     page: &'a str,
     form: &'a str,
-    /// What the first one stores, and how the second one is told of it.
+    /// What the first one stores.
     first: (&'a str, &'a str),
-    told: &'a str,
     /// What the second one types.
     second: (&'a str, &'a str),
 }
@@ -91,8 +90,7 @@ impl Case<'_> {
         let refused = self.filled(&of_ben, self.second).send(ben, form).await;
         let refused = refused.assert(422);
         let said = plain(&refused.body);
-        let told = format!("{OVERTAKEN}{}. What you typed is still in", self.told);
-        assert!(said.contains(&told), "no {told:?}: {said}");
+        assert!(said.contains(STALE), "{form}: {said}");
         assert!(!refused.body.contains(SCRIPT));
         assert!(
             said.contains(self.second.1),
@@ -102,7 +100,7 @@ impl Case<'_> {
         let first = self.first.1.replace("\r\n", "\n");
         assert!(stored.contains(&first), "{form}: {stored}");
 
-        // What is sent again was told of.
+        // Sent again, it replaces what is stored.
         let again = Form::of(&refused, form).send(ben, form).await;
         assert_eq!(again.leads(), page, "{form}");
         let stored = ana.get(page).await;
@@ -116,8 +114,8 @@ impl Case<'_> {
         assert_eq!(same.leads(), page, "{form}");
         let other = self.filled(&of_ana, self.first).send(ana, form).await;
         other.assert(422);
-        // No page sends a form without what it has seen.
-        let bare = self.filled(&stored, self.first).with("seen", "");
+        // No page sends a form without a version.
+        let bare = self.filled(&stored, self.first).with("shown_version", "");
         assert_eq!(bare.send(ana, form).await.leads(), page, "{form}");
     }
 }
@@ -132,62 +130,53 @@ async fn nobody_replaces_unseen_what_somebody_else_has_stored() {
     let analysis = format!("{}/analysis", records.agent);
     let schema = |name: &str| format!("{{\n  \"type\": \"object\",\n  \"title\": \"{name}\"\n}}");
     let (schema_of_ana, schema_of_ben) = (schema("Ana"), schema("Ben"));
-    let told_schema = format!("JSON Schema: “{schema_of_ana}”");
     for case in [
         Case {
             page: &records.number,
             form: &records.number,
             first: ("label", SCRIPT),
-            told: &format!("Label: “{SCRIPT}”"),
             second: ("label", "Night desk"),
         },
         Case {
             page: &records.document,
             form: &records.document,
             first: ("name", "Opening hours"),
-            told: "Name: “Opening hours”",
             second: ("name", "Hours of winter"),
         },
         Case {
             page: &records.folder,
             form: &records.folder,
             first: ("name", "Store"),
-            told: "Name: “Store”",
             second: ("name", "Market"),
         },
         Case {
             page: &records.endpoint,
             form: &records.endpoint,
             first: ("description", "Our CRM"),
-            told: "Description: “Our CRM”",
             second: ("url", "https://hooks.example.com/b"),
         },
         Case {
             page: &records.tool,
             form: &records.tool,
             first: ("http.url", "https://orders.example.com/ana"),
-            told: "URL: “https://orders.example.com/ana”",
             second: ("description", "Finds an order by its number."),
         },
         Case {
             page: &records.agent,
             form: &rename,
             first: ("name", "Day desk"),
-            told: "Name: “Day desk”",
             second: ("name", "Night desk"),
         },
         Case {
             page: &widget,
             form: &widget,
             first: ("allowed_origins", "https://a.example\r\nhttps://b.example"),
-            told: "Allowed origins: “https://a.example, https://b.example”",
             second: ("max_sessions_per_minute", "77"),
         },
         Case {
             page: &analysis,
             form: &analysis,
             first: ("schema", &schema_of_ana),
-            told: &told_schema,
             second: ("schema", &schema_of_ben),
         },
     ] {
@@ -197,24 +186,18 @@ async fn nobody_replaces_unseen_what_somebody_else_has_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_choice_is_told_by_its_words_in_the_readers_language() {
+async fn a_stale_form_is_refused_in_the_readers_language() {
     let world = World::start().await;
     let (ana, ben) = two(&world).await;
     let ben = ben.in_spanish();
     let records = Records::of(&world, &ana).await;
     let agent = records.agent.trim_start_matches("/agents/");
     let folder = records.folder.trim_start_matches("/knowledge/folders/");
-    for (path, first, told, second) in [
-        (
-            &records.number,
-            ("agent_id", agent),
-            "Agente que contesta: «Front desk»",
-            ("label", "Noche"),
-        ),
+    for (path, first, second) in [
+        (&records.number, ("agent_id", agent), ("label", "Noche")),
         (
             &records.document,
             ("folder_id", folder),
-            "Carpeta: «Shop»",
             ("name", "Horario"),
         ),
     ] {
@@ -224,9 +207,8 @@ async fn a_choice_is_told_by_its_words_in_the_readers_language() {
         let typed = Form::of(&page, path).with(second.0, second.1);
         let refused = typed.send(&ben, path).await.assert(422);
         refused.shows(&[
-            "Mientras escribías, alguien cambió esto. Guardado ahora: ",
-            told,
-            "si lo envías otra vez, reemplaza lo guardado.",
+            "Mientras escribías, alguien cambió esto. Lo que escribiste sigue en el formulario, sin guardar; si lo envías \
+             otra vez, reemplaza lo guardado.",
             &format!("value=\"{}\"", second.1),
         ]);
     }
@@ -248,11 +230,9 @@ async fn two_roles_are_not_given_to_one_member_unseen_nor_two_names_to_oneself()
     let given = role(&ana.get("/team").await, "developer");
     assert_eq!(given.send(&ana, path).await.leads(), "/team");
     let refused = role(&team, "admin").send(&ben, path).await;
-    let refused = refused.assert(422).shows(&[
-        OVERTAKEN,
-        "Role of Ana: “Developer”",
-        "value=\"admin\" selected",
-    ]);
+    let refused = refused
+        .assert(422)
+        .shows(&[STALE, "value=\"admin\" selected"]);
     // Who is promoted out of somebody's reach is out of it.
     let again = Form::of(&refused, path);
     role(&ana.get("/team").await, "owner")
@@ -268,7 +248,7 @@ async fn two_roles_are_not_given_to_one_member_unseen_nor_two_names_to_oneself()
     assert_eq!(renamed.send(&elsewhere, path).await.leads(), "/profile");
     let refused = Form::of(&page, path).with("name", "Benito");
     let refused = refused.send(&here, path).await.assert(422);
-    let refused = refused.shows(&[OVERTAKEN, "Your name: “Ben Ortiz”", "value=\"Benito\""]);
+    let refused = refused.shows(&[STALE, "value=\"Benito\""]);
     let again = Form::of(&refused, path).send(&here, path).await;
     assert_eq!(again.leads(), "/profile");
     here.get("/team").await.shows(&["Benito"]);
@@ -289,13 +269,14 @@ async fn a_headers_value_that_somebody_else_has_replaced_is_not_replaced_unseen(
     let stored = open(ana.get(&path).await).with(value, "of-Ana");
     assert_eq!(stored.send(&ana, &path).await.leads(), path);
 
-    // An empty value keeps what is stored, whoever stored it.
+    // An empty value keeps what is stored, whoever stored it; but the page was of another tool.
     let kept = pages.remove(0).with("description", "Looks for an order.");
-    assert_eq!(kept.send(&ben, &path).await.leads(), path);
+    let kept = kept.send(&ben, &path).await.assert(422).shows(&[STALE]);
+    assert_eq!(open(kept).send(&ben, &path).await.leads(), path);
     let refused = pages.remove(0).with(value, "of-Ben");
     let refused = refused.with("description", "Looks for an order.");
     let refused = refused.send(&ben, &path).await.assert(422);
-    let refused = refused.shows(&[OVERTAKEN, "Headers: “X-Key: ***”"]);
+    let refused = refused.shows(&[STALE]);
     assert!(!refused.body.contains("of-Ana"), "{}", refused.body);
     assert_eq!(open(refused).send(&ben, &path).await.leads(), path);
 
@@ -306,11 +287,7 @@ async fn a_headers_value_that_somebody_else_has_replaced_is_not_replaced_unseen(
         .with("description", "Looks for an order.")
         .with("http.headers[1].name", "X-More")
         .with("http.headers[1].value", "of-Ben");
-    added
-        .send(&ben, &path)
-        .await
-        .assert(422)
-        .shows(&[OVERTAKEN]);
+    added.send(&ben, &path).await.assert(422).shows(&[STALE]);
     world.close().await;
 }
 
@@ -331,7 +308,7 @@ async fn an_editor_that_was_open_while_its_agent_was_renamed_leaves_the_name_alo
 
     let edited = Form::of(&other, &edit).with("name", "Night desk");
     let refused = edited.send(&ben, &edit).await.assert(422);
-    let refused = refused.shows(&[OVERTAKEN, "Name: “Day desk”", "value=\"Night desk\""]);
+    let refused = refused.shows(&[STALE, "value=\"Night desk\""]);
     let again = Form::of(&refused, &edit).send(&ben, &edit).await;
     again.assert(422).shows(&["somebody saved version 2"]);
     world.close().await;
@@ -347,9 +324,9 @@ async fn what_was_seen_is_sent_with_what_was_typed_after_signing_in_again() {
     let ours = "\r\nOrigin: http://localhost:8080\r\nSec-Fetch-Site: same-origin";
     let open = ana.left_open_by(&now).saying(ours);
     let page = typed.send(&open, &path).await.assert(422);
-    let page = page.shows(&["Send it now", "name=\"seen\" value=\""]);
+    let page = page.shows(&["Send it now", "name=\"shown_version\" value=\""]);
     assert!(
-        !page.body.contains("<dt>seen</dt>"),
+        !page.body.contains("<dt>shown_version</dt>"),
         "nobody typed that: {}",
         page.body
     );

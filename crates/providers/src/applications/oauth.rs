@@ -1,34 +1,29 @@
 //! A deployment's OAuth client at an application: authorization code with PKCE (RFC 6749, RFC 7636), refresh, and
 //! revocation (RFC 7009). The client's secret travels in the body, which both applications take.
 
-use std::borrow::Cow;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use oauth2::basic::{
-    BasicClient, BasicErrorResponseType, BasicRequestTokenError, BasicTokenResponse, BasicTokenType,
-};
-use oauth2::url::form_urlencoded;
-use oauth2::{
-    AsyncHttpClient, AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken,
-    EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, PkceCodeChallenge, PkceCodeVerifier,
-    RedirectUrl, RefreshToken, RequestTokenError, Scope, TokenResponse as _, TokenUrl,
-};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use offhook_engine::ports::{Authorization, Consents, Grant, GrantError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Client, Request, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode, Url};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Deserialize;
+use serde_json::Value;
+use url::form_urlencoded::Serializer;
 
 use super::{ApplicationError, ApplicationSettings, Places, body};
 
-type OAuth = BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
-
 /// The deployment's client at one application.
 pub(super) struct Door {
-    wire: Wire,
-    oauth: OAuth,
+    client: Client,
     client_id: String,
     client_secret: String,
+    authorize_url: Url,
+    token_url: Url,
     revoke_url: Url,
     scopes: &'static [&'static str],
     extras: &'static [(&'static str, &'static str)],
@@ -43,32 +38,63 @@ impl Door {
         extras: &'static [(&'static str, &'static str)],
     ) -> Result<Self, ApplicationError> {
         let url = |name, given: &Option<String>, usual| places.url(name, given.as_deref(), usual);
-        let authorize = &settings.authorize_url;
-        let authorize = url("authorize_url", authorize, places.authorize_url)?;
-        let token = url("token_url", &settings.token_url, places.token_url)?;
-        let revoke_url = url("revoke_url", &settings.revoke_url, places.revoke_url)?;
-        let oauth = BasicClient::new(ClientId::new(settings.client_id.clone()))
-            .set_client_secret(ClientSecret::new(settings.client_secret.clone()))
-            .set_auth_type(AuthType::RequestBody)
-            .set_auth_uri(AuthUrl::from_url(authorize))
-            .set_token_uri(TokenUrl::from_url(token));
         Ok(Self {
-            wire: Wire(client),
-            oauth,
+            client,
             client_id: settings.client_id.clone(),
             client_secret: settings.client_secret.clone(),
-            revoke_url,
+            authorize_url: url(
+                "authorize_url",
+                &settings.authorize_url,
+                places.authorize_url,
+            )?,
+            token_url: url("token_url", &settings.token_url, places.token_url)?,
+            revoke_url: url("revoke_url", &settings.revoke_url, places.revoke_url)?,
             scopes,
             extras,
         })
     }
 
+    /// Sends a form, and who sends it.
+    async fn post(&self, url: &Url, form: &[(&str, &str)]) -> Result<Response, GrantError> {
+        let form = Serializer::new(String::new())
+            .extend_pairs(form)
+            .append_pair("client_id", &self.client_id)
+            .append_pair("client_secret", &self.client_secret)
+            .finish();
+        let request = self
+            .client
+            .post(url.clone())
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form);
+        request.send().await.map_err(|_| GrantError::Unreachable)
+    }
+
+    /// Asks for tokens.
+    async fn tokens(&self, form: &[(&str, &str)]) -> Result<Granted, GrantError> {
+        let answer = self.post(&self.token_url, form).await?;
+        let status = answer.status();
+        let is_json = is_json(&answer);
+        let body = body(answer).await.map_err(|_| GrantError::Unreachable)?;
+        if status.is_success() {
+            let granted = serde_json::from_slice(&body).ok();
+            return granted
+                .filter(|_| status == StatusCode::OK && is_json)
+                .ok_or(GrantError::Malformed);
+        }
+        // Who asks for patience has not looked.
+        let looked = status.is_client_error()
+            && ![StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
+        let said = looked.then(|| refusal(&body)).flatten();
+        Err(said.unwrap_or(GrantError::Answered(status.as_u16())))
+    }
+
     /// Whether everything was granted that was asked for. An answer that says nothing of that means yes (RFC 6749, 5.1).
-    fn is_whole(&self, granted: &BasicTokenResponse) -> bool {
-        let Some(scopes) = granted.scopes() else {
+    fn is_whole(&self, granted: &Granted) -> bool {
+        let Some(granted) = &granted.scope else {
             return true;
         };
-        let has = |asked: &&str| scopes.iter().any(|scope| scope.as_str() == *asked);
+        let has = |asked: &&str| granted.split(' ').any(|scope| scope == *asked);
         self.scopes.iter().all(has)
     }
 }
@@ -76,22 +102,24 @@ impl Door {
 #[async_trait]
 impl Consents for Door {
     fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
-        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
-        let state = CsrfToken::new(state.to_owned());
-        let scopes = self.scopes.iter();
-        let mut request = self
-            .oauth
-            .authorize_url(|| state)
-            .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
-            .set_pkce_challenge(challenge)
-            .add_scopes(scopes.map(|scope| Scope::new((*scope).to_owned())));
-        for (name, value) in self.extras {
-            request = request.add_extra_param(*name, *value);
-        }
-        let (url, _) = request.url();
+        let mut random = [0; 32];
+        let filled = SystemRandom::new().fill(&mut random);
+        filled.map_err(|_| GrantError::Unreachable)?;
+        let verifier = URL_SAFE_NO_PAD.encode(random);
+        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+        let mut url = self.authorize_url.clone();
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.client_id)
+            .append_pair("state", state)
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            .append_pair("redirect_uri", redirect_uri)
+            .append_pair("scope", &self.scopes.join(" "))
+            .extend_pairs(self.extras);
         Ok(Authorization {
             url: url.into(),
-            verifier: verifier.into_secret(),
+            verifier,
         })
     }
 
@@ -101,14 +129,13 @@ impl Consents for Door {
         verifier: &str,
         redirect_uri: &str,
     ) -> Result<Grant, GrantError> {
-        let granted = self
-            .oauth
-            .exchange_code(AuthorizationCode::new(code.to_owned()))
-            .set_pkce_verifier(PkceCodeVerifier::new(verifier.to_owned()))
-            .set_redirect_uri(Cow::Owned(redirect(redirect_uri)?))
-            .request_async(&self.wire)
-            .await;
-        let granted = granted.map_err(fault)?;
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("code_verifier", verifier),
+            ("redirect_uri", redirect_uri),
+        ];
+        let granted = self.tokens(&form).await?;
         let is_whole = self.is_whole(&granted);
         let grant = grant(granted)?;
         // With a part of it nothing works. It is not given back: applications take back all that a person has granted to
@@ -117,26 +144,15 @@ impl Consents for Door {
     }
 
     async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError> {
-        let refresh_token = RefreshToken::new(refresh_token.to_owned());
-        let request = self.oauth.exchange_refresh_token(&refresh_token);
-        let granted = request.request_async(&self.wire).await;
-        grant(granted.map_err(fault)?)
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token),
+        ];
+        grant(self.tokens(&form).await?)
     }
 
     async fn revoke(&self, token: &str) -> Result<(), GrantError> {
-        let form = form_urlencoded::Serializer::new(String::new())
-            .append_pair("token", token)
-            .append_pair("client_id", &self.client_id)
-            .append_pair("client_secret", &self.client_secret)
-            .finish();
-        let request = self
-            .wire
-            .0
-            .post(self.revoke_url.clone())
-            .header(ACCEPT, "application/json")
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(form);
-        let answer = request.send().await.map_err(|_| GrantError::Unreachable)?;
+        let answer = self.post(&self.revoke_url, &[("token", token)]).await?;
         match answer.status() {
             status if status.is_success() => Ok(()),
             status => Err(GrantError::Answered(status.as_u16())),
@@ -144,107 +160,51 @@ impl Consents for Door {
     }
 }
 
-fn redirect(uri: &str) -> Result<RedirectUrl, GrantError> {
-    RedirectUrl::new(uri.to_owned()).map_err(|_| GrantError::Malformed)
+/// What is said of a grant (RFC 6749, 5.1).
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    token_type: String,
+    expires_in: Option<u64>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
 }
 
 /// Who does not understand a token's type must not use it (RFC 6749, 7.1), and what is not printable is no token
 /// (appendix A).
-fn grant(answer: BasicTokenResponse) -> Result<Grant, GrantError> {
-    let refresh_token = answer.refresh_token();
-    let grant = Grant {
-        access_token: answer.access_token().secret().clone(),
-        refresh_token: refresh_token.map(|token| token.secret().clone()),
-        expires_in: answer.expires_in(),
-    };
+fn grant(granted: Granted) -> Result<Grant, GrantError> {
     let is_token =
         |text: &String| !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let is_bearer = *answer.token_type() == BasicTokenType::Bearer;
-    let are_tokens = is_token(&grant.access_token) && grant.refresh_token.iter().all(is_token);
-    match is_bearer && are_tokens {
-        true => Ok(grant),
-        false => Err(GrantError::Malformed),
-    }
-}
-
-fn fault(error: BasicRequestTokenError<Fault>) -> GrantError {
-    use BasicErrorResponseType::{InvalidClient, InvalidGrant, UnauthorizedClient};
-    match error {
-        RequestTokenError::ServerResponse(said) => match said.error() {
-            InvalidGrant => GrantError::Refused,
-            InvalidClient | UnauthorizedClient => GrantError::Client,
-            _ => GrantError::Answered(StatusCode::BAD_REQUEST.as_u16()),
-        },
-        RequestTokenError::Request(Fault::NoAnswer) => GrantError::Unreachable,
-        RequestTokenError::Request(Fault::Status(status)) => GrantError::Answered(status),
-        RequestTokenError::Parse(..) | RequestTokenError::Other(_) => GrantError::Malformed,
-    }
-}
-
-/// How the crate `oauth2` asks: through this deployment's client, with limits.
-struct Wire(Client);
-
-/// Why an answer is none for `oauth2` to read.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error("no whole answer came")]
-    NoAnswer,
-    #[error("the application answered with {0}")]
-    Status(u16),
-}
-
-/// What RFC 6749 (5.2) says of a refusal.
-#[derive(Deserialize)]
-struct Refusal {
-    error: String,
-}
-
-/// The refusals that say more than their status does.
-const TELLING: [&str; 3] = ["invalid_grant", "invalid_client", "unauthorized_client"];
-
-/// What HubSpot says of one instead.
-#[derive(Deserialize)]
-struct OwnRefusal {
-    status: String,
-}
-
-/// A telling refusal in the form that is documented for all; `None` where there is none.
-fn refusal(body: Vec<u8>) -> Option<Vec<u8>> {
-    if let Ok(refusal) = serde_json::from_slice::<Refusal>(&body) {
-        return TELLING.contains(&refusal.error.as_str()).then_some(body);
-    }
-    let own: OwnRefusal = serde_json::from_slice(&body).ok()?;
-    let error = match own.status.as_str() {
-        "BAD_REFRESH_TOKEN" | "BAD_AUTH_CODE" => "invalid_grant",
-        "BAD_CLIENT_ID" | "BAD_CLIENT_SECRET" => "invalid_client",
-        _ => return None,
+    let is_bearer = granted.token_type.eq_ignore_ascii_case("bearer");
+    let are_tokens = is_token(&granted.access_token) && granted.refresh_token.iter().all(is_token);
+    let grant = Grant {
+        access_token: granted.access_token,
+        refresh_token: granted.refresh_token,
+        expires_in: granted.expires_in.map(Duration::from_secs),
     };
-    Some(format!(r#"{{"error":"{error}"}}"#).into_bytes())
+    (is_bearer && are_tokens)
+        .then_some(grant)
+        .ok_or(GrantError::Malformed)
 }
 
-impl<'c> AsyncHttpClient<'c> for Wire {
-    type Error = Fault;
-    type Future = BoxFuture<'c, Result<HttpResponse, Fault>>;
+/// Whether an answer is JSON, or does not say what it is.
+fn is_json(answer: &Response) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    kind.is_none_or(|kind| {
+        let kind = kind.to_str().unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case("application/json")
+    })
+}
 
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(async move {
-            let request = Request::try_from(request).map_err(|_| Fault::NoAnswer)?;
-            let asked = self.0.execute(request).await;
-            let answer = asked.map_err(|_| Fault::NoAnswer)?;
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            let mut body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
-            if !status.is_success() {
-                // Who asks for patience has not looked.
-                let looked = status.is_client_error()
-                    && ![StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS]
-                        .contains(&status);
-                let said = looked.then(|| refusal(body)).flatten();
-                body = said.ok_or(Fault::Status(status.as_u16()))?;
-            }
-            let mut answer = HttpResponse::new(body);
-            *answer.status_mut() = status;
-            *answer.headers_mut() = headers;
-            Ok(answer)
-        })
+/// A refusal that says more than its status does: its `error` (RFC 6749, 5.2), or what HubSpot says instead.
+fn refusal(body: &[u8]) -> Option<GrantError> {
+    let said: Value = serde_json::from_slice(body).ok()?;
+    match said.get("error").or_else(|| said.get("status"))?.as_str()? {
+        "invalid_grant" | "BAD_REFRESH_TOKEN" | "BAD_AUTH_CODE" => Some(GrantError::Refused),
+        "invalid_client" | "unauthorized_client" | "BAD_CLIENT_ID" | "BAD_CLIENT_SECRET" => {
+            Some(GrantError::Client)
+        }
+        _ => None,
     }
 }

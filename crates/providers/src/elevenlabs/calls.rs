@@ -13,7 +13,7 @@ use super::numbers::{Line, Numbers};
 use crate::lenient;
 
 /// The variable that carries our handle, beside the user's id.
-pub(crate) const HANDLE_VARIABLE: &str = "offhook_call_id";
+const HANDLE_VARIABLE: &str = "offhook_call_id";
 
 #[derive(Serialize)]
 struct Request<'a> {
@@ -25,7 +25,7 @@ struct Request<'a> {
 
 /// What a call begins with.
 #[derive(Serialize)]
-pub(crate) struct ClientData<'a> {
+struct ClientData<'a> {
     dynamic_variables: BTreeMap<&'a str, Cow<'a, Json>>,
     user_id: &'a str,
 }
@@ -33,7 +33,7 @@ pub(crate) struct ClientData<'a> {
 impl<'a> ClientData<'a> {
     /// The call's own variables, of the types that they have, and our handle, which wins over a variable of the same name:
     /// the call is found by it.
-    pub(crate) fn new(handle: &'a str, variables: &'a [(String, Json)]) -> Self {
+    fn new(handle: &'a str, variables: &'a [(String, Json)]) -> Self {
         let variables = variables.iter();
         let mut dynamic_variables: BTreeMap<_, _> = variables
             .map(|(name, value)| (name.as_str(), Cow::Borrowed(value)))

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
-use offhook_egress::{SetupError, client_config};
+use offhook_egress::{SetupError, http_url, trusted_client};
 use offhook_engine::legacy::LegacyError;
 use reqwest::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -20,7 +20,7 @@ const NAME: &str = "legacy";
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a request may take to the last byte of its answer. A call's lease lasts 45 s and is not renewed before the
-/// provider has answered, of which 10 s may be gone when the request leaves (decisions 8.4, 8.7).
+/// provider has answered, of which 10 s may be gone when the request leaves.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a recording may take.
@@ -101,18 +101,11 @@ impl Client {
     /// # Errors
     /// [`SettingsError`] if the address is none, or there is no TLS.
     pub(crate) fn new(base_url: &str) -> Result<Self, SettingsError> {
-        let base = Url::parse(base_url.trim_end_matches('/'))
-            .ok()
-            .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+        let base = http_url(base_url.trim_end_matches('/'))
             .filter(|url| url.query().is_none() && url.fragment().is_none())
             .filter(|url| url.username().is_empty() && url.password().is_none())
             .ok_or_else(|| SettingsError::BaseUrl(NAME.to_owned()))?;
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(client_config().map_err(SetupError::from)?)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
+        let http = trusted_client()?
             .connect_timeout(CONNECT_LIMIT)
             .timeout(LIMIT)
             .pool_idle_timeout(crate::IDLE_LIMIT)

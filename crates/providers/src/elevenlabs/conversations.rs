@@ -3,9 +3,8 @@
 use offhook_domain::{CallHandle, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyProgress, LegacyReference};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::calls::HANDLE_VARIABLE;
 use super::client::{Client, Failed};
 use super::outcome::{Ending, Line, outcome};
 use super::transcript::{LONGEST, Said, seconds, turns};
@@ -105,14 +104,20 @@ pub(super) struct Initiation {
     #[serde(default, deserialize_with = "lenient::text")]
     user_id: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
-    dynamic_variables: Map<String, Value>,
+    dynamic_variables: Variables,
+}
+
+/// Our handle among a call's variables.
+#[derive(Deserialize, Default)]
+struct Variables {
+    #[serde(default, deserialize_with = "lenient::text")]
+    offhook_call_id: Option<String>,
 }
 
 impl Initiation {
     /// Where our handle may be: among the variables, or as the user's id.
     pub(super) fn handles(&self) -> impl Iterator<Item = &str> {
-        let variable = self.dynamic_variables.get(HANDLE_VARIABLE);
-        let variable = variable.and_then(Value::as_str);
+        let variable = self.dynamic_variables.offhook_call_id.as_deref();
         variable.into_iter().chain(self.user_id.as_deref())
     }
 }
@@ -247,12 +252,10 @@ fn told(conversation: Conversation) -> LegacyProgress {
     };
     // One that tells no duration lasted up to the last thing that was said.
     let guessed = turns.last().filter(|_| lasted.is_zero());
-    let is_guessed = guessed.is_some();
     let lasted = guessed.map_or(lasted, |last| last.started_at.since(began));
     let end = outcome.map(|outcome| LegacyEnd {
         outcome,
         ended_at: began.plus(lasted),
-        is_guessed,
         summary: summary.unwrap_or_default(),
         recorded: has_audio && answered_at.is_some(),
         is_told: matches!(status, "done" | "failed"),

@@ -2,17 +2,17 @@
 //! whose they are.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{E164, NumberProvider};
 use offhook_engine::legacy::{LegacyError, LegacyNumber};
+use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::client::{Client, Failed};
-use crate::lenient;
+use crate::lenient::{self, Element};
 
 /// How long a list is good for; a number that it lacks is looked for anew.
 const GOOD_FOR: Duration = Duration::from_secs(300);
@@ -85,9 +85,9 @@ struct Assigned {
 /// [`Failed`], for the list as a whole.
 pub(crate) async fn list(client: &Client, key: &str) -> Result<Vec<Number>, Failed> {
     let path = ["v1", "convai", "phone-numbers"];
-    let listed: Vec<Value> = client.get(key, &path, &[]).await?;
-    let listed: Vec<Listed> = lenient::readable(listed);
-    Ok(listed.into_iter().filter_map(number).collect())
+    let listed: Vec<Element<Listed>> = client.get(key, &path, &[]).await?;
+    let listed = listed.into_iter().filter_map(|element| element.0);
+    Ok(listed.filter_map(number).collect())
 }
 
 fn number(listed: Listed) -> Option<Number> {
@@ -119,7 +119,7 @@ impl Numbers {
     pub(super) async fn of(&self, client: &Client, key: &str) -> Result<Arc<Vec<Number>>, Failed> {
         let numbers = Arc::new(list(client, key).await?);
         let since = Instant::now();
-        let mut remembered = self.lock();
+        let mut remembered = self.0.lock();
         if remembered.len() >= REMEMBERED {
             remembered.retain(|_, one| one.since.elapsed() < GOOD_FOR);
         }
@@ -180,17 +180,13 @@ impl Numbers {
 
     /// Forgets the account's list: something in it is not so any more.
     pub(super) fn forget(&self, key: &str) {
-        self.lock().remove(key);
+        self.0.lock().remove(key);
     }
 
     fn fresh(&self, key: &str) -> Option<Arc<Vec<Number>>> {
-        let remembered = self.lock();
+        let remembered = self.0.lock();
         let one = remembered.get(key)?;
         (one.since.elapsed() < GOOD_FOR).then(|| one.numbers.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Remembered>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

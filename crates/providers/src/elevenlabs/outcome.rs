@@ -1,4 +1,4 @@
-//! What the provider says of a call's end, in this project's words (decision 6.4, voice design 5.4).
+//! What the provider says of a call's end, in this project's words.
 
 use offhook_domain::{CallOutcome, FailureReason, TerminationReason};
 
@@ -9,7 +9,6 @@ pub(super) enum Line {
     Rings,
     /// It was answered.
     Talks,
-    /// It is over.
     Over,
     /// An error ended it, or it never began.
     Failed,

@@ -22,7 +22,7 @@ pub(super) fn of(turns: &[Turn]) -> Vec<u8> {
         let count = count.unwrap_or(most).min(most - samples.len());
         samples.extend((0..count).map(|at| if at / half % 2 == 0 { 4_000 } else { -4_000 }));
     }
-    crate::wav::of(&samples, RATE)
+    offhook_media::wav::mono(&samples, RATE)
 }
 
 #[cfg(test)]

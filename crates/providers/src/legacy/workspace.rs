@@ -59,7 +59,6 @@ impl Workspace {
         ]
     }
 
-    /// One of its agents.
     pub(super) fn agent(&self, id: &str) -> Result<LegacyAgent, LegacyError> {
         let agent = self.agents().into_iter().find(|agent| agent.id == id);
         agent.ok_or(LegacyError::Refused("the workspace has no such agent"))

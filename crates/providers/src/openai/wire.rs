@@ -4,6 +4,8 @@ use offhook_engine::ports::{Message, ModelError, ModelRequest, Role, ToolCall, T
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::lenient;
+
 /// The body of a request.
 #[derive(Serialize)]
 pub(super) struct RequestBody<'a> {
@@ -136,7 +138,9 @@ pub(super) struct Choice {
 
 #[derive(Deserialize, Default)]
 pub(super) struct Delta {
+    #[serde(default, deserialize_with = "lenient::readable")]
     pub(super) content: Option<String>,
+    #[serde(default, deserialize_with = "lenient::readable")]
     pub(super) refusal: Option<String>,
     pub(super) tool_calls: Option<Vec<CallPart>>,
 }

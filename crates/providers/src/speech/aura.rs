@@ -1,4 +1,4 @@
-//! Deepgram's speech and what speaks like it (voice design 2.5): `v1/speak`, one request for each text. The voice is the
+//! Deepgram's speech and what speaks like it: `v1/speak`, one request for each text. The voice is the
 //! service's model, so that the agent's model plays no part. Sound comes as µ-law.
 
 use async_trait::async_trait;

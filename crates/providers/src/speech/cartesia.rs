@@ -1,4 +1,4 @@
-//! Cartesia's speech and what speaks like it (voice design 2.5): over a WebSocket, with a context for each text, or over
+//! Cartesia's speech and what speaks like it: over a WebSocket, with a context for each text, or over
 //! HTTP, one request for each text. Sound comes as µ-law.
 
 mod contexts;

@@ -1,4 +1,4 @@
-//! Deepgram's live recognition and what speaks like it (voice design 2.4): `v1/listen` for models such as `nova-3`, and
+//! Deepgram's live recognition and what speaks like it: `v1/listen` for models such as `nova-3`, and
 //! `v2/listen` for `flux` models, which find the turns of a conversation themselves. Sound goes there as µ-law.
 
 mod flux;

@@ -1,4 +1,4 @@
-//! ElevenLabs' speech and what speaks like it (voice design 2.5): over a WebSocket, `multi-stream-input` with a context
+//! ElevenLabs' speech and what speaks like it: over a WebSocket, `multi-stream-input` with a context
 //! for each text, or over HTTP, one request for each text. Sound comes as µ-law.
 
 mod contexts;

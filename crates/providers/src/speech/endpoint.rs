@@ -27,11 +27,10 @@ impl Endpoint {
         settings: &SpeechEndpoint,
         scheme: &'static str,
     ) -> Result<Self, SettingsError> {
-        let base = Url::parse(&format!("{}/", settings.base_url.trim_end_matches('/')))
-            .ok()
-            .filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
-            .filter(|url| url.query().is_none() && url.fragment().is_none())
-            .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))?;
+        let base =
+            offhook_egress::http_url(&format!("{}/", settings.base_url.trim_end_matches('/')))
+                .filter(|url| url.query().is_none() && url.fragment().is_none())
+                .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))?;
         let credential = settings
             .api_key
             .as_ref()
@@ -66,9 +65,6 @@ impl Endpoint {
     }
 
     /// The same as a WebSocket's URL.
-    ///
-    /// # Errors
-    /// As [`Self::url`].
     pub(super) fn socket_url(
         &self,
         path: &str,

@@ -18,6 +18,7 @@ use offhook_engine::ports::speech::{
     SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
 use offhook_media::resample::RATES;
+use offhook_media::wav;
 use tokio::sync::Semaphore;
 
 use super::registry::{Ear, Mouth};
@@ -25,7 +26,6 @@ use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::resample;
 use crate::SettingsError;
-use crate::wav;
 use child::Run;
 
 /// The words a minute that a voice's own speed stands for, where a program counts so.
@@ -207,7 +207,7 @@ impl Transcriber for Listening {
         let rate = program.sample_rate;
         // Filters and files are work for a thread that may be busy.
         let file = tokio::task::spawn_blocking(move || {
-            Ok::<_, SpeechError>(wav::of(&resample(&samples, SAMPLE_RATE, rate)?, rate))
+            Ok::<_, SpeechError>(wav::mono(&resample(&samples, SAMPLE_RATE, rate)?, rate))
         });
         let file = file.await.map_err(|_| SpeechError::Unreachable)??;
         let mut words = self.words.clone();

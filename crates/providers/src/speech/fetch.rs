@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::sound::{Coding, SoundReader};
 
-/// How long a service may take to the first byte of sound, and from one to the next (voice design 5.4).
+/// How long a service may take to the first byte of sound, and from one to the next.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
 /// The sound that answers a request. Dropping the stream closes its connection, which cancels the request.

@@ -17,7 +17,7 @@ use super::socket::{Came, Socket};
 const EVENTS_AHEAD: usize = 64;
 
 /// How long a service may take to answer that what was heard is wanted now. Published figures for the 99th percentile
-/// are below half a second (voice design 2.4).
+/// are below half a second.
 const FINALIZE_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// A service that leaves so many wishes unanswered, and says nothing else meanwhile, is gone, whatever TCP believes.

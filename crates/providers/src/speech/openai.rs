@@ -1,4 +1,4 @@
-//! OpenAI's speech and what speaks like it (voice design 2.4 and 2.5): `audio/transcriptions`, one utterance for each
+//! OpenAI's speech and what speaks like it: `audio/transcriptions`, one utterance for each
 //! request, and `audio/speech`, one text for each. Sound goes there as a WAV file of 16 kHz, which servers of one's own
 //! take without converting it, and comes as 24 kHz.
 
@@ -14,6 +14,7 @@ use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserSettings, SpeechError, SpeechPiece, SpeechToText,
     SpokenText, Synthesiser, TextToSpeech, VoiceSettings,
 };
+use offhook_media::wav;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -25,7 +26,6 @@ use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::{Coding, resample};
 use super::{fetch, form};
-use crate::wav;
 
 /// The rate of the files that are sent, in Hz.
 const SENT_RATE: u32 = 16_000;
@@ -111,7 +111,7 @@ struct Transcription {
 #[async_trait]
 impl Transcriber for Transcriptions {
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String, SpeechError> {
-        let file = wav::of(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
+        let file = wav::mono(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
         let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
         let request = self
             .client

@@ -37,9 +37,7 @@ pub enum SpeechProvider {
     OpenAi(SpeechEndpoint),
     /// Programs of this machine.
     Exec {
-        /// The one that listens.
         listen: Option<SpeechProgram>,
-        /// The one that speaks.
         speak: Option<SpeechProgram>,
     },
 }

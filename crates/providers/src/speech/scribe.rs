@@ -1,10 +1,9 @@
-//! ElevenLabs' live recognition and what speaks like it (voice design 2.4): `v1/speech-to-text/realtime`, where this side
+//! ElevenLabs' live recognition and what speaks like it: `v1/speech-to-text/realtime`, where this side
 //! says when an utterance is over. Sound goes there as µ-law in base64.
 
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{
     Recogniser, RecogniserAbilities, RecogniserEvent, RecogniserSettings, SpeechError, SpeechToText,
@@ -20,7 +19,7 @@ use super::registry::Ear;
 use super::settings::{self, STT};
 use super::socket::{Upgrade, text};
 use super::sound::to_ulaw;
-use crate::lenient::without_nul;
+use crate::lenient::{self, without_nul};
 
 /// Bytes that go together, of 8000 a second: a message for each frame would be mostly envelope.
 const TOGETHER: usize = 800;
@@ -76,7 +75,7 @@ struct Scribe {
 struct Said {
     #[serde(default)]
     message_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable")]
     text: String,
 }
 
@@ -109,7 +108,7 @@ impl Hearing for Scribe {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
-        let said: Said = read_foreign(text.as_bytes())
+        let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let words = without_nul(said.text);
         let words = words.trim();

@@ -1,4 +1,4 @@
-//! What an agent's configuration says of its ear and its voice, as one adapter understands it (decision 6.2: `settings`
+//! What an agent's configuration says of its ear and its voice, as one adapter understands it (`settings`
 //! are checked by the adapter).
 
 use offhook_domain::{FieldError, Fields, Json};
@@ -105,9 +105,6 @@ pub(super) fn heard_by(settings: &RecogniserSettings) -> Result<String, SpeechEr
 }
 
 /// The voice's model.
-///
-/// # Errors
-/// As [`heard_by`].
 pub(super) fn spoken_by(settings: &VoiceSettings) -> Result<String, SpeechError> {
     named(&settings.model, "config.voice.model")
 }

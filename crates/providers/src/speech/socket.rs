@@ -14,7 +14,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 
-/// How long a connection may take to open, upgrade included (voice design 5.4).
+/// How long a connection may take to open, upgrade included.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long a service may leave a message of ours in its socket.
@@ -72,7 +72,6 @@ impl Upgrade {
 
 /// What came on a WebSocket.
 pub(super) enum Came {
-    /// A text.
     Text(String),
     /// Something that no protocol here is about.
     Other,

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::socket::{Came, Socket, Upgrade};
 
-/// How long a text may wait for its first sound, and for more of it (voice design 5.4).
+/// How long a text may wait for its first sound, and for more of it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
 /// How often a sign of life is sent while nobody speaks, so that nothing on the way forgets the connection.

@@ -120,10 +120,10 @@ fn header(bytes: &[u8]) -> Result<Option<(u32, u32, usize)>, SpeechError> {
 
 #[cfg(test)]
 mod tests {
+    use offhook_media::wav::mono as wav;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wav::of as wav;
 
     fn whole(file: &[u8], size: usize) -> Result<Vec<i16>, SpeechError> {
         let mut reader = WavReader::default();

@@ -1,5 +1,5 @@
 //! `provider_a`: its own workspace at `v2/voices`, paged by token, and a shared library at `v1/shared-voices`, paged by
-//! number (voice design 2.2). Voices with a rate of their own carry an extra fee and are left out.
+//! number. Voices with a rate of their own carry an extra fee and are left out.
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};

@@ -31,7 +31,7 @@ impl Spoken {
         add(&mut self.languages, Some(language));
     }
 
-    /// The main language, where it has a code of two letters (interface, Voice).
+    /// The main language, where it has a code of two letters.
     pub(super) fn main(&self) -> Option<String> {
         let first = self.languages.first();
         first.filter(|language| language.len() == 2).cloned()

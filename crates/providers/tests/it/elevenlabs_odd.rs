@@ -2,14 +2,12 @@
 //! listed.
 
 use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _, LegacyReference};
-use offhook_engine::legacy_batches::{LegacyBatches as _, LegacyRecipient, RecipientStage};
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, ElevenLabs, KEY, NUMBER};
 use offhook_testkit::upstream::{Answer, Asked, Upstream};
 use serde_json::{Value, json};
 
 const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
-const OTHER: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e50";
 
 /// A service whose list of agents has these pages, by the cursor that is asked for. Each agent is as it should be.
 async fn listing(pages: Value) -> (Upstream, ElevenLabsAgents) {
@@ -22,13 +20,6 @@ async fn listing(pages: Value) -> (Upstream, ElevenLabsAgents) {
         Answer::json(200, &answer)
     })
     .await;
-    let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
-    (upstream, provider)
-}
-
-/// A service that answers everything so.
-async fn answering(answer: Value) -> (Upstream, ElevenLabsAgents) {
-    let upstream = Upstream::start(move |_| Answer::json(200, &answer)).await;
     let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
     (upstream, provider)
 }
@@ -164,20 +155,25 @@ async fn a_list_of_agents_is_whole_if_it_says_so() {
 }
 
 #[tokio::test]
-async fn what_no_reader_of_json_takes_costs_the_value_that_it_stands_in() {
-    for odd in [
-        r#""message":"Hi \ud83d""#.to_owned(),
-        "\"message\":\"Hi\",\"cost\":1e999".to_owned(),
-        r#""message":"Hi","role":"agent""#.to_owned(),
-        format!(
-            r#""message":"Hi","more":{}{}"#,
-            "[".repeat(200),
-            "]".repeat(200)
+async fn what_no_reader_of_json_takes_costs_the_value_or_the_turn_that_it_stands_in() {
+    for (odd, is_said) in [
+        (r#""message":"Hi \ud83d""#.to_owned(), false),
+        (r#""message":"Hi","cost":1e999"#.to_owned(), true),
+        (r#""message":"Hi","interrupted":1e999"#.to_owned(), true),
+        (r#""message":"Hi","role":"agent""#.to_owned(), false),
+        (
+            format!(
+                r#""message":"Hi","tool_calls":{}{}"#,
+                "[".repeat(200),
+                "]".repeat(200)
+            ),
+            true,
         ),
     ] {
         let body = format!(
-            r#"{{"conversation_id":"conv_1","status":"done","transcript":[{{"role":"agent",{odd}}}],
-                "metadata":{{"start_time_unix_secs":10,"call_duration_secs":4}}}}"#
+            r#"{{"conversation_id":"conv_1","status":"done","analysis":{{"transcript_summary":"\ude00"}},
+                "transcript":[{{"role":"agent",{odd}}},{{"role":"user","message":"Bye"}}],
+                "metadata":{{"start_time_unix_secs":10,"call_duration_secs":4,"cost":1e999}}}}"#
         );
         let told = body.clone();
         let upstream = Upstream::start(move |_| {
@@ -190,8 +186,16 @@ async fn what_no_reader_of_json_takes_costs_the_value_that_it_stands_in() {
             conversation: Some("conv_1".to_owned()),
         };
         let progress = provider.progress(KEY, &reference).await.unwrap().unwrap();
-        assert!(progress.end.is_some(), "{body}");
-        assert!(progress.turns[0].text.starts_with("Hi"), "{body}");
+        let end = progress.end.unwrap();
+        assert_eq!(end.ended_at.unix_seconds(), 14, "{body}");
+        assert_eq!(end.summary, "", "{body}");
+        let said: Vec<&str> = progress
+            .turns
+            .iter()
+            .map(|turn| turn.text.as_str())
+            .collect();
+        let expected: &[&str] = if is_said { &["Hi", "Bye"] } else { &["Bye"] };
+        assert_eq!(said, expected, "{body}");
     }
 }
 
@@ -271,60 +275,6 @@ async fn an_agent_that_another_one_is_answered_for_costs_the_list() {
 }
 
 #[tokio::test]
-async fn a_batch_is_not_there_only_if_the_list_ends_without_it() {
-    let unknown = || Err(LegacyError::Unknown);
-    let found = Ok(Some("btcal_1".to_owned()));
-    for (page, expected) in [
-        (json!({"batch_calls": [], "has_more": true}), unknown()),
-        (
-            json!({"batch_calls": [], "has_more": true, "next_doc": null}),
-            unknown(),
-        ),
-        (
-            json!({"batch_calls": [], "has_more": true, "next_doc": ""}),
-            unknown(),
-        ),
-        (
-            json!({"batch_calls": [], "has_more": true, "next_doc": 7}),
-            unknown(),
-        ),
-        // The same page for ever.
-        (
-            json!({"batch_calls": [], "has_more": true, "next_doc": "x"}),
-            unknown(),
-        ),
-        // A last page may leave out that it is one, if it says of no next one either.
-        (json!({"batch_calls": []}), Ok(None)),
-        (json!({"batch_calls": [], "next_doc": null}), Ok(None)),
-        (json!({"batch_calls": [], "next_doc": "x"}), unknown()),
-        (json!({"batch_calls": [], "next_doc": 7}), unknown()),
-        (json!({"batch_calls": [], "has_more": null}), unknown()),
-        (json!({"batch_calls": [], "has_more": "false"}), unknown()),
-        (json!({"batch_calls": [], "has_more": 0}), unknown()),
-        (json!({"batch_calls": null, "has_more": false}), unknown()),
-        // It is there, under an id that nobody can read.
-        (
-            json!({"batch_calls": [{"id": 7, "name": "b/1"}], "has_more": false}),
-            unknown(),
-        ),
-        (
-            json!({"batch_calls": [null, 7, {"name": {}}], "has_more": false, "next_doc": "x"}),
-            Ok(None),
-        ),
-        (
-            json!({"batch_calls": [null, 7, {"id": 1, "name": "b/2"}, {"id": "btcal_1", "name": "b/1"}], "has_more": true}),
-            found,
-        ),
-    ] {
-        let told = page.to_string();
-        let (upstream, provider) = answering(page).await;
-        let looked = provider.find_batch(KEY, AGENT, "b/1").await;
-        assert_eq!(looked, expected, "{told}");
-        assert!(upstream.asked().len() <= 2, "{told}");
-    }
-}
-
-#[tokio::test]
 async fn a_listed_conversation_that_nobody_can_read_may_be_ours_and_what_is_none_is_not() {
     let reference = LegacyReference {
         call: HANDLE.parse().unwrap(),
@@ -384,26 +334,4 @@ async fn what_no_database_keeps_is_in_no_text_and_an_id_with_it_is_none() {
     let labels = agents[0].phone_numbers.iter();
     let labels: Vec<&str> = labels.map(|own| own.label.as_str()).collect();
     assert_eq!(labels, ["Desk"]);
-}
-
-#[tokio::test]
-async fn an_absurd_value_in_a_recipient_costs_its_field_and_never_the_batch() {
-    let (_upstream, provider) = answering(json!({"id": "btcal_1", "recipients": [
-        null, "x", {"id": 7, "status": "pending"},
-        {"id": HANDLE, "status": {}, "conversation_id": 5, "conversation_initiation_client_data": "x"},
-        {"id": 7, "status": "pending", "conversation_id": "",
-         "conversation_initiation_client_data": {"user_id": OTHER, "dynamic_variables": [1]}},
-    ]}))
-    .await;
-    let stands = |handle: &str, stage| LegacyRecipient {
-        reference: handle.parse().unwrap(),
-        stage,
-        conversation: None,
-    };
-    let expected = vec![
-        stands(HANDLE, RecipientStage::Ended),
-        stands(OTHER, RecipientStage::Pending),
-    ];
-    let status = provider.batch_status(KEY, "btcal_1").await;
-    assert_eq!(status, Ok(Some(expected)));
 }

@@ -3,7 +3,6 @@
 mod applications;
 mod elevenlabs;
 #[cfg(test)]
-mod elevenlabs_batches;
 #[cfg(test)]
 mod elevenlabs_odd;
 mod embeddings;

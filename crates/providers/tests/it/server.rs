@@ -1,7 +1,8 @@
 //! A service that answers one connection after another as the test says, byte by byte.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -47,15 +48,12 @@ impl Server {
         );
         tokio::spawn(async move {
             while let Ok((mut socket, _)) = listener.accept().await {
-                *connections.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                *connections.lock() += 1;
                 let (acts, signals) = (acts.clone(), signals.clone());
                 let requests = Arc::clone(&requests);
                 tokio::spawn(async move {
                     while let Some(request) = read_request(&mut socket).await {
-                        requests
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(request);
+                        requests.lock().push(request);
                         if !act(&mut socket, &acts, &signals).await {
                             return;
                         }
@@ -67,17 +65,11 @@ impl Server {
     }
 
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.requests.lock().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
-        *self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.connections.lock()
     }
 }
 

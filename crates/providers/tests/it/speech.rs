@@ -1,4 +1,4 @@
-//! The contracts of the speech adapters (voice design 2.4, 2.5 and 5.6): each against a service that speaks its wire
+//! The contracts of the speech adapters: each against a service that speaks its wire
 //! format on a loopback port.
 
 mod aura;

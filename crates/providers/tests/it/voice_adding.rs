@@ -1,5 +1,4 @@
-//! Adding a voice of the shared library to the workspace (voice design 2.2), against a fake of the provider.
-#![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
+//! Adding a voice of the shared library to the workspace, against a fake of the provider.
 
 use offhook_domain::VoiceProvider;
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
@@ -28,7 +27,7 @@ async fn add(
     let (base, requests) = provider(answer).await;
     let library = library(VoiceProvider::A, format!("{base}/base"));
     let result = library.add_shared(&lucia()).await;
-    let asked = requests.lock().unwrap().clone();
+    let asked = requests.lock().clone();
     (result, targets(&requests), asked)
 }
 

@@ -1,11 +1,12 @@
 //! The three voice lists, field by field (voice design 2.6), each against a fake with that provider's wire shapes.
 #![expect(clippy::unwrap_used, reason = "what surrounds the tests fails loudly")]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -38,7 +39,7 @@ pub(crate) async fn provider(answer: fn(&str) -> (u16, Value)) -> (String, Reque
                 continue;
             }
             let request = head + &String::from_utf8_lossy(&body);
-            heads.lock().unwrap().push(request);
+            heads.lock().push(request);
             let (status, body) = answer(&target);
             let body = body.to_string();
             let text = format!(
@@ -58,7 +59,7 @@ pub(crate) fn library(provider: VoiceProvider, base_url: String) -> Arc<dyn Voic
 }
 
 pub(crate) fn targets(requests: &Requests) -> Vec<String> {
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     let target = |head: &String| head.split(' ').nth(1).unwrap_or_default().to_owned();
     heads.iter().map(target).collect()
 }
@@ -222,7 +223,7 @@ async fn provider_a_lists_its_workspace_and_its_library_without_voices_that_cost
     ];
     assert_eq!(voices, expected.into());
     assert_eq!(targets(&requests).len(), 4);
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     assert!(
         heads
             .iter()
@@ -243,7 +244,7 @@ async fn provider_a_lists_with_an_accounts_key_what_is_in_its_workspace_and_not_
         bare(VoiceProvider::A, "w4", VoiceSource::Custom),
     ];
     assert_eq!(voices, Ok(expected.into()));
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     assert_eq!(heads.len(), 2);
     for head in heads.iter() {
         assert!(head.contains("xi-api-key: k-own\r\n"), "{head}");
@@ -313,7 +314,7 @@ async fn provider_b_lists_one_page_behind_the_other_and_shows_no_preview() {
         },
     ];
     assert_eq!(voices, expected.into());
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     assert_eq!(heads.len(), 2);
     for head in heads.iter() {
         assert!(head.contains("authorization: Bearer k-123\r\n"), "{head}");
@@ -333,7 +334,7 @@ async fn provider_b_lists_with_an_accounts_key_what_its_owner_made() {
     assert_eq!(library.own_voices("k-own").await, Ok(expected.into()));
     let unfit = library.own_voices("k\n").await;
     assert_eq!(unfit, Err(VoiceLibraryError::Credential));
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     assert_eq!(heads.len(), 2);
     assert!(
         heads
@@ -408,7 +409,7 @@ async fn provider_c_lists_the_models_that_speak() {
         },
     ];
     assert_eq!(voices, expected.into());
-    let heads = requests.lock().unwrap();
+    let heads = requests.lock();
     assert!(heads[0].contains("authorization: Token k-123\r\n"));
 }
 

@@ -139,19 +139,6 @@ impl Link {
     }
 }
 
-#[cfg(feature = "bench")]
-impl Link {
-    /// A GET on the connection, with nothing around it.
-    pub(super) async fn bare_get(&self, name: &str) -> Result<Option<String>, Unavailable> {
-        let deadline = Instant::now() + LIMIT;
-        let connected = self.shared.connected(deadline).await.ok_or(Unavailable)?;
-        let mut connection = connected.connection.clone();
-        let mut get = redis::cmd("GET");
-        let said = get.arg(name).query_async(&mut connection).await;
-        said.map_err(|_| Unavailable)
-    }
-}
-
 impl Drop for Link {
     fn drop(&mut self) {
         self.keeper.abort();

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::gcra::{Decision, Quota};
 use crate::key::Key;
@@ -70,11 +71,9 @@ impl Refusals {
         shard.young.insert(key, refusal);
     }
 
-    fn shard(&self, key: Key) -> std::sync::MutexGuard<'_, Shard> {
+    fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
         let number = self.hasher.hash_one(key) as usize % SHARDS;
-        self.shards[number]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[number].lock()
     }
 }
 
@@ -145,7 +144,7 @@ mod tests {
         let kept: usize = refusals
             .shards
             .iter()
-            .map(|shard| shard.lock().unwrap())
+            .map(|shard| shard.lock())
             .map(|shard| shard.young.len() + shard.old.len())
             .sum();
         assert!(kept <= 2 * SHARDS * PER_GENERATION, "{kept}");
@@ -160,7 +159,7 @@ mod tests {
         let kept: usize = refusals
             .shards
             .iter()
-            .map(|shard| shard.lock().unwrap())
+            .map(|shard| shard.lock())
             .map(|shard| shard.young.len() + shard.old.len())
             .sum();
         assert!(kept <= 2_000, "{kept}");

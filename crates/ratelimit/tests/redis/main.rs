@@ -9,11 +9,11 @@ use offhook_testkit::{Network, Proxy, RedisServer, shared_redis_url};
 
 const WIDE: Quota = Quota::per_minute(1_000_000);
 
-/// How long a check may last (decision 4.5), and what a busy machine may add.
+/// How long a check may last, and what a busy machine may add.
 const LIMIT: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(900);
 
-/// How long the way back may take (decision 4.5), and what a busy machine may add to some of several.
+/// How long the way back may take, and what a busy machine may add to some of several.
 const BACK: Duration = Duration::from_secs(1);
 const BACK_IF_BUSY: Duration = Duration::from_secs(3);
 

@@ -15,14 +15,12 @@ const SCRIPTED: &str = "scripted";
 
 impl Agents {
     /// The names of the background sounds that `conversation.audio.ambient` may say.
-    #[must_use]
     pub fn ambient_sounds() -> Vec<&'static str> {
         Ambient::ALL.map(Ambient::name).to_vec()
     }
 
     /// The language models of the catalog that this process is set up for, in the catalog's order. A provider that
     /// serves whatever its operator runs there has none by name.
-    #[must_use]
     pub fn usable_models(&self) -> Vec<&Model> {
         let models = self.0.catalog.models().iter();
         models
@@ -36,9 +34,6 @@ impl Agents {
 
     /// A configuration that wants only its texts to be published here: the first model that is set up, and where calls
     /// are spoken an ear and a voice, where a choice among several has to be made.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn first_config(
         &self,
         account: AccountId,

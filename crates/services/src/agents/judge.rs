@@ -1,4 +1,4 @@
-//! The status `error`: the published version cannot hold a call at all (decision 6.2).
+//! The status `error`: the published version cannot hold a call at all.
 //!
 //! What a version needs beyond itself is this process's: its catalog and the providers that it is set up for. Both
 //! change only with a start, so agents are judged at the start, and daily in case processes differ.
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use offhook_domain::{AgentConfig, AgentId, AgentStatus};
 use offhook_storage::{ServingAgent, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::Agents;
 use crate::Shared;
 use crate::catalog::ModelKind;
 use crate::housekeeping::counted;
+use crate::workers::Turns;
 
 /// How often published versions are judged.
 const EVERY: Duration = Duration::from_secs(86_400);
@@ -57,16 +57,11 @@ impl Agents {
 
     /// Judges now and daily, until `stop`.
     pub(crate) async fn keep_judging(self, stop: CancellationToken) {
-        let mut tick = interval(EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+        let mut turns = Turns::new(EVERY, &stop);
+        while turns.next().await {
             if let Err(error) = counted("agents_judged", self.judge().await) {
                 tracing::warn!(%error, "published versions could not be judged");
-                tick.reset_after(RETRY_AFTER);
+                turns.tick.reset_after(RETRY_AFTER);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Ear and voices of a configuration: what saving asks of them, and what publishing does (decision 6.2).
+//! Ear and voices of a configuration: what saving asks of them, and what publishing does.
 //!
 //! Where calls are simulated, nobody hears or speaks. An ear may be published there, and waits; so may a voice that is
 //! listed, even before its provider is set up, but for what only the provider's adapter can check.

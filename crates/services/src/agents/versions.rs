@@ -1,4 +1,4 @@
-//! An agent's versions, and its way into the archive (decision 6.2).
+//! An agent's versions, and its way into the archive.
 
 use offhook_domain::json::Json;
 use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
@@ -10,7 +10,6 @@ use crate::{Page, Refusal};
 /// A saved version as its page shows it.
 #[derive(Debug, Clone)]
 pub struct AgentVersionView {
-    /// The version.
     pub version: AgentVersion,
     /// Whether it is the one that serves calls.
     pub is_published: bool,
@@ -28,7 +27,6 @@ impl AgentVersionView {
     }
 
     /// What a page that begins behind this version is asked for with: pages of versions go by their number.
-    #[must_use]
     pub fn place(&self) -> Timestamp {
         Timestamp::from_micros(i64::from(self.version.version))
     }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use offhook_domain::AccountId;
 use offhook_engine::ports::{Message, Role};
 use offhook_engine::{NoData, extract};
-use offhook_storage::{AnalysisEnd, AnalysisJob, Fenced, Moment, StoreError};
+use offhook_storage::{AnalysisEnd, AnalysisJob, Moment, StoreError};
 use tokio::task::{Id, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::judge::Judge;
 use crate::Shared;
 use crate::dialer::{insist, persona_in};
+use crate::leases;
 
 /// Backstop for a lost wake, and how soon another node's lost lease is seen.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -27,10 +28,6 @@ const AT_ONCE_OF_ACCOUNT: usize = 16;
 /// How often an analysis is tried, and how long it is left alone after the first and the second time.
 const TRIES: i32 = 3;
 const RESTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)];
-
-/// How often a claim is renewed, and without how long a renewal it is given up (decision 8.7).
-const RENEW_EVERY: Duration = Duration::from_secs(10);
-const RENEWED_WITHIN: Duration = Duration::from_secs(40);
 
 /// The newest turns that a model is shown.
 const TURNS: i64 = 1_000;
@@ -110,7 +107,7 @@ enum Made {
 async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToken) {
     let made = tokio::select! {
         made = make(&shared, &job) => made,
-        () = lose(&shared, &job) => return,
+        () = leases::keep(|| shared.store.renew_analysis(job.clone())) => return,
         () = stop.cancelled() => {
             // Should this fail, the lease runs out.
             let _ = shared.store.release_analysis(job, None).await;
@@ -150,23 +147,6 @@ fn rest_after(tries: i32) -> Option<Duration> {
 
 fn failed(reason: &str) -> AnalysisEnd {
     AnalysisEnd::Failed(reason.to_owned())
-}
-
-/// Renews the claim; returns when it is gone.
-async fn lose(shared: &Shared, job: &AnalysisJob) {
-    let mut tick = interval(RENEW_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    tick.reset();
-    let mut renewed_at = Instant::now();
-    loop {
-        tick.tick().await;
-        match shared.store.renew_analysis(job.clone()).await {
-            Ok(Fenced::Done) => renewed_at = Instant::now(),
-            Ok(Fenced::Lost) => return,
-            Err(_) if renewed_at.elapsed() >= RENEWED_WITHIN => return,
-            Err(_) => {}
-        }
-    }
 }
 
 async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made, StoreError> {

@@ -62,11 +62,13 @@ impl Judge {
         let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
         let value: Value = serde_json::from_str(text).map_err(|_| no_object())?;
         let (mut faults, mut place) = (Vec::new(), None);
-        for fault in self.measure.faults(&value).take(FAULTS) {
-            let at = fault.instance_path().to_string();
-            let at = if at.is_empty() { "the object" } else { &at };
+        for fault in self.measure.faults(&value, FAULTS) {
+            let at = match fault.place.as_str() {
+                "" => "the object",
+                place => place,
+            };
             faults.push(shortened(&format!("{at}: {fault}")));
-            place.get_or_insert_with(|| fault.schema_path().to_string());
+            place.get_or_insert(fault.rule);
         }
         let Some(place) = place else {
             return Ok(data.to_compact());

@@ -14,7 +14,6 @@ pub struct CsvRows<'a> {
 
 impl<'a> CsvRows<'a> {
     /// Those of the bytes that a reader is given.
-    #[must_use]
     pub const fn of(file: &'a [u8]) -> Self {
         Self {
             file,

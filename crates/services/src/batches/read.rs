@@ -15,7 +15,6 @@ pub enum BatchBody {
     Csv {
         /// Without `recipients`.
         fields: Json,
-        /// The file.
         file: Vec<u8>,
     },
 }

@@ -7,7 +7,7 @@ use offhook_domain::{E164, E164Error, Metadata};
 
 use super::CsvRows;
 
-/// Recipients of a batch at most (decision 6.7).
+/// Recipients of a batch at most.
 pub const RECIPIENTS_AT_MOST: usize = 10_000;
 
 /// Bad rows that an answer names.

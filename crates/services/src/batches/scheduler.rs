@@ -6,11 +6,11 @@ use std::time::Duration;
 use offhook_domain::{AccountId, BatchId, Runtime};
 use offhook_failpoints as failpoints;
 use offhook_storage::{BatchLook, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
 use crate::housekeeping::counted;
+use crate::workers::Turns;
 
 /// Its name in the figures: each look around is a run of it, and each look at a batch.
 const JOB: &str = "batches";
@@ -32,14 +32,8 @@ const CALLS: i64 = 50;
 
 /// Places the calls of batches until `stop`.
 pub(crate) async fn keep_calling(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !stop.is_cancelled() {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = shared.wakes.batches.notified() => {}
-            _ = tick.tick() => {}
-        }
+    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    while turns.next_or(&shared.wakes.batches).await {
         if let Err(error) = counted(JOB, look_around(&shared).await) {
             tracing::warn!(%error, "due batches could not be looked at");
             tokio::time::sleep(LOOK_EVERY).await;

@@ -13,9 +13,6 @@ const RESTORE: &str = "the service never changes what is written there, so resto
 
 impl Billing {
     /// What does not add up in the books of any account, a sentence each.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn faults(&self) -> Result<Vec<String>, StoreError> {
         let mut faults = Vec::new();
         for account in self.0.store.accounts().await? {

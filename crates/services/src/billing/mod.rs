@@ -23,13 +23,9 @@ const USAGE_DEFAULT_DAYS: i32 = 30;
 
 /// Billing.
 #[derive(Clone)]
-pub struct Billing(pub(super) Arc<Shared>);
+pub struct Billing(pub(crate) Arc<Shared>);
 
 impl Billing {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// What the caller's wallet holds.
     ///
     /// # Errors
@@ -41,7 +37,6 @@ impl Billing {
 
     /// When the plan's credits come and its fee falls due again: the first instant of the next UTC month. `None` for
     /// one that has neither, and for one by contract.
-    #[must_use]
     pub fn renews_at(&self, terms: &PlanTerms) -> Option<Timestamp> {
         let has = |amount: Option<u32>| amount.is_some_and(|amount| amount > 0);
         let renews = has(terms.usd_per_month) || has(terms.credits_per_month);

@@ -146,9 +146,6 @@ impl Billing {
     }
 
     /// An account's newest invoices.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn newest_invoices(&self, account: AccountId) -> Result<Vec<Invoice>, StoreError> {
         Ok(self.invoices(account, None, 100).await?.items)
     }

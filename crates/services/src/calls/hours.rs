@@ -17,7 +17,7 @@ pub(crate) enum Hours {
 }
 
 /// Whether `hours` are open at `now`. A range whose end is before its start crosses midnight and belongs to the day on
-/// which it begins; one whose end is its start lasts the whole day (decision 6.2).
+/// which it begins; one whose end is its start lasts the whole day.
 pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
     let Ok(zone) = TimeZone::get(&hours.timezone) else {
         return Hours::Never;

@@ -92,13 +92,9 @@ pub enum HangUpError {
 
 /// Calls.
 #[derive(Clone)]
-pub struct Calls(Arc<Shared>);
+pub struct Calls(pub(crate) Arc<Shared>);
 
 impl Calls {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// How many calls of an account are dialing, ringing, talking or closing (decision 6.1).
     ///
     /// # Errors

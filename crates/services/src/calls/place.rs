@@ -1,4 +1,4 @@
-//! Placing a call: one transaction, then 201 (decisions 8.1–8.3).
+//! Placing a call: one transaction, then 201.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,7 @@ use crate::{Caller, Refusal, Shared, events};
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
 
-/// Seconds that are held at most before the call has begun (decision 6.9).
+/// Seconds that are held at most before the call has begun.
 pub(crate) const RESERVED_SECONDS: i64 = 600;
 
 /// A request to place a call.
@@ -30,7 +30,6 @@ pub struct PlaceCall<'a> {
     pub caller: &'a Caller,
     /// The Idempotency-Key, of the right form.
     pub idempotency_key: Option<String>,
-    /// The body.
     pub body: Json,
     /// The request, for the logs of its call.
     pub request_id: RequestId,
@@ -130,7 +129,7 @@ impl Calls {
     /// Accepts a call, or answers a retry as the first time.
     ///
     /// # Errors
-    /// [`PlaceCallError`] says which rule refused, in the order of decision 8.2.
+    /// [`PlaceCallError`] says which rule refused: the first one, in a fixed order.
     pub async fn place(&self, request: PlaceCall<'_>) -> Result<PlacedReply, PlaceCallError> {
         let PlaceCall {
             caller,
@@ -241,7 +240,7 @@ impl Calls {
         let reply = accepted(CallHandle(id), &request, at);
         let metadata = request.metadata.as_json_text();
         let key = caller.key.as_ref();
-        // `call.initiated` tells of POST /v1/calls alone (decision 6.4), and who asks there has a key.
+        // `call.initiated` tells of POST /v1/calls alone, and who asks there has a key.
         let event = key.map(|_| {
             events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at)
         });
@@ -319,7 +318,7 @@ impl Calls {
         Ok((agent, Some(config), number))
     }
 
-    /// Refuses early what the transaction would refuse, so that the order of decision 8.2 holds.
+    /// Refuses early what the transaction would refuse, so that the rules are judged in one order.
     async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<(), PlaceCallError> {
         if reserve == 0 {
             return Ok(());
@@ -333,8 +332,7 @@ impl Calls {
         }
     }
 
-    /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's
-    /// (decisions 6.4 and 6.6).
+    /// The agent's number, else the account's oldest that its runtime can call from, else the simulated network's.
     fn calling_number(
         &self,
         runtime: Runtime,
@@ -378,7 +376,7 @@ impl Shared {
         runtime == Runtime::Engine || self.legacy.calls_from_any()
     }
 
-    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute (decision 6.9). The price is
+    /// What a minute costs, and what to hold: min(max_duration, 10 min), at least a minute. The price is
     /// fixed now, before anybody knows which models will be at work: it is that of the dearest that may.
     pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
         let price = self.price_of_a_minute(plan, config);

@@ -17,15 +17,15 @@ use offhook_storage::{
     StoreError,
 };
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::endings;
 use super::open::{cap_reached, check_serves};
 use super::{ChatError, ChatReply, Chats};
 use crate::Shared;
-use crate::dialer::{insist, persona, with_knowledge};
+use crate::dialer::{insist, persona, stored, with_knowledge};
 use crate::integrations::Functions;
 use crate::keys::sha256;
+use crate::leases;
 use crate::tools::Toolbox;
 
 /// Bytes that a message may have.
@@ -39,10 +39,6 @@ const REMEMBERED_TURNS: i64 = 200;
 
 /// How long an answer may take in all, tools included.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
-
-/// How often the claim of an answer is renewed, and without how long a renewal it is given up (decision 8.7).
-const RENEW_EVERY: Duration = Duration::from_secs(10);
-const RENEWED_WITHIN: Duration = Duration::from_secs(40);
 
 /// Something of an answer, as it happens; it ends with `Completed` or `Failed`.
 #[derive(Debug)]
@@ -89,9 +85,6 @@ impl Chats {
     }
 
     /// As [`send`](Self::send), with what came in another way under an id of its own.
-    ///
-    /// # Errors
-    /// As [`send`](Self::send).
     pub(crate) async fn send_text(
         &self,
         view: &ChatView,
@@ -241,14 +234,10 @@ async fn tools(
 }
 
 /// Turns as a dialogue recalls them.
-pub(super) fn turns(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, String)> {
+pub(crate) fn recalled(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, String)> {
     history.into_iter().filter_map(|moment| {
-        let role = match moment.role.as_deref()? {
-            "agent" => TurnRole::Agent,
-            "user" => TurnRole::User,
-            _ => TurnRole::Tool,
-        };
-        Some((role, moment.content?))
+        let role = moment.role.as_deref()?.parse();
+        Some((role.unwrap_or(TurnRole::Tool), moment.content?))
     })
 }
 
@@ -288,12 +277,12 @@ impl Writer {
             .in_writing()
             .with_tools(ready.tools.definitions())
             .with_knowledge(ready.knowledge)
-            .behind(turns(history));
+            .behind(recalled(history));
         let clock = &*self.shared.clock;
         let answering = answer(dialogue, &*ready.tools, clock, self, self.stopped());
         let answered = tokio::select! {
             answered = answering => answered,
-            lost = self.keep_claim() => Err(lost),
+            () = leases::keep(|| self.shared.store.renew_chat(self.id, self.claim)) => Err(ClaimLost),
         };
         // Whoever took the session over has ended it, or answers in it.
         let answered = answered.map_err(|ClaimLost| ChatError::Ended)?;
@@ -316,7 +305,11 @@ impl Writer {
         // A model that wrote nothing at all did not answer.
         let is_answer = answered.end != ChatEnd::NoReply && answered.is_begun;
         let rest = ChatAnswered {
-            turns: answered.last.map(new_turn).into_iter().collect(),
+            turns: answered
+                .last
+                .map(|turn| stored(turn, None))
+                .into_iter()
+                .collect(),
             is_charged: is_answer,
             is_final: is_answer,
             at: self.shared.clock.now(),
@@ -345,38 +338,6 @@ impl Writer {
             () = self.shared.chats.hurry().cancelled() => {}
         }
     }
-
-    /// Renews the claim; resolves when it is another's, or may be.
-    async fn keep_claim(&self) -> ClaimLost {
-        let mut tick = interval(RENEW_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        tick.reset();
-        let mut renewed_at = Instant::now();
-        loop {
-            tick.tick().await;
-            match self.shared.store.renew_chat(self.id, self.claim).await {
-                Ok(Fenced::Done) => renewed_at = Instant::now(),
-                Ok(Fenced::Lost) => return ClaimLost,
-                Err(_) if renewed_at.elapsed() < RENEWED_WITHIN => {}
-                Err(_) => return ClaimLost,
-            }
-        }
-    }
-}
-
-fn new_turn(turn: Turn) -> NewTurn {
-    NewTurn {
-        role: match turn.role {
-            TurnRole::Agent => "agent",
-            TurnRole::User => "user",
-            TurnRole::Tool => "tool",
-        },
-        text: turn.text,
-        started_at: turn.started_at,
-        duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
-        interrupted: turn.interrupted,
-        latency: None,
-    }
 }
 
 #[async_trait]
@@ -397,7 +358,7 @@ impl ChatSink for Writer {
     }
 
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
-        let turns: Vec<NewTurn> = turns.into_iter().map(new_turn).collect();
+        let turns: Vec<NewTurn> = turns.into_iter().map(|turn| stored(turn, None)).collect();
         let store = &self.shared.store;
         let written = insist(|| store.append_chat_turns(self.id, self.claim, turns.clone())).await;
         self.shared.touch(self.id);

@@ -6,12 +6,13 @@ use std::time::Duration;
 use offhook_domain::{ConversationId, TerminationReason};
 use offhook_engine::{Dialogue, summarize};
 use offhook_storage::{ChatEnding, ClosingChat, StoreError};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answering::turns;
+use super::answering::recalled;
 use crate::Shared;
 use crate::dialer::{insist, persona_in};
+use crate::workers::{Outage, Turns};
 
 /// A conversation in which nothing happens for so long has ended (voice design 5.5).
 const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
@@ -30,23 +31,10 @@ const SUMMARISED_TURNS: i64 = 1_000;
 
 /// Ends silent conversations, and carries on the endings that other processes have left, until `stop`.
 pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_away = false;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
-        match look(&shared).await {
-            Ok(()) => is_away = false,
-            Err(error) => {
-                // Said once an outage, not at every look.
-                if !std::mem::replace(&mut is_away, true) {
-                    tracing::warn!(%error, "silent chats cannot be ended: they wait for the database");
-                }
-            }
-        }
+    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    let mut outage = Outage::default();
+    while turns.next().await {
+        outage.note(look(&shared).await, "silent chats cannot be ended");
     }
 }
 
@@ -155,7 +143,7 @@ async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<Stri
         shared.models.clone(),
         shared.latencies.clone(),
     );
-    let transcript = dialogue.behind(turns(history)).into_transcript();
+    let transcript = dialogue.behind(recalled(history)).into_transcript();
     Ok(summarize(
         &shared.models,
         &shared.latencies,

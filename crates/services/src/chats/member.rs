@@ -71,9 +71,6 @@ impl Chats {
     }
 
     /// A conversation that a member of the account began; [`send`](Self::send) and [`end`](Self::end) take it.
-    ///
-    /// # Errors
-    /// [`ChatError::NotFound`] if the account has none of that id.
     pub async fn of_member(
         &self,
         caller: &Caller,

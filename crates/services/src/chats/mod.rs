@@ -18,6 +18,7 @@ use offhook_storage::{ChatView, Moment, StoreError};
 use crate::keys::sha256;
 use crate::{Refusal, Shared};
 
+pub(crate) use answering::recalled;
 pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
 pub(crate) use endings::{end, end_the_silent};
@@ -37,7 +38,7 @@ const SHOWN_TURNS: i64 = 1_000;
 
 /// Text conversations.
 #[derive(Clone)]
-pub struct Chats(Arc<Shared>);
+pub struct Chats(pub(crate) Arc<Shared>);
 
 /// Why something about a text conversation was refused.
 #[derive(Debug, thiserror::Error)]
@@ -123,10 +124,6 @@ pub struct ChatTranscript {
 }
 
 impl Chats {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Whether a widget that is on names this origin, whosever it is: what a browser's preflight is answered by.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use offhook_domain::{
 use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{
-    CallControl, EndRequest, ModelChoice, Persona, Routing, Session, SessionEnd, Voicemail, run,
+    CallControl, EndRequest, ModelChoice, Persona, Session, SessionEnd, Voicemail, run,
 };
 use offhook_failpoints as failpoints;
 use offhook_storage::{Conversation, StoreError};
@@ -32,7 +32,7 @@ use crate::tools::Toolbox;
 use crate::{Network, Shared};
 
 /// The carrier's first byte leaves within this of the claim, or not at all (decision 8.4).
-pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
+const DIAL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;
@@ -289,7 +289,6 @@ async fn tools(
 
 /// Who the agent is, with the conversation's variables filled in; `None` without a model.
 pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
-    use offhook_domain::config::{Routing as R, Voicemail as V};
     let rendered = config.rendered(metadata);
     let (llm, turns) = (&config.llm, &config.conversation.turns);
     let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
@@ -302,10 +301,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
             provider: llm.provider.clone()?,
             model: llm.model.clone()?,
             temperature: llm.temperature,
-            routing: match llm.routing {
-                R::Fixed => Routing::Fixed,
-                R::Fastest => Routing::Fastest,
-            },
+            routing: llm.routing,
             fallback: llm
                 .fallback
                 .iter()
@@ -317,11 +313,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
         silence_timeout: seconds(turns.silence_timeout_s),
         endpointing: Duration::from_millis(u64::try_from(turns.endpointing_ms).unwrap_or(0)),
         interruptions: turns.interruptions,
-        voicemail: match turns.voicemail {
-            V::HangUp => Voicemail::HangUp,
-            V::LeaveMessage => Voicemail::LeaveMessage,
-            V::Ignore => Voicemail::Ignore,
-        },
+        voicemail: turns.voicemail,
     })
 }
 

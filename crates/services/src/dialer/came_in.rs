@@ -1,11 +1,10 @@
 //! The network of one call that came in: dialing it answers.
 
-use std::sync::{Mutex, PoisonError};
-
 use async_trait::async_trait;
 use offhook_domain::CallHandle;
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{DialError, DialRequest};
+use parking_lot::Mutex;
 
 use crate::WaitingLine;
 
@@ -18,7 +17,7 @@ impl CameIn {
     }
 
     fn take(&self) -> Option<Box<dyn WaitingLine>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

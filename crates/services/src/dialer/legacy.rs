@@ -3,7 +3,7 @@
 
 mod end;
 mod follow;
-mod written;
+mod times;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,9 @@ use tokio::time::{Instant, sleep};
 
 use super::call::{numbers, refuse};
 use super::record::insist;
-use super::slices::{self, Handed, Ready};
 use crate::Shared;
+use crate::chats::recalled;
 use follow::{Following, follow};
-use written::Written;
 
 /// The waits before a connection is tried again: it may be retried twice (decision 8.4).
 const PLACE_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -39,39 +38,11 @@ pub(super) async fn hold(
     place_by: Instant,
     control: &CallControl,
 ) -> Result<(), StoreError> {
-    // Without this call the others of its slice go on.
-    let place = shared.registry.slices.take(call.id);
     let (credential, request) = match prepare(shared, call).await? {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(shared, call, claim, reason).await,
     };
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
-    if let Some(place) = place {
-        let ready = Ready {
-            id: call.id,
-            claim,
-            call: request.clone(),
-            credential: credential.clone(),
-            control: control.clone(),
-        };
-        match place.hand_over(ready).await {
-            Handed::Alone => {}
-            Handed::Together(watch) => {
-                let following = Following {
-                    credential,
-                    reference: LegacyReference {
-                        call: CallHandle(call.id),
-                        conversation: None,
-                    },
-                    watch: Some(watch),
-                    written: Written::default(),
-                    if_unknown: FailureReason::CarrierError,
-                };
-                return follow(shared, call, claim, control, following).await;
-            }
-            Handed::Lost => return Ok(()),
-        }
-    }
     let mut retries = PLACE_RETRIES.into_iter();
     let conversation = loop {
         match control.requested() {
@@ -107,6 +78,7 @@ pub(super) async fn hold(
             None => return refuse(shared, call, claim, FailureReason::CarrierError).await,
         }
     };
+    failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
     if let Some(name) = &conversation {
         let named = insist(|| shared.store.name_legacy_call(call.id, claim, name)).await?;
         if named == Fenced::Lost {
@@ -120,8 +92,7 @@ pub(super) async fn hold(
     let following = Following {
         credential,
         reference,
-        watch: None,
-        written: Written::default(),
+        written: Vec::new(),
         // Nobody is on a line of which the provider knows nothing.
         if_unknown: FailureReason::CarrierError,
     };
@@ -142,10 +113,8 @@ pub(super) async fn adopt(
         call: CallHandle(call.id),
         conversation: call.dialog.clone(),
     };
-    let watch = slices::watch_of(shared, call).await?;
-    // One that cannot hang up is followed in any case: it may list the call in a moment only. So is one of a slice, whose
-    // call may not have begun.
-    if shared.legacy.hangs_up() && watch.is_none() {
+    // One that cannot hang up is followed in any case: it may list the call in a moment only.
+    if shared.legacy.hangs_up() {
         let known = match shared.legacy.progress(&credential, &reference).await {
             Ok(progress) => progress.is_some_and(|progress| progress.reported),
             // The lease runs out again, and the provider is asked again.
@@ -161,15 +130,13 @@ pub(super) async fn adopt(
         tracing::info!(call = %call.id, "an orphaned call goes on at its provider");
     }
     let turns = shared.store.turns(call.id, 0, i64::from(i32::MAX)).await?;
-    let written = Written::before(&turns);
     let control = CallControl::new();
     shared.registry.insert(call.id, claim, control.clone());
     shared.registry.mark_alive(call.id);
     let following = Following {
         credential,
         reference,
-        watch,
-        written,
+        written: recalled(turns).collect(),
         if_unknown: FailureReason::Interrupted,
     };
     let followed = follow(shared, call, claim, &control, following).await;

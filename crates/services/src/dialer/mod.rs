@@ -8,7 +8,6 @@ mod orphans;
 mod record;
 mod registry;
 mod renewals;
-mod slices;
 mod watched;
 
 use std::sync::Arc;
@@ -19,12 +18,14 @@ use offhook_engine::{CallControl, EndRequest};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{Account, StoreError};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 
 use crate::calls::end_queued;
 use crate::counting::renamed;
+use crate::leases::{renew_every, renewed_within};
+use crate::workers::{Outage, Turns, every};
 use crate::{
     Agents, Keys, RecordingKeeper, Retention, Shared, UploadCollector, analyses, chats,
     housekeeping, signals,
@@ -33,7 +34,7 @@ use crate::{
 pub(crate) use call::{hold, persona, persona_in, with_knowledge};
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
-pub(crate) use record::insist;
+pub(crate) use record::{insist, stored};
 pub(crate) use registry::{Places, Registry};
 
 /// Backstop for a lost wake.
@@ -42,17 +43,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Calls of one account that are claimed together.
 const CLAIMED_AT_ONCE: usize = 256;
 
-/// How often leases are renewed (decision 8.7).
-const RENEW_EVERY: Duration = Duration::from_secs(10);
-
 /// Leases that are renewed by one statement.
 const RENEWED_TOGETHER: usize = 64;
 
 /// How long renewing may take its time.
 const RENEWED_CALMLY: Duration = Duration::from_secs(3);
-
-/// An owner not renewed for this long ends its calls.
-const RENEWED_WITHIN: Duration = Duration::from_secs(40);
 
 /// How often overdue calls and lost leases are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -90,11 +85,11 @@ impl Dialer {
         let scheduler = crate::batches::keep_calling(self.shared.clone(), stop.clone());
         let scheduler = tokio::spawn(scheduler);
         let judge = tokio::spawn(self.agents.clone().keep_judging(stop.clone()));
-        let retainer = Retention::new(self.shared.clone()).run(sweeping.clone());
+        let retainer = Retention(self.shared.clone()).run(sweeping.clone());
         let retainer = tokio::spawn(retainer);
-        let collector = UploadCollector::new(self.shared.clone()).run(sweeping.clone());
+        let collector = UploadCollector(self.shared.clone()).run(sweeping.clone());
         let collector = tokio::spawn(collector);
-        let recordings = RecordingKeeper::new(self.shared.clone()).run(sweeping.clone());
+        let recordings = RecordingKeeper(self.shared.clone()).run(sweeping.clone());
         let recordings = tokio::spawn(recordings);
         let analyst = analyses::keep_analysing(self.shared.clone(), stop.clone());
         let analyst = tokio::spawn(analyst);
@@ -141,25 +136,12 @@ impl Dialer {
     }
 
     async fn claim_until(&self, stop: &CancellationToken) {
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut turns = Turns::new(LOOK_EVERY, stop);
         let mut full_look = Instant::now();
-        let mut is_away = false;
-        while !stop.is_cancelled() {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = self.shared.wakes.dialer.notified() => {}
-                _ = look.tick() => {}
-            }
-            match self.claim().await {
-                Ok(()) => is_away = false,
-                Err(error) => {
-                    // Said once an outage, not at every look.
-                    if !std::mem::replace(&mut is_away, true) {
-                        tracing::warn!(%error, "queued calls cannot be claimed: they wait for the database");
-                    }
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
+        let mut outage = Outage::default();
+        while turns.next_or(&self.shared.wakes.dialer).await {
+            if outage.note(self.claim().await, "queued calls cannot be claimed") {
+                sleep(LOOK_EVERY).await;
             }
             if full_look.elapsed() >= SWEEP_EVERY {
                 full_look = Instant::now();
@@ -199,7 +181,6 @@ impl Dialer {
             )
             .await?;
         places.only(claimed.len());
-        slices::gather(shared, &claimed, claimed_at + call::DIAL_WITHIN).await;
         for call in claimed {
             let Some(claim) = call.claim_id else { continue };
             let waited = shared.clock.now().since(call.started_at);
@@ -221,8 +202,7 @@ impl Dialer {
 
 /// Renews the leases of this node and of its calls, and ends the calls when that cannot be done in time.
 async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(RENEW_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = every(renew_every());
     let mut renewed_at = Instant::now();
     let mut redis = shared.counting.redis();
     loop {
@@ -242,7 +222,7 @@ async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
                 metrics().calls.renewal_failed();
                 tracing::warn!(%error, "leases could not be renewed");
                 tick.reset_after(Duration::from_secs(1));
-                if renewed_at.elapsed() >= RENEWED_WITHIN {
+                if renewed_at.elapsed() >= renewed_within() {
                     // Another node may soon take them for lost: nobody must be on the line by then.
                     shared.registry.end_all(EndRequest::Drain);
                 }
@@ -284,13 +264,8 @@ async fn renew(shared: &Shared) -> Result<(), StoreError> {
 
 /// Ends calls whose hang-up was asked for on whatever node.
 async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(shared.calls.looks.hangups);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    let mut turns = Turns::new(shared.calls.looks.hangups, &stop);
+    while turns.next().await {
         if shared.registry.len() == 0 {
             continue;
         }

@@ -9,12 +9,13 @@ use offhook_domain::{
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
 use offhook_storage::{Conversation, StoreError};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::closing::{MediaEnd, close, settle};
 use super::{SWEEP_EVERY, expire, legacy};
 use crate::Shared;
+use crate::workers::Turns;
 
 /// Orphans taken at once.
 const BATCH: i64 = 64;
@@ -24,15 +25,10 @@ const HANG_UP_TRIES: u32 = 3;
 
 /// Takes over what has lost its owner, expires what nobody dialed, and keeps house.
 pub(crate) async fn sweep(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = interval(SWEEP_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turns = Turns::new(SWEEP_EVERY, &stop);
     // The embedded database has one owner: whoever else held a claim is gone.
     let mut all = shared.store.is_embedded();
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    while turns.next().await {
         if let Err(error) = expire(&shared).await {
             tracing::warn!(%error, "overdue calls could not be ended");
             continue;

@@ -1,7 +1,7 @@
 //! What a session tells, written down as it happens, in order, through outages of the database.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,7 +29,7 @@ pub(crate) struct Record {
     claim: ClaimId,
     kept: Mutex<VecDeque<Step>>,
     /// How long the customer waited for the agent's turn that is being said.
-    waited: StdMutex<Option<TurnLatency>>,
+    waited: parking_lot::Mutex<Option<TurnLatency>>,
 }
 
 impl Record {
@@ -39,12 +39,8 @@ impl Record {
             id,
             claim,
             kept: Mutex::default(),
-            waited: StdMutex::default(),
+            waited: Default::default(),
         }
-    }
-
-    fn waited(&self) -> MutexGuard<'_, Option<TurnLatency>> {
-        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write(&self, step: Step) -> Result<(), ClaimLost> {
@@ -117,6 +113,18 @@ fn steps(latency: &TurnLatency) -> String {
     )
 }
 
+/// A turn as it is stored, with the steps of the reply.
+pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
+    NewTurn {
+        role: turn.role.as_str(),
+        text: turn.text,
+        started_at: turn.started_at,
+        duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
+        interrupted: turn.interrupted,
+        latency,
+    }
+}
+
 /// Does a step until the database answers.
 pub(crate) async fn insist<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
 where
@@ -157,27 +165,15 @@ impl CallSink for Record {
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
         self.shared.listeners.said(self.id, &turn);
         let latency = match turn.role {
-            TurnRole::Agent => self.waited().take(),
+            TurnRole::Agent => self.waited.lock().take(),
             TurnRole::User | TurnRole::Tool => None,
         };
-        let role = match turn.role {
-            TurnRole::Agent => "agent",
-            TurnRole::User => "user",
-            TurnRole::Tool => "tool",
-        };
-        self.write(Step::Turn(NewTurn {
-            role,
-            text: turn.text,
-            started_at: turn.started_at,
-            duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
-            interrupted: turn.interrupted,
-            latency: latency.map(|latency| steps(&latency)),
-        }))
-        .await
+        let latency = latency.map(|latency| steps(&latency));
+        self.write(Step::Turn(stored(turn, latency))).await
     }
 
     fn measured(&self, latency: &TurnLatency) {
-        *self.waited() = Some(*latency);
+        *self.waited.lock() = Some(*latency);
         for (step, took_ms) in latency.steps() {
             metrics().calls.turn_step(step, took_ms);
         }

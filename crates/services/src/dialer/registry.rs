@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use offhook_domain::{ClaimId, ConversationId};
 use offhook_engine::{CallControl, EndRequest};
+use parking_lot::Mutex;
 
 use super::renewals::Renewals;
-use super::slices::Slices;
 
 /// What is known of a call here.
 #[derive(Clone)]
@@ -26,8 +25,6 @@ pub(crate) struct Registry {
     calls: Mutex<Calls>,
     /// How steadily this process renews its own leases; by this it may judge others'.
     pub(crate) renewals: Renewals,
-    /// Calls that are handed over together.
-    pub(crate) slices: Slices,
     /// Whether too many calls wait; judged by the dialer, read by every placing.
     pub(crate) queue_is_full: AtomicBool,
 }
@@ -67,12 +64,12 @@ impl Places<'_> {
     pub(crate) fn only(&mut self, needed: usize) {
         let more = self.kept.saturating_sub(needed);
         self.kept -= more;
-        self.registry.lock().kept -= more;
+        self.registry.calls.lock().kept -= more;
     }
 
     /// Gives one of them to a call. One call more than there are places is held all the same: it is claimed.
     pub(crate) fn give(&mut self, id: ConversationId, claim: ClaimId, control: CallControl) {
-        let mut calls = self.registry.lock();
+        let mut calls = self.registry.calls.lock();
         if self.kept > 0 {
             self.kept -= 1;
             calls.kept -= 1;
@@ -83,14 +80,14 @@ impl Places<'_> {
 
 impl Drop for Places<'_> {
     fn drop(&mut self) {
-        self.registry.lock().kept -= self.kept;
+        self.registry.calls.lock().kept -= self.kept;
     }
 }
 
 impl Registry {
     /// Keeps up to `wanted` places, of `most` in all; `None` if none is free.
     pub(crate) fn keep(&self, wanted: usize, most: usize) -> Option<Places<'_>> {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         let free = most.saturating_sub(calls.held.len() + calls.kept);
         let kept = wanted.min(free);
         calls.kept += kept;
@@ -103,34 +100,39 @@ impl Registry {
 
     /// Holds a call that goes on already, whether there is a place or not.
     pub(crate) fn insert(&self, id: ConversationId, claim: ClaimId, control: CallControl) {
-        self.lock().insert(id, claim, control);
+        self.calls.lock().insert(id, claim, control);
     }
 
     /// Forgets a call, unless another claim of it has come in since.
     pub(crate) fn remove(&self, id: ConversationId, claim: ClaimId) {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         if calls.held.get(&id).is_some_and(|held| held.claim == claim) {
             calls.held.remove(&id);
         }
     }
 
     pub(crate) fn mark_alive(&self, id: ConversationId) {
-        if let Some(held) = self.lock().held.get_mut(&id) {
+        if let Some(held) = self.calls.lock().held.get_mut(&id) {
             held.alive = true;
         }
     }
 
     pub(crate) fn holds(&self, id: ConversationId) -> bool {
-        self.lock().held.contains_key(&id)
+        self.calls.lock().held.contains_key(&id)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().held.len()
+        self.calls.lock().held.len()
     }
 
     /// Ends a call, if it is held here; `false` if not.
     pub(crate) fn end(&self, id: ConversationId, request: EndRequest) -> bool {
-        let control = self.lock().held.get(&id).map(|held| held.control.clone());
+        let control = self
+            .calls
+            .lock()
+            .held
+            .get(&id)
+            .map(|held| held.control.clone());
         if let Some(control) = &control {
             control.end(request);
         }
@@ -140,6 +142,7 @@ impl Registry {
     /// Ends every call that is held here.
     pub(crate) fn end_all(&self, request: EndRequest) {
         let controls: Vec<CallControl> = self
+            .calls
             .lock()
             .held
             .values()
@@ -152,7 +155,8 @@ impl Registry {
 
     /// The claims whose leases are to be renewed.
     pub(crate) fn renewable(&self) -> Vec<(ConversationId, ClaimId)> {
-        self.lock()
+        self.calls
+            .lock()
             .held
             .iter()
             .filter(|(_, held)| held.alive)
@@ -162,10 +166,6 @@ impl Registry {
 
     pub(crate) fn set_queue_full(&self, full: bool) {
         self.queue_is_full.store(full, Ordering::Relaxed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,18 +1,16 @@
-//! Whether this node's own leases have been renewed for long enough to judge others' (decision 8.7).
+//! Whether this node's own leases have been renewed for long enough to judge others'.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::RENEW_EVERY;
-
-/// A node judges others' leases only after so long of its own successful renewals: when a database comes back, each owner
-/// has had its turn by then.
-const JUDGE_AFTER: Duration = Duration::from_secs(45);
+use crate::leases::{judge_after, renew_every};
 
 /// Renewals further apart than this are not of one run: in between, the database or this process stood still.
-const APART_AT_MOST: Duration = RENEW_EVERY.saturating_mul(2);
+fn apart_at_most() -> Duration {
+    renew_every() * 2
+}
 
 /// The run of successful renewals that goes on, if one does.
 #[derive(Default)]
@@ -26,24 +24,21 @@ struct Run {
 
 impl Renewals {
     pub(crate) fn succeeded(&self, at: Instant) {
-        let mut run = self.lock();
-        let unbroken = run.filter(|run| at - run.last <= APART_AT_MOST);
+        let mut run = self.0.lock();
+        let unbroken = run.filter(|run| at - run.last <= apart_at_most());
         let began = unbroken.map_or(at, |run| run.began);
         *run = Some(Run { began, last: at });
     }
 
     pub(crate) fn failed(&self) {
-        *self.lock() = None;
+        *self.0.lock() = None;
     }
 
     /// Whether a lease that has run out at `at` has truly been lost by its owner.
     pub(crate) fn may_judge(&self, at: Instant) -> bool {
-        self.lock()
-            .is_some_and(|run| at - run.began >= JUDGE_AFTER && at - run.last <= APART_AT_MOST)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Run>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .lock()
+            .is_some_and(|run| at - run.began >= judge_after() && at - run.last <= apart_at_most())
     }
 }
 

@@ -23,7 +23,6 @@ use crate::{Person, Toolkit};
 /// How long a consent may take.
 const CONSENT_LIMIT: Duration = Duration::from_secs(600);
 
-/// Bytes of a state.
 const STATE_BYTES: usize = 32;
 
 /// How often a connection is written again because a tool's name was taken meanwhile.
@@ -49,7 +48,6 @@ pub struct Begun {
 
 /// With what an application sent the member back.
 pub enum ConsentAnswer<'a> {
-    /// With a code.
     Code(&'a str),
     /// With an error: `access_denied` is the member's own no.
     Error(&'a str),

@@ -12,18 +12,19 @@ use futures_util::future::join_all;
 use offhook_domain::{ClaimId, CredentialId, Timestamp};
 use offhook_engine::ports::GrantError;
 use offhook_storage::{HeldTokens, Renewal, StoreError};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::tokens::{Tokens, part};
 use crate::Shared;
 use crate::dialer::insist;
 use crate::housekeeping::counted;
+use crate::workers::Turns;
 
 /// How often due tokens are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How long one process has for a turn, by the clock of leases (decision 8.7): a request's limits several times over.
+/// How long one process has for a turn, by the clock of leases: a request's limits several times over.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// How often who waits for another one's turn looks whether it is over.
@@ -49,13 +50,9 @@ pub(super) enum Renewed {
 }
 
 /// The worker that renews tokens, and forgets consents that nobody gave.
-pub struct Renewals(Arc<Shared>);
+pub struct Renewals(pub(crate) Arc<Shared>);
 
 impl Renewals {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Renews what is due, until `stop`. A turn that has begun ends.
     pub async fn run(self, stop: CancellationToken) {
         if self.0.applications.get().is_none_or(Vec::is_empty) {
@@ -70,13 +67,8 @@ impl Renewals {
                 },
             }
         }
-        let mut tick = interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+        let mut turns = Turns::new(LOOK_EVERY, &stop);
+        while turns.next().await {
             if let Err(error) = counted("integration_tokens", self.run_due().await) {
                 tracing::warn!(%error, "tokens of integrations could not be renewed");
             }
@@ -84,9 +76,6 @@ impl Renewals {
     }
 
     /// Renews what is due now; how many turns there were.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn run_due(&self) -> Result<usize, StoreError> {
         let (store, mut turns) = (&self.0.store, 0);
         let now = self.0.clock.now();

@@ -1,4 +1,4 @@
-//! What an agent looks up in a call: the documents that its published version pins (decision 6.2).
+//! What an agent looks up in a call: the documents that its published version pins.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct AgentKnowledge {
 
 impl AgentKnowledge {
     /// What the call's agent looks up, and how; `None` if its configuration wants nothing, or the account's plan has no
-    /// Engine module any more (decision 5).
+    /// Engine module any more.
     pub(crate) async fn of(
         shared: &Arc<Shared>,
         call: &Conversation,

@@ -47,9 +47,6 @@ pub(super) struct Embedder {
 
 impl Knowledge {
     /// How far the embedding of documents is, with the model's name; `None` without an embeddings endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {
         let Some(meaning) = self.0.meaning.get() else {
             return Ok(None);

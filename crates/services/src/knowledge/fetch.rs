@@ -1,4 +1,4 @@
-//! Fetching a document's address, which an account wrote (decision 7.5).
+//! Fetching a document's address, which an account wrote.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 /// How long an address may take to give its whole content.
 pub(super) const LIMIT: Duration = Duration::from_secs(15);
 
-/// As much as an upload may have (decision 1.4).
+/// As much as an upload may have.
 pub(super) const MAX_BYTES: usize = 20 * 1024 * 1024;
 
 /// What an address holds.

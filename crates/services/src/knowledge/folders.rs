@@ -8,7 +8,7 @@ use super::{Knowledge, KnowledgeError, content};
 use crate::folding::fold;
 use crate::{Page, PageRequest, Refusal};
 
-/// Folders of an account at most (decision 1.14).
+/// Folders of an account at most.
 const FOLDERS_AT_MOST: i64 = 1_000;
 
 /// Characters of a folder's name.
@@ -16,9 +16,6 @@ const NAME: std::ops::RangeInclusive<usize> = 1..=120;
 
 impl Knowledge {
     /// A page of folders, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn folders(
         &self,
         account: AccountId,
@@ -29,10 +26,6 @@ impl Knowledge {
         Ok(Page::of(rows, page.limit))
     }
 
-    /// A folder.
-    ///
-    /// # Errors
-    /// [`KnowledgeError::NotFound`] if the account has no such folder.
     pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder, KnowledgeError> {
         let found = self.0.store.folder(account, id).await?;
         found.ok_or(KnowledgeError::NotFound)
@@ -94,9 +87,6 @@ impl Knowledge {
     }
 
     /// Deletes a folder; returns how many documents moved to the root.
-    ///
-    /// # Errors
-    /// [`KnowledgeError::NotFound`] if the account has no such folder.
     pub async fn delete_folder(
         &self,
         account: AccountId,

@@ -3,13 +3,14 @@
 //! It never fails a search: without a vector of the question the words alone decide.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use offhook_domain::{AccountId, DocumentId};
 use offhook_engine::ports::Embeddings;
 use offhook_storage::{EmbeddedDocument, PassageVectors, Store, StoreError};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::search::{Place, Scope};
@@ -55,31 +56,25 @@ impl Meaning {
 
     /// The question's vector, of length one; `None` if it cannot be had in time.
     pub(super) async fn of_question(&self, question: &str) -> Option<Vec<f32>> {
-        let rests_until = *self.rests_until();
+        let rests_until = *self.rests_until.lock();
         if rests_until.is_some_and(|until| Instant::now() < until) {
             self.missed.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         match self.service.embed_question(question).await {
             Ok(vector) => {
-                *self.rests_until() = None;
+                *self.rests_until.lock() = None;
                 Some(unit(vector))
             }
             Err(error) => {
                 let missed = self.missed.fetch_add(1, Ordering::Relaxed) + 1;
                 tracing::warn!(%error, missed, "a question could not be embedded: its words alone are searched for");
                 if !error.is_about_texts() {
-                    *self.rests_until() = Some(Instant::now() + REST);
+                    *self.rests_until.lock() = Some(Instant::now() + REST);
                 }
                 None
             }
         }
-    }
-
-    fn rests_until(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.rests_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As [`nearest`](Self::nearest), unless it takes longer from `began` on than somebody may wait.

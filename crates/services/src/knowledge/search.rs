@@ -50,11 +50,9 @@ const MAX_NAMED: usize = 1_000;
 /// A passage that was found.
 #[derive(Debug, Clone)]
 pub struct SearchHit {
-    /// Its document.
     pub document_id: DocumentId,
     /// That document's name.
     pub document_name: String,
-    /// Its text.
     pub text: String,
     /// How well it fits; of one account's passages alone.
     pub score: f64,

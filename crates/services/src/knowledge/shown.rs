@@ -10,9 +10,6 @@ const SHOWN: i64 = 12;
 
 impl Knowledge {
     /// The agents whose published version answers from the document, by name.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn used_by(
         &self,
         account: AccountId,
@@ -22,9 +19,6 @@ impl Knowledge {
     }
 
     /// How the text of a document begins, and whether it goes on; empty until it has been read.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn beginning(&self, document: &Document) -> Result<(String, bool), StoreError> {
         if document.status != DocumentStatus::Ready {
             return Ok((String::new(), false));

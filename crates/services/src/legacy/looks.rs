@@ -1,9 +1,10 @@
 //! The legacy calls that this process follows: each can be told to ask its provider now.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use offhook_domain::ConversationId;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Those that are followed here. Clones are the same.
@@ -21,7 +22,7 @@ impl Looks {
     /// Begins to follow a call.
     pub(crate) fn of(&self, id: ConversationId) -> Look {
         let notify = Arc::<Notify>::default();
-        self.lock().insert(id, notify.clone());
+        self.0.lock().insert(id, notify.clone());
         Look {
             looks: self.clone(),
             id,
@@ -31,15 +32,11 @@ impl Looks {
 
     /// Has the provider asked about a call now; `false` if it is not followed here.
     pub(crate) fn wake(&self, id: ConversationId) -> bool {
-        let look = self.lock().get(&id).cloned();
+        let look = self.0.lock().get(&id).cloned();
         if let Some(notify) = &look {
             notify.notify_one();
         }
         look.is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Notify>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,7 +49,7 @@ impl Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        let mut looks = self.looks.lock();
+        let mut looks = self.looks.0.lock();
         // Another claim of the call may have begun to follow it since.
         let is_ours = |known: &Arc<Notify>| Arc::ptr_eq(known, &self.notify);
         if looks.get(&self.id).is_some_and(is_ours) {

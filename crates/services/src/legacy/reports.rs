@@ -1,13 +1,12 @@
 //! What the provider of the legacy agents tells of its own accord. A report is written down and its call's owner, on
 //! whatever node, is told to ask the provider now: what is charged and shown is what the provider says when it is asked.
-//! Only why a call was never begun is taken from the report, as the provider may say that nowhere else. A call that was
-//! given up before has no owner: what was said in it is asked for where the report comes in.
+//! Only why a call was never begun is taken from the report, as the provider may say that nowhere else.
 
 use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::legacy::NotGenuine;
 use offhook_storage::{LegacyReport, StoreError};
 
-use super::{Legacy, late};
+use super::Legacy;
 use crate::signals::Signal;
 
 /// The longest id of a call at the provider, in bytes.
@@ -60,18 +59,8 @@ impl Legacy {
         let Some(id) = taken.await? else {
             return Ok(());
         };
-        if shared.legacy_looks.wake(id) {
-            return Ok(());
-        }
-        let given_up = match report.failure {
-            None => late::given_up(shared, account, id).await?,
-            Some(_) => None,
-        };
-        match given_up {
-            Some(call) => {
-                tokio::spawn(late::attach(shared.clone(), call, report.provider_call_id));
-            }
-            None => shared.signals.say(Signal::Look(id)),
+        if !shared.legacy_looks.wake(id) {
+            shared.signals.say(Signal::Look(id));
         }
         Ok(())
     }

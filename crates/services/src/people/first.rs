@@ -1,6 +1,5 @@
 //! The first account of a service, made in the portal by whoever reads the log.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use offhook_domain::{EmailAddress, MemberRole, Plan};
@@ -28,7 +27,6 @@ pub struct NewService<'a> {
     pub code: &'a str,
     /// The account's name.
     pub account_name: &'a str,
-    /// Its plan.
     pub plan: Plan,
     /// Its owner's e-mail address.
     pub email: &'a str,
@@ -66,9 +64,6 @@ pub enum BeginError {
 
 impl People {
     /// Whether there is no account at all.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn awaits_first_account(&self) -> Result<bool, StoreError> {
         if self.has_begun.load(Ordering::Relaxed) {
             return Ok(false);
@@ -80,17 +75,11 @@ impl People {
 
     /// The code with which the first account is made, for the log of this process, which keeps it in memory alone; `None`
     /// once there is an account.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn first_run_code(&self) -> Result<Option<String>, StoreError> {
         if !self.awaits_first_account().await? {
             return Ok(None);
         }
-        let mut kept = self
-            .first_code
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.first_code.lock();
         if let Some(code) = &*kept {
             return Ok(Some(code.clone()));
         }
@@ -133,10 +122,7 @@ impl People {
             return Err(BeginError::Begun);
         }
         self.has_begun.store(true, Ordering::Relaxed);
-        *self
-            .first_code
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
+        *self.first_code.lock() = None;
         tracing::info!(account = %account.id, "the first account was made in the portal");
         // As in `Accounts::create`: what fails here is made up for at the next look at the months.
         if let Err(error) = crate::billing::enter(&self.shared, &account, None).await {
@@ -147,10 +133,7 @@ impl People {
     }
 
     fn is_code(&self, said: &str) -> bool {
-        let kept = self
-            .first_code
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let kept = self.first_code.lock();
         let Some(code) = &*kept else { return false };
         // Of digests it tells nothing how far they are alike.
         sha256(plain(code).as_bytes()) == sha256(plain(said).as_bytes())

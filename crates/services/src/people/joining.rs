@@ -34,14 +34,12 @@ pub struct LinkFor {
     pub has_password: bool,
 }
 
-/// What an invitation is for.
 #[derive(Debug, Clone)]
 pub struct InvitationFor {
     /// Who is invited.
     pub email: EmailAddress,
     /// The name that the invitation was made for.
     pub name: String,
-    /// To which account.
     pub account_name: String,
     /// As what.
     pub role: MemberRole,
@@ -108,9 +106,6 @@ impl From<SignInError> for JoinError {
 impl People {
     /// Makes a one-time link with which a member of the account sets a password; `None` if it has no such member. Only
     /// the operator makes one: it opens every account that the person is a member of.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn link(
         &self,
         account: AccountId,
@@ -129,18 +124,12 @@ impl People {
     }
 
     /// Whether the person with this address has ever set a password.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn has_password(&self, email: &EmailAddress) -> Result<bool, StoreError> {
         let (password, _) = self.shared.store.person(email.clone()).await?;
         Ok(password.is_some())
     }
 
     /// What a link is for; `None` if it opens nothing. Looking does not use it up.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn open_link(&self, token: &str) -> Result<Option<LinkFor>, StoreError> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
@@ -177,9 +166,6 @@ impl People {
     }
 
     /// What an invitation is for; `None` if it opens nothing. Looking does not use it up.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn invitation(&self, token: &str) -> Result<Option<InvitationFor>, StoreError> {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
@@ -202,9 +188,6 @@ impl People {
 
     /// Makes a member of whom the invitation is for, and begins a session in its account. Somebody who has a password
     /// gives that one; for everybody else it is the first. `address` is the client's.
-    ///
-    /// # Errors
-    /// [`JoinError`] says what is wrong.
     pub async fn accept_invitation(
         &self,
         token: &str,

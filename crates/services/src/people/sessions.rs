@@ -163,7 +163,7 @@ fn plain(email: &str) -> String {
     email.trim().to_lowercase()
 }
 
-/// IPv6 counts per /64, as in the rate limits (decision 4.1).
+/// IPv6 counts per /64, as in the rate limits.
 fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -271,18 +271,12 @@ impl People {
     }
 
     /// Who a session's token is; `None` if it is none, or the session has ended.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn who(&self, token: &str) -> Result<Option<Person>, StoreError> {
         self.look(token, true).await
     }
 
     /// As [`People::who`], for what a page asks by itself: it is no use of the session, which ends behind whoever has
     /// walked away.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn glance(&self, token: &str) -> Result<Option<Person>, StoreError> {
         self.look(token, false).await
     }
@@ -323,9 +317,6 @@ impl People {
     }
 
     /// Ends a session; one that is none is no error.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn sign_out(&self, token: &str) -> Result<(), StoreError> {
         match token_digest(token) {
             Some(digest) => self.shared.store.end_session(digest).await,
@@ -334,9 +325,6 @@ impl People {
     }
 
     /// Moves a session to another account of the person; `false` if they are no member of it.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool, StoreError> {
         match token_digest(token) {
             Some(digest) => self.shared.store.switch_session(digest, account).await,
@@ -345,9 +333,6 @@ impl People {
     }
 
     /// How many other sessions the person has.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn other_sessions(&self, person: &Person) -> Result<i64, StoreError> {
         let now = self.shared.clock.now();
         let since = (now.minus(IDLE), now.minus(LASTS));
@@ -359,9 +344,6 @@ impl People {
     }
 
     /// Ends every other session of the person; how many rows there were, of sessions that had ended by themselves too.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize, StoreError> {
         let email = person.member.email.clone();
         self.shared

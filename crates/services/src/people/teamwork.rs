@@ -43,9 +43,6 @@ pub enum TeamRefusal {
 
 impl People {
     /// Invites somebody to the person's account, for seven days. The page of the link is `/portal/join/{token}`.
-    ///
-    /// # Errors
-    /// [`TeamRefusal`] says which rule refuses.
     pub async fn invite(
         &self,
         person: &Person,
@@ -78,9 +75,6 @@ impl People {
     }
 
     /// Withdraws an invitation to the person's account; its link opens nothing from then on.
-    ///
-    /// # Errors
-    /// [`TeamRefusal`] says which rule refuses.
     pub async fn withdraw(
         &self,
         person: &Person,
@@ -99,18 +93,12 @@ impl People {
     }
 
     /// Pending invitations to the person's account, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn invitations(&self, person: &Person) -> Result<Vec<Invitation>, StoreError> {
         let (account, now) = (person.member.account_id, self.shared.clock.now());
         self.shared.store.invitations(account, now).await
     }
 
     /// Gives a member of the person's account another role; their sessions end.
-    ///
-    /// # Errors
-    /// [`TeamRefusal`] says which rule refuses.
     pub async fn set_role(
         &self,
         person: &Person,
@@ -121,9 +109,6 @@ impl People {
     }
 
     /// Takes a member out of the person's account, who may be the person; their sessions end.
-    ///
-    /// # Errors
-    /// [`TeamRefusal`] says which rule refuses.
     pub async fn remove(&self, person: &Person, member: MemberId) -> Result<Member, TeamRefusal> {
         self.change(person, member, MemberStep::Remove).await
     }

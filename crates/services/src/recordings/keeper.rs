@@ -16,7 +16,9 @@ use super::spool::Of;
 use crate::Shared;
 
 /// How often the directory is looked through.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+fn look_every() -> Duration {
+    offhook_failpoints::scaled(Duration::from_secs(15))
+}
 
 /// The longest wait while nothing can be kept.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
@@ -29,13 +31,9 @@ type Waits = HashMap<Of, (Instant, Duration)>;
 
 /// Brings recordings to the object store that were not brought there when their calls ended.
 #[derive(Clone)]
-pub struct RecordingKeeper(Arc<Shared>);
+pub struct RecordingKeeper(pub(crate) Arc<Shared>);
 
 impl RecordingKeeper {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Looks at once, and then now and then until `stop`; while the store is away, less and less often.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut wait = Duration::ZERO;
@@ -47,10 +45,10 @@ impl RecordingKeeper {
                 () = tokio::time::sleep(wait) => {}
             }
             match self.look(&mut after).await {
-                Ok(()) => wait = LOOK_EVERY,
+                Ok(()) => wait = look_every(),
                 Err(error) => {
                     tracing::warn!(%error, "recordings wait on this machine");
-                    wait = (wait * 2).clamp(LOOK_EVERY, LONGEST_WAIT);
+                    wait = (wait * 2).clamp(look_every(), LONGEST_WAIT);
                     continue;
                 }
             }
@@ -85,7 +83,7 @@ impl RecordingKeeper {
         let now = Instant::now();
         let mut begun = Vec::new();
         for of in wanted {
-            let (due, wait) = waits.get(&of).copied().unwrap_or((now, LOOK_EVERY));
+            let (due, wait) = waits.get(&of).copied().unwrap_or((now, look_every()));
             if due > now {
                 continue;
             }

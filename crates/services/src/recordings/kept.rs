@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::ConversationId;
@@ -10,6 +10,7 @@ use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_objects::ObjectError;
 use offhook_storage::StoreError;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -48,7 +49,7 @@ pub(super) struct Held {
 impl Busy {
     /// Takes a recording; `None` if somebody here has it.
     pub(super) fn take(&self, id: ConversationId) -> Option<Held> {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         if all.contains_key(&id) {
             return None;
         }
@@ -62,24 +63,20 @@ impl Busy {
     }
 
     pub(super) fn has(&self, id: ConversationId) -> bool {
-        self.lock().contains_key(&id)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, watch::Receiver<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().contains_key(&id)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.busy.lock().remove(&self.id);
+        self.busy.0.lock().remove(&self.id);
     }
 }
 
 impl Recordings {
     /// Waits until the recording of a call that is over is kept, or could not be at first, but not for long.
     pub(crate) async fn tried(&self, id: ConversationId) {
-        let held = self.busy.lock().get(&id).cloned();
+        let held = self.busy.0.lock().get(&id).cloned();
         if let Some(mut held) = held {
             // It ends by the drop of the other side, and says nothing before.
             let _ = timeout(REPORT_WAITS, held.changed()).await;

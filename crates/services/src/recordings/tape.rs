@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use offhook_domain::AgentConfig;
-use offhook_engine::ports::audio::{Recorder, Tick};
-use offhook_media::pump::Tick as MediaTick;
+use offhook_engine::ports::audio::Recorder;
 use offhook_media::recorder;
 use offhook_metrics::metrics;
 use offhook_storage::Conversation;
@@ -36,7 +35,7 @@ pub(crate) fn recorder_for(
     let place = spool.clone();
     let (recorder, written) = recorder::Recorder::begin(move || place.create(of));
     tokio::spawn(end(shared.clone(), spool.clone(), written, of, held));
-    Some(Box::new(Tape(recorder)))
+    Some(Box::new(recorder))
 }
 
 /// What happens to a recording that is written. A disk that is full ends it before its call.
@@ -47,19 +46,5 @@ async fn end(shared: Arc<Shared>, spool: Spool, written: recorder::Written, of: 
     }
     if let Err(error) = keep(&shared, &spool, of).await {
         tracing::warn!(%error, call = %of.id, "a recording waits on this machine, and is tried again");
-    }
-}
-
-/// The writer of recordings, as the engine knows it.
-struct Tape(recorder::Recorder);
-
-impl Recorder for Tape {
-    fn record(&mut self, tick: &Tick) {
-        self.0.record(&MediaTick {
-            number: tick.number,
-            heard: tick.heard,
-            lost: tick.lost,
-            said: tick.said,
-        });
     }
 }

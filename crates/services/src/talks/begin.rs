@@ -21,9 +21,6 @@ use crate::{ChatError, Network, NotAnswered, Refusal, WaitingLine};
 
 impl Talks {
     /// Begins a conversation with an agent for a page of this origin, whose `metadata` become the agent's variables.
-    ///
-    /// # Errors
-    /// [`TalkError`] says which rule refused.
     pub async fn begin(
         &self,
         origin: &str,

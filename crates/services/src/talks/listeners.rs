@@ -1,10 +1,10 @@
 //! Who listens to the conversations of this process: the pages that hold them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use offhook_domain::{CallOutcome, ConversationId};
 use offhook_engine::{Turn, TurnRole};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 /// News that may wait for a page. One that does not read loses what it was to be told of turns.
@@ -30,13 +30,13 @@ pub(crate) struct Listeners(Mutex<HashMap<ConversationId, mpsc::Sender<News>>>);
 impl Listeners {
     pub(super) fn listen(&self, id: ConversationId) -> mpsc::Receiver<News> {
         let (told, news) = mpsc::channel(NEWS_WAITING);
-        self.lock().insert(id, told);
+        self.0.lock().insert(id, told);
         news
     }
 
     /// Nothing more is told.
     pub(super) fn forget(&self, id: ConversationId) {
-        self.lock().remove(&id);
+        self.0.lock().remove(&id);
     }
 
     /// Tells the page of a turn, if one listens. What tools were asked and answered is the account's alone.
@@ -46,7 +46,7 @@ impl Listeners {
             TurnRole::User => false,
             TurnRole::Tool => return,
         };
-        let listener = self.lock().get(&id).cloned();
+        let listener = self.0.lock().get(&id).cloned();
         if let Some(listener) = listener {
             let _ = listener.try_send(News::Turn {
                 is_agent,
@@ -58,13 +58,9 @@ impl Listeners {
 
     /// Tells the page how its conversation ended, if one listens.
     pub(crate) fn ended(&self, id: ConversationId, outcome: CallOutcome) {
-        if let Some(listener) = self.lock().remove(&id) {
+        if let Some(listener) = self.0.lock().remove(&id) {
             let _ = listener.try_send(News::Ended(outcome));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, mpsc::Sender<News>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) const HELD_SECONDS: i64 = 60;
 
 /// Spoken conversations.
 #[derive(Clone)]
-pub struct Talks(Arc<Shared>);
+pub struct Talks(pub(crate) Arc<Shared>);
 
 /// Why a spoken conversation was not begun. Nothing was written, save perhaps in [`ChatError::UnknownCommit`].
 #[derive(Debug, thiserror::Error)]
@@ -55,12 +55,6 @@ pub enum TalkError {
 impl From<StoreError> for TalkError {
     fn from(error: StoreError) -> Self {
         Self::Session(error.into())
-    }
-}
-
-impl Talks {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
     }
 }
 

@@ -53,14 +53,12 @@ impl Talk {
     }
 
     /// Its id, which is the conversation's.
-    #[must_use]
     pub const fn id(&self) -> ConversationId {
         self.id
     }
 
     /// Takes sound of the page's microphone. `false` if the page is to be let go of: it sends too large a frame, what is no
     /// sound, or more than twice as fast as it sounds.
-    #[must_use]
     pub fn hear(&self, pcm: &[u8]) -> bool {
         let Some(page) = &self.page else { return true };
         match page.hear(pcm) {

@@ -1,4 +1,4 @@
-//! How an `http` tool asks: through the guard for targets, with a deadline, and with its answer cut (decision 7.5).
+//! How an `http` tool asks: through the guard for targets, with a deadline, and with its answer cut.
 
 use std::time::Duration;
 

@@ -1,11 +1,15 @@
 //! The JSON Schema of a tool's arguments: what may be one, and whether arguments fit (decision 6.2). Schemas of what is
 //! extracted from conversations have the same bounds.
 
+mod rules;
+
 use std::collections::HashMap;
 
-use jsonschema::{ErrorIterator, PatternOptions, Validator};
 use offhook_domain::json::Json;
 use serde_json::Value;
+
+pub(crate) use rules::Fault;
+use rules::{Rules, target};
 
 /// Bytes of a schema's compact text.
 const MAX_BYTES: usize = 64 * 1024;
@@ -81,16 +85,11 @@ pub(super) fn fit(
     }
     let value = Value::Object(arguments);
     let faults: Vec<String> = measure
-        .faults(&value)
-        .take(FAULTS)
-        .map(|fault| {
-            let place = fault.instance_path().to_string();
-            let place = if place.is_empty() {
-                "the arguments".to_owned()
-            } else {
-                place
-            };
-            format!("{place}: {fault}")
+        .faults(&value, FAULTS)
+        .iter()
+        .map(|fault| match fault.place.as_str() {
+            "" => format!("the arguments: {fault}"),
+            place => format!("{place}: {fault}"),
         })
         .collect();
     match (faults.is_empty(), value) {
@@ -105,7 +104,7 @@ pub(super) fn fit(
 /// Measures values by a schema. Nothing is fetched, and patterns run in time linear in the text: how many steps they take
 /// at each byte of it is counted.
 pub(crate) struct Measure {
-    validator: Validator,
+    rules: Rules,
     /// How many parts of the schema, and steps of patterns in it, look at a byte, at worst.
     looks: usize,
 }
@@ -126,11 +125,11 @@ impl Measure {
         if costly.patterns > MAX_PATTERNS {
             return Err(format!("has more than {MAX_PATTERNS} patterns"));
         }
-        let (validator, bytes) = compile(schema, MAX_PATTERNS_BYTES / costly.patterns.max(1))?;
-        let sum = Parts::new(schema).measure().unwrap_or(Sum::MOST);
+        let sum = Parts::new(schema).measure()?;
+        let (rules, bytes) = compile(schema, MAX_PATTERNS_BYTES / costly.patterns.max(1))?;
         let steps = sum.patterns.saturating_mul(bytes / STEP_BYTES);
         Ok(Self {
-            validator,
+            rules,
             looks: sum.parts.saturating_add(steps),
         })
     }
@@ -140,37 +139,26 @@ impl Measure {
         self.looks.saturating_mul(text.len()) > MAX_WORK
     }
 
-    /// What is wrong with a value.
-    pub(crate) fn faults<'a>(&'a self, value: &'a Value) -> ErrorIterator<'a> {
-        self.validator.iter_errors(value)
+    /// What is wrong with a value: so many faults of it at most.
+    pub(crate) fn faults(&self, value: &Value, most: usize) -> Vec<Fault> {
+        self.rules.faults(value, most)
     }
 }
 
-/// A schema that can measure, none of whose patterns is larger than `most` bytes, and how large they are at most.
-fn compile(schema: &Value, most: usize) -> Result<(Validator, usize), String> {
-    let build = |bytes| {
-        jsonschema::options()
-            .offline()
-            .with_pattern_options(PatternOptions::regex().size_limit(bytes))
-            .build(schema)
-    };
+/// Rules none of whose patterns is larger than `most` bytes, and how large they are at most.
+fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), String> {
     let smaller = PATTERN_BYTES.into_iter().filter(|bytes| *bytes < most);
     for bytes in smaller {
-        if let Ok(validator) = build(bytes) {
-            return Ok((validator, bytes));
+        if let Ok(rules) = Rules::of(schema, bytes) {
+            return Ok((rules, bytes));
         }
     }
     let bytes = most.min(PATTERN_BYTES[PATTERN_BYTES.len() - 1]);
-    let validator = build(bytes).map_err(|fault| {
-        let place = fault.instance_path().to_string();
-        let place = if place.is_empty() {
-            String::new()
-        } else {
-            format!(" at {place}")
-        };
-        format!("is no valid JSON Schema{place}: {fault}")
+    let rules = Rules::of(schema, bytes).map_err(|fault| match fault.place.as_str() {
+        "" => format!("is no valid JSON Schema: {fault}"),
+        place => format!("is no valid JSON Schema at {place}: {fault}"),
     })?;
-    Ok((validator, bytes))
+    Ok((rules, bytes))
 }
 
 /// What of a schema takes more time or memory than its text.
@@ -213,12 +201,6 @@ struct Sum {
 }
 
 impl Sum {
-    /// What is refused when it is written.
-    const MOST: Self = Self {
-        parts: MAX_PARTS,
-        patterns: MAX_PARTS,
-    };
-
     const fn plus(self, other: Self) -> Self {
         Self {
             parts: self.parts.saturating_add(other.parts),
@@ -317,41 +299,18 @@ impl<'a> Parts<'a> {
     }
 
     fn target(&self, reference: &str) -> Result<&'a Value, String> {
-        let pointer = match reference.strip_prefix('#') {
-            Some("") => return Ok(self.root),
-            Some(pointer) if pointer.starts_with('/') => pointer,
-            _ => {
-                return Err(
-                    "has a `$ref` that is not local: only `#` and `#/…` are followed".to_owned(),
-                );
-            }
-        };
-        let found = percent_decoded(pointer).and_then(|pointer| self.root.pointer(&pointer));
-        found.ok_or_else(|| "has a `$ref` that leads nowhere".to_owned())
+        if reference != "#" && !reference.starts_with("#/") {
+            return Err(
+                "has a `$ref` that is not local: only `#` and `#/…` are followed".to_owned(),
+            );
+        }
+        target(self.root, reference).ok_or_else(|| "has a `$ref` that leads nowhere".to_owned())
     }
 }
 
 /// With another base `#/…` leads elsewhere than it is followed here, and round perhaps.
 fn other_base(name: &str) -> String {
     format!("must not use `{name}`: refer by `#/…` alone")
-}
-
-/// A pointer in a fragment may be percent-encoded.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, tail)) = rest.split_first() {
-        rest = tail;
-        if *byte == b'%' {
-            let (digits, tail) = tail.split_at_checked(2)?;
-            let digits = std::str::from_utf8(digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = tail;
-        } else {
-            bytes.push(*byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! What a toolbox does with a model's calls, against a small server.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use offhook_domain::tool::Tool;
 use offhook_domain::{Json, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::{ToolAction, ToolCall, ToolOutcome, Tools};
 use offhook_storage::{PinnedTool, mint};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -32,7 +33,7 @@ impl Server {
                 loop {
                     let text = String::from_utf8_lossy(&request[..length]).into_owned();
                     if is_whole(&text) {
-                        seen.lock().unwrap().push(text);
+                        seen.lock().push(text);
                         break;
                     }
                     length += socket.read(&mut request[length..]).await.unwrap();
@@ -47,7 +48,7 @@ impl Server {
     }
 
     fn request(&self) -> String {
-        self.requests.lock().unwrap().remove(0)
+        self.requests.lock().remove(0)
     }
 }
 
@@ -214,7 +215,7 @@ async fn what_is_not_public_is_never_asked() {
     );
     let answer = told(&toolbox(&definition, Policy::default()), "{}").await;
     assert!(!answer.contains("secret"), "{answer}");
-    assert!(server.requests.lock().unwrap().is_empty());
+    assert!(server.requests.lock().is_empty());
 }
 
 #[tokio::test]

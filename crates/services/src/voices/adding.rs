@@ -1,5 +1,4 @@
-//! Making a chosen voice ready to speak: one of a provider's shared library is added to the workspace first
-//! (decision 6.3).
+//! Making a chosen voice ready to speak: one of a provider's shared library is added to the workspace first.
 
 use std::time::Duration;
 
@@ -37,7 +36,6 @@ pub(crate) enum UnreadyVoice {
          the operator to make room"
     )]
     NoRoom(VoiceProvider),
-    /// It was shared.
     #[error("`{0}` shares this voice no more; GET /v1/voices lists the others")]
     NotShared(VoiceProvider),
     /// The provider did not do its part.
@@ -51,9 +49,6 @@ pub(crate) enum UnreadyVoice {
 impl Voices {
     /// Makes sure that agents can speak with a voice: that it is listed, and in the workspace if it was shared. Asking
     /// again is the same as asking once.
-    ///
-    /// # Errors
-    /// [`UnreadyVoice`] says why they cannot.
     pub(crate) async fn make_ready(
         &self,
         account: AccountId,

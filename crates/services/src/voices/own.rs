@@ -1,5 +1,5 @@
-//! Private voices of single accounts: asked for with the account's own credential, shown to that account alone
-//! (decision 6.3). Few accounts have any; theirs are read with each request.
+//! Private voices of single accounts: asked for with the account's own credential, shown to that account alone.
+//! Few accounts have any; theirs are read with each request.
 
 use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
@@ -34,9 +34,6 @@ impl Voices {
     }
 
     /// Asks with every account's own credentials, whether they are due or not.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>, StoreError> {
         let mut outcomes = Vec::new();
         for credential in self.shared.store.voice_credentials().await? {

@@ -16,7 +16,6 @@ use crate::folding::fold;
 pub struct VoicePlace {
     /// 0 for hand-picked voices, 1 for all others.
     pub group: u8,
-    /// The provider.
     pub provider: VoiceProvider,
     /// The name as it is compared.
     pub name_folded: String,

@@ -6,10 +6,13 @@ use offhook_domain::{AccountId, VoiceProvider};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_metrics::metrics;
 use offhook_storage::{StoreError, VoiceChanges};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Voices;
+use crate::leases::renew_every;
+
+use crate::workers::Turns;
 
 /// The name under which processes take turns.
 const JOB: &str = "voices";
@@ -17,14 +20,11 @@ const JOB: &str = "voices";
 /// How often a process looks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often the providers are asked (decision 6.3).
+/// How often the providers are asked.
 pub(super) const DUE_EVERY: Duration = Duration::from_secs(86_400);
 
 /// How soon they are asked again when one of them failed.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(3_600);
-
-/// How often the turn is renewed while a provider answers.
-const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// Why a provider's voices are still those of the last time.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,6 @@ pub enum VoiceSyncError {
 pub struct SyncOutcome {
     /// Whose voices were asked for, if they are an account's own.
     pub account: Option<AccountId>,
-    /// The provider.
     pub provider: VoiceProvider,
     /// How many voices it lists and what changed, or why nothing did.
     pub result: Result<(usize, VoiceChanges), VoiceSyncError>,
@@ -101,13 +100,8 @@ impl Voices {
         if self.libraries.is_empty() {
             return stop.cancelled().await;
         }
-        let mut tick = interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+        let mut turns = Turns::new(LOOK_EVERY, &stop);
+        while turns.next().await {
             tokio::select! {
                 () = stop.cancelled() => return,
                 turn = self.run_due() => if let Err(error) = turn {
@@ -124,9 +118,6 @@ impl Voices {
 
     /// Asks every provider that is set up, if a day has passed (an hour, if one of them failed) and no other process is at
     /// it; `None` if not, or if another process took it over meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>, StoreError> {
         let (store, node) = (&self.shared.store, self.shared.node);
         let now = || self.shared.clock.steady();
@@ -135,7 +126,7 @@ impl Voices {
         }
         let keep = async {
             loop {
-                sleep(RENEW_EVERY).await;
+                sleep(renew_every()).await;
                 match store.take_job(JOB, node, now()).await {
                     Ok(true) | Err(_) => {}
                     Ok(false) => return,

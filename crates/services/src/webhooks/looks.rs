@@ -8,17 +8,11 @@ use crate::{Page, PageRequest};
 
 impl Webhooks {
     /// How each endpoint of the account fares.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn health(&self, account: AccountId) -> Result<Vec<EndpointHealth>, StoreError> {
         self.0.store.endpoint_health(account).await
     }
 
     /// A page of the deliveries to one endpoint, newest first.
-    ///
-    /// # Errors
-    /// [`WebhookError::NotFound`] if the account has no such endpoint.
     pub async fn deliveries_to(
         &self,
         account: AccountId,

@@ -10,9 +10,6 @@ const SHOWN: i64 = 100;
 
 impl Webhooks {
     /// The deliveries of a conversation's events, the oldest first; none for another account's conversation.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store fails.
     pub async fn of_conversation(
         &self,
         account: AccountId,

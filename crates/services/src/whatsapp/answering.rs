@@ -75,7 +75,7 @@ impl Job {
         text: String,
     ) -> Result<(), Halt> {
         let conversation = place.view.session.conversation_id;
-        let chats = Chats::new(self.shared.clone());
+        let chats = Chats(self.shared.clone());
         let sent = chats.send_text(&place.view, message.wamid.clone(), text);
         let reply = match sent.await {
             Ok(Answering::Before(reply)) => Ok(reply),

@@ -49,13 +49,9 @@ pub enum WhatsAppError {
 
 /// Conversations on WhatsApp.
 #[derive(Clone)]
-pub struct WhatsApp(Arc<Shared>);
+pub struct WhatsApp(pub(crate) Arc<Shared>);
 
 impl WhatsApp {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
-    }
-
     /// Whether `token` is the one that the account gave WhatsApp to verify the webhook's address by.
     ///
     /// # Errors

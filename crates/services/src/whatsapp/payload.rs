@@ -4,8 +4,10 @@
 use offhook_domain::json::read_foreign;
 use offhook_domain::{E164, SentStatus, Timestamp, WhatsAppMessageId};
 use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Bytes that an id of WhatsApp's may have.
 const ID_BYTES: usize = 512;
@@ -13,7 +15,6 @@ const ID_BYTES: usize = 512;
 /// Bytes that the name of a message's kind may have.
 const KIND_BYTES: usize = 32;
 
-/// What is told.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) messages: Vec<ToldMessage>,
@@ -43,27 +44,29 @@ pub(crate) struct ToldStatus {
 #[derive(Deserialize)]
 struct Notice {
     #[serde(default, deserialize_with = "list")]
-    entry: Vec<Value>,
+    entry: Vec<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
     #[serde(default, deserialize_with = "list")]
-    changes: Vec<Value>,
+    changes: Vec<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct Change {
-    value: ChangeValue,
+    #[serde(default)]
+    field: Value,
+    value: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct ChangeValue {
     metadata: Metadata,
     #[serde(default, deserialize_with = "list")]
-    messages: Vec<Value>,
+    messages: Vec<Box<RawValue>>,
     #[serde(default, deserialize_with = "list")]
-    statuses: Vec<Value>,
+    statuses: Vec<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -79,12 +82,9 @@ struct Message {
     timestamp: Value,
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
-    text: Value,
-    #[serde(default)]
-    button: Value,
-    #[serde(default)]
-    interactive: Value,
+    text: Option<Box<RawValue>>,
+    button: Option<Box<RawValue>>,
+    interactive: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -97,12 +97,14 @@ struct Status {
     errors: Value,
 }
 
-/// A list; what is none has nothing on it.
-fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Value>, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::Array(items) => items,
-        _ => Vec::new(),
-    })
+/// A list, each of its items still to be read; what is none has nothing on it.
+fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Box<RawValue>>, D::Error> {
+    let list = Box::<RawValue>::deserialize(from)?;
+    Ok(part(Some(&list)).unwrap_or_default())
+}
+
+fn part<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
+    serde_json::from_str(raw?.get()).ok()
 }
 
 /// Reads a webhook's body; `None` if it is not of the documented form at all.
@@ -111,29 +113,32 @@ pub(crate) fn read(body: &[u8]) -> Option<Told> {
     let mut told = Told::default();
     let mut changes = Vec::new();
     for entry in notice.entry {
-        match serde_json::from_value(entry) {
-            Ok(Entry { changes: more }) => changes.extend(more),
-            Err(_) => told.unread += 1,
+        match part(Some(&entry)) {
+            Some(Entry { changes: more }) => changes.extend(more),
+            None => told.unread += 1,
         }
     }
     for change in changes {
+        let change: Option<Change> = part(Some(&change));
         // Other fields tell of templates, of the account and the like.
-        if change.get("field").and_then(Value::as_str) != Some("messages") {
+        let is_other = |change: &Change| change.field != "messages";
+        if change.as_ref().is_some_and(is_other) {
             continue;
         }
-        let Ok(Change { value, .. }) = serde_json::from_value(change) else {
+        let value = change.and_then(|change| part::<ChangeValue>(change.value.as_deref()));
+        let Some(value) = value else {
             told.unread += 1;
             continue;
         };
         let number = &value.metadata.phone_number_id;
         for item in value.messages {
-            match message(item, number) {
+            match message(&item, number) {
                 Some(message) => told.messages.push(message),
                 None => told.unread += 1,
             }
         }
         for item in value.statuses {
-            match serde_json::from_value(item).ok().and_then(status) {
+            match part(Some(&item)).and_then(status) {
                 Some(Some(status)) => told.statuses.push(status),
                 // One of no interest here.
                 Some(None) => {}
@@ -144,23 +149,26 @@ pub(crate) fn read(body: &[u8]) -> Option<Told> {
     Some(told)
 }
 
-fn message(item: Value, phone_number_id: &str) -> Option<ToldMessage> {
-    let message: Message = serde_json::from_value(item).ok()?;
+fn message(item: &RawValue, phone_number_id: &str) -> Option<ToldMessage> {
+    let message: Message = part(Some(item))?;
     let is_id = (1..=ID_BYTES).contains(&message.id.len());
     let is_kind = (1..=KIND_BYTES).contains(&message.kind.len());
     if !is_id || !is_kind || phone_number_id.len() > ID_BYTES {
         return None;
     }
     let from = message.from.strip_prefix('+').unwrap_or(&message.from);
-    let text = match message.kind.as_str() {
-        "text" => message.text.get("body"),
+    let (place, within): (_, &[&str]) = match message.kind.as_str() {
+        "text" => (message.text, &["/body"]),
         // What a customer picked says what its button or line says.
-        "button" => message.button.get("text"),
-        "interactive" => ["/button_reply/title", "/list_reply/title"]
-            .into_iter()
-            .find_map(|place| message.interactive.pointer(place)),
-        _ => None,
+        "button" => (message.button, &["/text"]),
+        "interactive" => (
+            message.interactive,
+            &["/button_reply/title", "/list_reply/title"],
+        ),
+        _ => (None, &[]),
     };
+    let place: Value = part(place.as_deref()).unwrap_or_default();
+    let text = within.iter().find_map(|path| place.pointer(path));
     let text = text.and_then(Value::as_str).map(str::to_owned);
     let plain = |text: String| -> String {
         // No database holds U+0000.

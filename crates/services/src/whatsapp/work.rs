@@ -9,12 +9,14 @@ use offhook_storage::{
     Fenced, StoreError, WhatsAppHold, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::REMEMBERED;
 use crate::Shared;
 use crate::housekeeping::counted;
+use crate::leases;
+use crate::workers::{Outage, Turns};
 
 /// Backstop for a lost wake, and what a put-off message waits at most beyond its time.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -24,10 +26,6 @@ const AT_ONCE: usize = 64;
 
 /// Steps of a thread before others have their turn.
 const STEPS: usize = 32;
-
-/// How often a claim is renewed, and without how long a renewal it is given up (decision 8.7).
-const RENEW_EVERY: Duration = Duration::from_secs(10);
-const RENEWED_WITHIN: Duration = Duration::from_secs(40);
 
 /// How often old messages are forgotten, and how many of them by one transaction.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
@@ -63,25 +61,12 @@ pub(crate) async fn keep_answering(shared: Arc<Shared>, stop: CancellationToken)
     let Some(api) = shared.whatsapp.get().cloned() else {
         return;
     };
-    let mut tick = interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turns = Turns::new(LOOK_EVERY, &stop);
     let slots = Arc::new(Semaphore::new(AT_ONCE));
-    let (mut is_away, mut forgot_at) = (false, None);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = shared.wakes.whatsapp.notified() => {}
-            _ = tick.tick() => {}
-        }
-        match look(&shared, &api, &slots).await {
-            Ok(()) => is_away = false,
-            Err(error) => {
-                // Said once an outage, not at every look.
-                if !std::mem::replace(&mut is_away, true) {
-                    tracing::warn!(%error, "messages on WhatsApp cannot be answered: they wait for the database");
-                }
-            }
-        }
+    let (mut outage, mut forgot_at) = (Outage::default(), None);
+    while turns.next_or(&shared.wakes.whatsapp).await {
+        let looked = look(&shared, &api, &slots).await;
+        outage.note(looked, "messages on WhatsApp cannot be answered");
         if forgot_at.is_none_or(|at: Instant| at.elapsed() >= FORGET_EVERY) {
             forgot_at = Some(Instant::now());
             let before = shared.clock.now().minus(REMEMBERED);
@@ -137,7 +122,7 @@ impl Job {
     async fn run(self) {
         let done = tokio::select! {
             done = self.steps() => done,
-            () = self.keep_claim() => Err(Halt::Lost),
+            () = leases::keep(|| self.shared.store.renew_whatsapp(self.hold)) => Err(Halt::Lost),
         };
         let is_lost = matches!(done, Err(Halt::Lost));
         let has_more = done.is_ok();
@@ -184,22 +169,5 @@ impl Job {
     /// Whether the customer may be written to.
     pub(super) fn is_window_open(&self, thread: &WhatsAppThread) -> bool {
         self.shared.clock.now() < thread.heard_at.plus(super::WINDOW)
-    }
-
-    /// Renews the claim; resolves when it is another's, or may be.
-    async fn keep_claim(&self) {
-        let mut tick = interval(RENEW_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        tick.reset();
-        let mut renewed_at = Instant::now();
-        loop {
-            tick.tick().await;
-            match self.shared.store.renew_whatsapp(self.hold).await {
-                Ok(Fenced::Done) => renewed_at = Instant::now(),
-                Ok(Fenced::Lost) => return,
-                Err(_) if renewed_at.elapsed() < RENEWED_WITHIN => {}
-                Err(_) => return,
-            }
-        }
     }
 }

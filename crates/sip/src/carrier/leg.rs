@@ -1,19 +1,19 @@
 //! One call's leg: what the signalling tells, and the sound that goes with it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use offhook_domain::FailureReason;
-use offhook_engine::ports::audio::{AudioEvent, AudioLeg, Played, TICKS_AHEAD, Tick as EngineTick};
-use offhook_media::playout::{self, Speaker};
+use offhook_engine::ports::audio::{AudioEvent, AudioLeg, TICKS_AHEAD, Tick};
+use offhook_media::playout::Speaker;
 use offhook_media::ports::CallSocket;
 use offhook_media::pump::{Counted, Latch, Negotiated, Pump};
 use offhook_media::sdp::{self, Local, Offer, Remote};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::line::{Ear, Line, Mouth, Sound, played};
-use super::lock;
+use super::line::{Ear, Line, Sound};
 use crate::call::{Reply, SipCall, SipEvent};
 
 /// Events that may wait for the engine. One that lets them pile up is gone, and its call is ended.
@@ -39,8 +39,7 @@ pub(super) struct Leg {
 /// The engine's ends of a leg.
 struct Ends {
     events: mpsc::Sender<AudioEvent>,
-    ticks: mpsc::Sender<EngineTick>,
-    played: mpsc::UnboundedSender<Played>,
+    ticks: mpsc::Sender<Tick>,
     speaker: Speaker,
 }
 
@@ -75,13 +74,12 @@ impl Leg {
     pub(super) fn start(self, ended: impl FnOnce() + Send + 'static) -> AudioLeg {
         let (events, told) = mpsc::channel(EVENTS_WAITING);
         let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
-        let (played, became) = mpsc::unbounded_channel();
-        let (speaker, spoken) = Speaker::new();
+        let (speaker, played) = Speaker::new();
         let leg = AudioLeg {
             events: told,
             ticks: heard,
-            played: became,
-            playout: Arc::new(Mouth::new(speaker.clone())),
+            played,
+            playout: Arc::new(speaker.clone()),
             signalling: Arc::new(Line {
                 control: self.call.control(),
                 sound: Arc::clone(&self.sound),
@@ -90,17 +88,16 @@ impl Leg {
         let ends = Ends {
             events,
             ticks,
-            played,
             speaker,
         };
         tokio::spawn(async move {
-            self.run(ends, spoken).await;
+            self.run(ends).await;
             ended();
         });
         leg
     }
 
-    async fn run(mut self, ends: Ends, mut spoken: mpsc::UnboundedReceiver<playout::Played>) {
+    async fn run(mut self, ends: Ends) {
         let (keys, mut pressed) = mpsc::unbounded_channel();
         loop {
             let event = tokio::select! {
@@ -109,10 +106,6 @@ impl Leg {
                     None => break,
                 },
                 Some(key) = pressed.recv() => vec![AudioEvent::Dtmf(key)],
-                Some(segment) = spoken.recv() => {
-                    let _ = ends.played.send(played(segment));
-                    continue;
-                }
                 () = ends.events.closed() => break,
             };
             let mut over = false;
@@ -125,8 +118,8 @@ impl Leg {
             }
         }
         // The socket is closed with it; the call is ended by its own drop, if it goes on still.
-        if let Some(pump) = lock(&self.sound.pump).take() {
-            lock(&self.counted).merge(&pump.counted());
+        if let Some(pump) = self.sound.pump.lock().take() {
+            self.counted.lock().merge(&pump.counted());
         }
     }
 
@@ -199,7 +192,7 @@ impl Leg {
         };
         let pump = Pump::start(socket, negotiated, self.latch, ends.speaker.clone(), ear)
             .map_err(|error| error.to_string())?;
-        *lock(&self.sound.pump) = Some(pump);
+        *self.sound.pump.lock() = Some(pump);
         Ok(())
     }
 
@@ -217,7 +210,7 @@ impl Leg {
         let negotiated = Negotiated::new(&offer.remote);
         let takes_keys = negotiated.event.is_some();
         self.sound.takes_keys.store(takes_keys, Ordering::Relaxed);
-        if let Some(pump) = &*lock(&self.sound.pump) {
+        if let Some(pump) = &*self.sound.pump.lock() {
             pump.renegotiate(negotiated);
         }
         let holds = offer.remote.holds();

@@ -1,102 +1,26 @@
 //! What the engine does to a leg: it speaks, presses keys, hands over, hangs up.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use offhook_domain::E164;
 use offhook_engine::ports::LineError;
-use offhook_engine::ports::audio::{
-    Cleared, Played, Playout, SegmentId, Signalling, Tick as EngineTick,
-};
-use offhook_media::playout::{self, Segment, Speaker};
+use offhook_engine::ports::audio::Signalling;
 use offhook_media::pump::{Outlet, Pump, SendKeysError, Tick};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use super::lock;
 use crate::call::{CallControl, TransferError};
-
-/// The playout queue as the engine knows it.
-pub(super) struct Mouth {
-    speaker: Speaker,
-    /// A pause stays when the queue is cleared.
-    paused: Mutex<bool>,
-}
-
-impl Mouth {
-    pub(super) fn new(speaker: Speaker) -> Self {
-        Self {
-            speaker,
-            paused: Mutex::default(),
-        }
-    }
-}
-
-impl Playout for Mouth {
-    fn enqueue(&self, segment: SegmentId, samples: &[i16]) {
-        self.speaker.enqueue(Segment(segment.0), samples);
-    }
-
-    fn finish(&self, segment: SegmentId) {
-        self.speaker.finish(Segment(segment.0));
-    }
-
-    fn pause(&self) {
-        let mut paused = lock(&self.paused);
-        *paused = true;
-        self.speaker.pause();
-    }
-
-    fn resume(&self) {
-        let mut paused = lock(&self.paused);
-        *paused = false;
-        self.speaker.resume();
-    }
-
-    fn set_background(&self, samples: Arc<[i16]>) {
-        self.speaker.set_background(samples);
-    }
-
-    fn clear(&self) -> Vec<Cleared> {
-        let paused = lock(&self.paused);
-        let cleared = self.speaker.clear();
-        if *paused {
-            self.speaker.pause();
-        }
-        cleared
-            .into_iter()
-            .map(|cleared| Cleared {
-                segment: SegmentId(cleared.segment.0),
-                played: cleared.played,
-                enqueued: cleared.enqueued,
-                finished: cleared.finished,
-            })
-            .collect()
-    }
-}
-
-/// What became of a segment, in the engine's words.
-pub(super) fn played(played: playout::Played) -> Played {
-    match played {
-        playout::Played::Began(segment, at) => Played::Began(SegmentId(segment.0), at),
-        playout::Played::Ended(segment, at) => Played::Ended(SegmentId(segment.0), at),
-    }
-}
 
 /// Where the pump puts what it makes.
 pub(super) struct Ear {
-    pub(super) ticks: mpsc::Sender<EngineTick>,
+    pub(super) ticks: mpsc::Sender<Tick>,
     pub(super) keys: mpsc::UnboundedSender<char>,
 }
 
 impl Outlet for Ear {
     fn tick(&mut self, tick: Tick) -> bool {
-        let tick = EngineTick {
-            number: tick.number,
-            heard: tick.heard,
-            lost: tick.lost,
-            said: tick.said,
-        };
         self.ticks.try_send(tick).is_ok()
     }
 
@@ -135,7 +59,10 @@ impl Signalling for Line {
         if !self.sound.takes_keys.load(Ordering::Relaxed) {
             return Err(LineError::Refused);
         }
-        let sending = lock(&self.sound.pump)
+        let sending = self
+            .sound
+            .pump
+            .lock()
             .as_ref()
             .map(|pump| pump.send_keys(digits));
         match sending {

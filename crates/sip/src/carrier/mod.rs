@@ -6,7 +6,7 @@ mod line;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, FailureReason};
@@ -15,6 +15,7 @@ use offhook_engine::ports::{DialError, DialRequest};
 use offhook_media::ports::{CallSocket, PortError, Ports};
 use offhook_media::pump::{Counted, Latch};
 use offhook_media::sdp::{self, Direction, Local, Offer};
+use parking_lot::Mutex;
 
 use self::leg::Leg;
 use crate::call::{CallControl, SipCall};
@@ -87,7 +88,7 @@ impl SipCarrier {
     /// What was counted of the sound of all calls that are over, either way.
     #[must_use]
     pub fn counted(&self) -> Counted {
-        *lock(&self.counted)
+        *self.counted.lock()
     }
 
     /// Answers a call that came in, or refuses it if its sound cannot be carried.
@@ -170,18 +171,18 @@ impl AudioCarrier for SipCarrier {
                     DialError::Refused(FailureReason::CarrierError)
                 }
             })?;
-        lock(&self.live).insert(handle, call.control());
+        self.live.lock().insert(handle, call.control());
         let live = Arc::clone(&self.live);
         let leg = self.leg(call, socket, local);
         Ok(leg.start(move || {
-            lock(&live).remove(&handle);
+            live.lock().remove(&handle);
         }))
     }
 
     /// Calls of this process alone are known: one that another left behind before it was answered ends by the carrier's
     /// own limits, as nothing is heard from us any more.
     async fn hang_up_orphan(&self, handle: CallHandle) -> Result<(), DialError> {
-        let control = lock(&self.live).get(&handle).cloned();
+        let control = self.live.lock().get(&handle).cloned();
         if let Some(control) = control {
             control.hang_up().await;
         }
@@ -189,12 +190,12 @@ impl AudioCarrier for SipCarrier {
     }
 
     fn dialog(&self, handle: CallHandle) -> Option<String> {
-        let control = lock(&self.live).get(&handle).cloned();
+        let control = self.live.lock().get(&handle).cloned();
         control.map(|control| control.saved())
     }
 
     async fn hang_up_dialog(&self, handle: CallHandle, dialog: &str) -> Result<(), DialError> {
-        if lock(&self.live).contains_key(&handle) {
+        if self.live.lock().contains_key(&handle) {
             return self.hang_up_orphan(handle).await;
         }
         match self.trunks.end_dialog(dialog).await {
@@ -211,8 +212,4 @@ impl AudioCarrier for SipCarrier {
     fn is_down(&self) -> bool {
         self.trunks.is_down(&self.trunk).unwrap_or(false)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
 //! SIPp, Debian's `sip-tester`: one process per test, on ports of its own.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -190,12 +191,11 @@ pub(crate) fn header<'a>(message: &'a str, name: &str) -> &'a str {
         .trim()
 }
 
-/// A port that is free for datagrams and for connections.
+/// A port that is free for datagrams and for connections, below those that connections get as their own.
 pub(crate) fn free_port(host: Ipv4Addr) -> u16 {
     loop {
-        let udp = UdpSocket::bind((host, 0)).unwrap();
-        let port = udp.local_addr().unwrap().port();
-        if TcpListener::bind((host, port)).is_ok() {
+        let port = 12_000 + u16::try_from(RandomState::new().hash_one(()) % 20_000).unwrap();
+        if UdpSocket::bind((host, port)).is_ok() && TcpListener::bind((host, port)).is_ok() {
             return port;
         }
     }

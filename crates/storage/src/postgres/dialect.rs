@@ -6,22 +6,21 @@ mod batches;
 mod calls;
 mod deliveries;
 mod delivery_claims;
-mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
-mod names;
 mod outbox;
 mod voices;
 
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
+use crate::dialect::Lock as _;
 use diesel::prelude::*;
-use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use offhook_domain::Timestamp;
 
-use super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::schema::service_settings;
 
 pub(crate) use about::*;
@@ -30,30 +29,15 @@ pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
 pub(crate) use delivery_claims::*;
-pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
-pub(crate) use names::*;
 pub(crate) use outbox::*;
 pub(crate) use voices::*;
-
-/// Passes over rows that other transactions have, and keeps those that are found for this one.
-macro_rules! skip_locked {
-    ($query:expr) => {
-        $query.for_update().skip_locked()
-    };
-}
-pub(crate) use skip_locked;
 
 diesel::define_sql_function! {
     /// The present by the database's clock, also within a transaction.
     fn clock_timestamp() -> crate::sql::Instant;
-}
-
-/// SQLite is told that a condition rarely holds; PostgreSQL needs no such word.
-pub(crate) const fn unlikely<T>(condition: T) -> T {
-    condition
 }
 
 /// The clock that keys, patience and nodes are judged by on every node: the database's, with what tests add (decision 8.7).
@@ -64,11 +48,6 @@ pub(crate) async fn key_clock(
 ) -> Result<Timestamp, StoreError> {
     let now: Timestamp = diesel::select(clock_timestamp()).get_result(conn).await?;
     Ok(Timestamp::from_micros(now.micros().saturating_add(offset)))
-}
-
-/// A call begins to wait when its row is written, by the database's clock: the column's default.
-pub(crate) const fn queued_at(_at: Timestamp) -> Option<Timestamp> {
-    None
 }
 
 /// The clock that the leases of calls and deliveries are judged by: the database's.
@@ -128,8 +107,7 @@ pub(crate) async fn lock_setting(
     Ok(service_settings::table
         .find(name)
         .select(service_settings::value)
-        .for_no_key_update()
-        .skip_locked()
+        .locked("FOR NO KEY UPDATE SKIP LOCKED")
         .first(conn)
         .await
         .optional()?)

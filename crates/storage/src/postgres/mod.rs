@@ -5,20 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use diesel_async::pooled_connection::deadpool::{Object, Pool, PoolError};
+use diesel_async::pooled_connection::deadpool::{Pool, PoolError};
 use diesel_async::pooled_connection::{
     AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
 };
-use diesel_async::{
-    AnsiTransactionManager, AsyncPgConnection, RunQueryDsl as _, TransactionManager,
-};
+use diesel_async::{AnsiTransactionManager, AsyncPgConnection, TransactionManager};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use offhook_metrics::metrics;
 use tokio::runtime::Handle;
 
 use crate::connect::Door;
-use crate::units::{Kind, Unit};
+use crate::database::{Conn, RunQueryDsl as _};
+use crate::units::{self, Answer, Kind, Unit, Work};
 use crate::{StoreError, Verdict};
 use pulse::Pulse;
 
@@ -28,12 +26,7 @@ pub(crate) use steps::{CallStep, CallWriter, Step};
 pub(crate) mod dialect;
 mod listener;
 mod pulse;
-#[path = "../queries/mod.rs"]
-pub(crate) mod queries;
 mod steps;
-
-pub(crate) type Conn = AsyncPgConnection;
-pub(crate) type Db = diesel::pg::Pg;
 
 /// Settings of every session (decision 9). Waiting is bounded everywhere, so that an outage is an answer, not a hang.
 /// Statements are planned once and not for each of their values: every list has an index for each filter, and what is
@@ -87,27 +80,17 @@ impl Postgres {
         })
     }
 
-    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
-    {
+    pub(crate) async fn read(&self, work: Work) -> Result<Answer, StoreError> {
         let unit = Unit::begin(Kind::Read);
         let pool = self.pool.clone();
         let reading = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
-            work(&mut conn).await
+            Ok(work(&mut conn).await?.into_answer())
         });
         unit.end(reading.await.unwrap_or_else(|| Err(silent())))
     }
 
-    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-            + Send
-            + 'static,
-    {
+    pub(crate) async fn write(&self, work: Work) -> Result<Answer, StoreError> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -129,11 +112,7 @@ impl Postgres {
     }
 
     /// Work of one statement that is a transaction of its own.
-    pub(crate) async fn write_at_once<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
-    {
+    pub(crate) async fn write_at_once(&self, work: Work) -> Result<Answer, StoreError> {
         let unit = Unit::begin(Kind::Write);
         let pool = self.pool.clone();
         let begun = Arc::new(AtomicBool::new(false));
@@ -141,7 +120,7 @@ impl Postgres {
         let writing = self.spawn(async move {
             let mut conn = checkout(&pool).await?;
             begins.store(true, Ordering::SeqCst);
-            work(&mut conn).await
+            Ok(work(&mut conn).await?.into_answer())
         });
         let begun = || AtomicBool::load(&begun, Ordering::SeqCst);
         // Whoever loses the connection meanwhile does not know whether it was carried out.
@@ -166,7 +145,7 @@ impl Postgres {
     /// Tells every process that listens; a statement of its own, outside every transaction: a transaction that notifies
     /// holds a lock of the whole server through its commit.
     pub(crate) async fn tell(&self, message: String) -> Result<(), StoreError> {
-        self.read(move |conn| {
+        let notify = units::reading(move |conn| {
             Box::pin(async move {
                 diesel::sql_query("SELECT pg_notify($1, $2)")
                     .bind::<diesel::sql_types::Text, _>(listener::CHANNEL)
@@ -175,8 +154,8 @@ impl Postgres {
                     .await?;
                 Ok(())
             })
-        })
-        .await
+        });
+        units::answered(self.read(notify).await)
     }
 
     /// Opens a session of its own that listens.
@@ -185,10 +164,10 @@ impl Postgres {
     }
 
     /// `None` if the server fell silent before the work was done; it goes on all the same.
-    async fn spawn<T: Send + 'static>(
+    async fn spawn(
         &self,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> Option<Result<T, StoreError>> {
+        work: impl Future<Output = Result<Answer, StoreError>> + Send + 'static,
+    ) -> Option<Result<Answer, StoreError>> {
         if self.pulse.is_silent() {
             return None;
         }
@@ -211,36 +190,41 @@ fn silent() -> StoreError {
     StoreError::Unavailable(SILENT.to_owned())
 }
 
-async fn transaction<T, F>(conn: &mut Conn, work: F) -> Result<T, StoreError>
-where
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>,
-{
-    AnsiTransactionManager::begin_transaction(conn).await?;
+async fn transaction(conn: &mut Conn, work: Work) -> Result<Answer, StoreError> {
+    AnsiTransactionManager::begin_transaction(session(conn)?).await?;
     match work(conn).await {
         Ok(Verdict::Commit(value)) => {
-            AnsiTransactionManager::commit_transaction(conn)
+            AnsiTransactionManager::commit_transaction(session(conn)?)
                 .await
                 .map_err(|error| StoreError::UnknownCommit(error.to_string()))?;
             Ok(value)
         }
         Ok(Verdict::Rollback(value)) => {
-            AnsiTransactionManager::rollback_transaction(conn).await?;
+            AnsiTransactionManager::rollback_transaction(session(conn)?).await?;
             Ok(value)
         }
         Err(error) => {
             // The cause is what the caller wants to know; a connection that cannot roll back is not pooled again.
-            let _ = AnsiTransactionManager::rollback_transaction(conn).await;
+            let _ = AnsiTransactionManager::rollback_transaction(session(conn)?).await;
             Err(error)
         }
     }
 }
 
-async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Object<AsyncPgConnection>, StoreError> {
+fn session(conn: &mut Conn) -> Result<&mut AsyncPgConnection, StoreError> {
+    match conn {
+        Conn::Postgres(session) => Ok(session),
+        Conn::Sqlite(_) => Err(StoreError::Internal("not a session of PostgreSQL".into())),
+    }
+}
+
+async fn checkout(pool: &Pool<AsyncPgConnection>) -> Result<Conn, StoreError> {
     let asked = Instant::now();
     let got = pool.get().await;
     metrics().database.waited(asked.elapsed());
-    got.map_err(|error| match error {
-        PoolError::Timeout(_) => StoreError::Unavailable("no connection in time".into()),
-        other => StoreError::Unavailable(other.to_string()),
-    })
+    got.map(|session| Conn::Postgres(Box::new(session)))
+        .map_err(|error| match error {
+            PoolError::Timeout(_) => StoreError::Unavailable("no connection in time".into()),
+            other => StoreError::Unavailable(other.to_string()),
+        })
 }

@@ -11,8 +11,9 @@ use offhook_domain::{ClaimId, ConversationId, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Postgres, dialect, queries};
+use super::{Postgres, dialect};
 use crate::{Fenced, NewTurn, StoreError, Verdict};
+use crate::{queries, units};
 
 /// The least time between two statements where many steps come. Where few do, each is written at once.
 const EVERY: Duration = Duration::from_millis(20);
@@ -108,10 +109,12 @@ async fn write_together(db: &Postgres, waiting: Vec<Waiting>) {
         .partition(|one| calls.insert(one.step.id));
     again.into_iter().for_each(|one| write_alone(db, one));
     let steps: Vec<_> = together.iter().map(|one| one.step.clone()).collect();
-    let done = db.write_at_once(move |conn| {
+    let take = units::reading(move |conn| {
         Box::pin(async move { dialect::take_steps(conn, &steps).await })
     });
-    match done.await {
+    let done: Result<HashSet<ConversationId>, StoreError> =
+        units::answered(db.write_at_once(take).await);
+    match done {
         Ok(done) => {
             for one in together {
                 match done.contains(&one.step.id) {
@@ -140,19 +143,19 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
         let written = match step {
             Step::Answered(at, dialog) => {
                 let at = (at, dialog);
-                db.write(move |conn| {
+                let write = units::writing(move |conn| {
                     Box::pin(async move {
                         let answered = queries::calls::answered(conn, id, claim, at).await?;
                         Ok(Verdict::Commit(answered))
                     })
-                })
-                .await
+                });
+                units::answered(db.write(write).await)
             }
             Step::Turn(turn) => {
-                db.write_at_once(move |conn| {
+                let append = units::reading(move |conn| {
                     Box::pin(async move { dialect::append_turn(conn, id, claim, turn).await })
-                })
-                .await
+                });
+                units::answered(db.write_at_once(append).await)
             }
         };
         tell(done, written);

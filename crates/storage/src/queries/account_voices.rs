@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp, VoiceProvider};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{
     account_voices as voices, lost_account_voices as lost, provider_credentials as credentials,
     voices as everybodys,

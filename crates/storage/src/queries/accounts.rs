@@ -1,11 +1,11 @@
 //! Accounts and keys.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
-use super::super::Conn;
 use super::{people, team, wallets};
+use crate::database::Conn;
 use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
 use crate::sql::V;
 use crate::store::mint;

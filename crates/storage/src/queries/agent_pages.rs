@@ -1,14 +1,14 @@
 //! The list of agents.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db};
 use super::names;
 use super::names::{Names, Stretch};
 use super::pages::behind;
+use crate::database::{Conn, Db};
+use crate::dialect::unlikely;
 use crate::schema::{agent_grams as grams, agents};
 use crate::sql::V;
 use crate::{Agent, AgentFilter, PageKey, StoreError};

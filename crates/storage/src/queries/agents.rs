@@ -1,13 +1,13 @@
 //! Agents and their versions.
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
 
-use super::super::{Conn, Db};
 use super::{names, tools};
+use crate::database::{Conn, Db};
 use crate::schema::{
     agent_versions as versions, agents, legacy_agents as legacy, phone_numbers as numbers,
 };

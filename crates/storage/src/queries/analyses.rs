@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
+use crate::dialect::Lock as _;
 use diesel::dsl::{exists, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, AgentId, AnalysisStatus, CallState, ClaimId, ConversationId, Timestamp,
 };
 
-use super::super::{Conn, dialect};
+use crate::database::Conn;
 use crate::schema::{
     agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
 };
@@ -198,7 +199,8 @@ async fn waiting(
         .filter(exists(conversation))
         .order(analyses::conversation_id)
         .select(analyses::conversation_id);
-    Ok(dialect::skip_locked!(waiting)
+    Ok(waiting
+        .locked("FOR UPDATE SKIP LOCKED")
         .first(conn)
         .await
         .optional()?)

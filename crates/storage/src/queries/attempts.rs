@@ -1,11 +1,11 @@
 //! Attempts to sign in. Each is counted before the password is looked at, so that of many at once no more get through
 //! than one after the other; a success takes its own count back.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::Timestamp;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::sign_in_failures as failures;
 use crate::sql::V;
 use crate::{AttemptKey, AttemptRule, StoreError};

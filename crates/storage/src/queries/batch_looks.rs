@@ -1,16 +1,16 @@
 //! The scheduler's looks at batches, and what the end of a call does to its batch.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, AgentStatus, BatchId, BatchStatus, CallState, ConversationId, Credits, E164,
     FailureReason, KeyId, PausedReason, RecipientId, RecipientStatus, Runtime, Timestamp,
 };
 
-use super::super::Conn;
 use super::batches::{NEVER, end};
 use super::wallets::{Draw, Reserve, hold, insert_reservation};
 use super::{agents, calls, claims, numbers};
+use crate::database::Conn;
 use crate::schema::{
     api_keys, batch_calls as batches, batch_recipients as recipients, batch_tries as tries,
     conversations,
@@ -145,7 +145,7 @@ async fn calls_under_way(conn: &mut Conn, account: AccountId) -> Result<i64, Sto
         .filter(conversations::account_id.eq(V(account)))
         .filter(claims::is_queued())
         .count()
-        .get_result::<i64>(conn)
+        .get_result::<i64, _>(conn)
         .await?;
     Ok(calls)
 }

@@ -1,14 +1,14 @@
 //! Batch calls and their recipients, as customers read and steer them.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, BatchId, BatchStatus, ConversationId, FailureReason, PausedReason, RecipientStatus,
     Timestamp,
 };
 
-use super::super::{Conn, Db};
 use super::pages::behind;
+use crate::database::{Conn, Db};
 use crate::schema::{batch_calls as batches, batch_recipients as recipients};
 use crate::sql::V;
 use crate::{Batch, BatchFilter, BatchStep, PageKey, Recipient, StoreError};

@@ -1,15 +1,16 @@
 //! A call's steps. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`, and zero rows write nothing (decision 8.5).
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
     ConversationStatus, E164, FailureReason, KeyId, Price, Runtime, Timestamp,
 };
 
-use super::super::{Conn, Db, dialect};
 use super::{analyses, batch_looks, events, moments, talks, usage, usage_hours, wallets};
+use crate::database::{Conn, Db};
+use crate::dialect::queued_at;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{CallEnd, Fenced, NewCall, Settlement, StoreError, UsageDay};
@@ -41,33 +42,36 @@ pub(crate) struct Row {
 
 /// Writes the conversation of an accepted call.
 pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<(), StoreError> {
-    row(call).execute(conn).await?;
+    row(conn.db(), call).execute(conn).await?;
     Ok(())
 }
 
 /// The statement that does.
-pub(crate) fn row(call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
-    queued(Row {
-        id: call.id,
-        account_id: call.account_id,
-        agent_id: call.agent_id,
-        agent_ref: call.agent_ref.clone(),
-        agent_version: call.agent_version,
-        key_id: call.key_id,
-        runtime: call.runtime,
-        from: Some(call.from.clone()),
-        to: call.to.clone(),
-        customer: Some(call.to.clone()),
-        metadata: call.metadata.clone(),
-        price: call.price,
-        at: call.at,
-        steady: call.steady,
-        dialog: None,
-    })
+pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    queued(
+        db,
+        Row {
+            id: call.id,
+            account_id: call.account_id,
+            agent_id: call.agent_id,
+            agent_ref: call.agent_ref.clone(),
+            agent_version: call.agent_version,
+            key_id: call.key_id,
+            runtime: call.runtime,
+            from: Some(call.from.clone()),
+            to: call.to.clone(),
+            customer: Some(call.to.clone()),
+            metadata: call.metadata.clone(),
+            price: call.price,
+            at: call.at,
+            steady: call.steady,
+            dialog: None,
+        },
+    )
 }
 
 /// The statement that writes a conversation which nobody has claimed.
-pub(crate) fn queued(row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     diesel::insert_into(calls::table).values((
         (
             calls::id.eq(V(row.id)),
@@ -94,7 +98,7 @@ pub(crate) fn queued(row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<
             calls::last_seq.eq(0),
             calls::hangup_requested.eq(false),
             calls::dialog.eq(row.dialog),
-            dialect::queued_at(row.steady).map(|at| calls::queued_at.eq(V(at))),
+            queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
         ),
     ))
 }

@@ -1,13 +1,15 @@
 //! Cancelling what is open of endpoints that receive nothing more: a little with the endpoint's change, a lot behind it.
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::dispatch::open_endpoints;
+use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{DeliveryState, EndpointStatus, StoreError};
@@ -28,7 +30,7 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
     if is_a_lot(conn, id).await? {
         return Ok(());
     }
-    dialect::lock_open_deliveries(conn, id).await?;
+    locks::lock_open_deliveries(conn, id).await?;
     diesel::update(deliveries::table)
         .filter(deliveries::endpoint_id.eq(V(id)))
         // Written out, so that both databases see that the partial index applies.
@@ -86,7 +88,7 @@ pub(crate) async fn left(conn: &mut Conn) -> Result<Vec<EndpointId>, StoreError>
 /// how many deliveries that were.
 pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize, StoreError> {
     // It cannot be enabled in between.
-    dialect::hold_endpoint(conn, id).await?;
+    locks::hold_endpoint(conn, id).await?;
     let disabled: Option<EndpointId> = endpoints::table
         .find(V(id))
         .filter(endpoints::status.eq(V(EndpointStatus::Disabled)))
@@ -95,7 +97,7 @@ pub(crate) async fn some(conn: &mut Conn, id: EndpointId) -> Result<usize, Store
         .await
         .optional()?;
     match disabled {
-        Some(id) => dialect::cancel_open(conn, id, BATCH).await,
+        Some(id) => dialect!(conn, cancel_open(id, BATCH)),
         None => Ok(0),
     }
 }

@@ -1,13 +1,13 @@
 //! How text conversations end: closed by whoever ends them, summarised, settled.
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
-use super::super::Conn;
 use super::{analyses, chats, moments, usage, wallets, widgets};
+use crate::database::Conn;
 use crate::records::is_widget_origin;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;

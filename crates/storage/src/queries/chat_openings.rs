@@ -1,14 +1,15 @@
 //! How text conversations begin, and who may look at one: a page by its token, an account by its id.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, CallState, Channel, ConversationId, ConversationStatus, KeyId, Runtime, Timestamp,
 };
 
-use super::super::{Conn, dialect};
 use super::wallets::{self, Draw, Reserve};
 use super::{chats, moments, widgets};
+use crate::database::Conn;
+use crate::dialect::queued_at;
 use crate::schema::{chat_sessions as sessions, conversations as calls};
 use crate::sql::V;
 use crate::{ChatOpened, ChatSession, ChatView, Conversation, NewChat, NewTurn, StoreError};
@@ -94,6 +95,7 @@ async fn insert(
     channel: Channel,
     steady: Timestamp,
 ) -> Result<(), StoreError> {
+    let db = conn.db();
     diesel::insert_into(calls::table)
         .values((
             (
@@ -118,7 +120,7 @@ async fn insert(
                 calls::messages_count.eq(0),
                 calls::last_seq.eq(1),
                 calls::hangup_requested.eq(false),
-                dialect::queued_at(steady).map(|at| calls::queued_at.eq(V(at))),
+                queued_at(db, steady).map(|at| calls::queued_at.eq(V(at))),
             ),
         ))
         .execute(conn)

@@ -1,15 +1,15 @@
 //! Text conversations while they last: what is written in them, and who answers. Whoever answers has a claim, and every
 //! step of theirs is fenced by it; the session's row is locked before all others of the conversation.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
 };
 
-use super::super::Conn;
 use super::wallets::{self, Reserve};
 use super::widgets;
+use crate::database::Conn;
 use crate::schema::{
     chat_messages as messages, chat_sessions as sessions, conversation_moments as moments,
     conversations as calls, reservations,

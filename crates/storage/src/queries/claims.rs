@@ -1,14 +1,15 @@
 //! Who owns a call: claims, leases and orphans (decisions 8.4–8.7).
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::moments;
+use crate::database::Conn;
 use crate::schema::{accounts, conversations as calls};
 use crate::sql::V;
 use crate::{Account, Conversation, StoreError};
@@ -67,7 +68,7 @@ pub(crate) async fn claim(
 ) -> Result<Vec<Conversation>, StoreError> {
     let (live_limit, most) = limits;
     let (now, accepted_since, lease) = times;
-    if !dialect::try_lock_account(conn, account).await? {
+    if !locks::try_lock_account(conn, account).await? {
         return Ok(Vec::new());
     }
     let live: i64 = calls::table
@@ -92,7 +93,7 @@ pub(crate) async fn claim(
         .load(conn)
         .await?;
     let mut claimed = Vec::with_capacity(ids.len());
-    for id in dialect::skip_locked_calls(conn, ids).await? {
+    for id in locks::skip_locked_calls(conn, ids).await? {
         claimed.extend(claim_one(conn, id, (now, lease), node).await?);
     }
     Ok(claimed)
@@ -168,7 +169,7 @@ pub(crate) async fn take_orphans(
         return Ok(Vec::new());
     }
     let mut taken = Vec::with_capacity(ids.len());
-    for id in dialect::skip_locked_calls(conn, ids).await? {
+    for id in locks::skip_locked_calls(conn, ids).await? {
         let claim: ClaimId = crate::store::mint(now);
         let mut update = diesel::update(calls::table.find(V(id)))
             .filter(is_claimed())

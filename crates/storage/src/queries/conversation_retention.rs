@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, Plan, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{
-    accounts, attempts, batch_slice_calls as sliced, batch_tries as tries, chat_messages,
-    chat_sessions, conversation_analyses as analyses, conversation_moments as moments,
-    conversations as calls, deliveries, events, resends, retention_windows as windows,
-    whatsapp_sent,
+    accounts, attempts, batch_tries as tries, chat_messages, chat_sessions,
+    conversation_analyses as analyses, conversation_moments as moments, conversations as calls,
+    deliveries, events, resends, retention_windows as windows, whatsapp_sent,
 };
 use crate::sql::V;
 use crate::{Account, RetentionWindow, StoreError};
@@ -142,9 +141,6 @@ pub(crate) async fn delete(
         .load(conn)
         .await?;
     diesel::delete(tries::table.filter(tries::conversation_id.eq_any(of())))
-        .execute(conn)
-        .await?;
-    diesel::delete(sliced::table.filter(sliced::conversation_id.eq_any(of())))
         .execute(conn)
         .await?;
     // In steps, as a busy account has more endpoints than a statement has room for.

@@ -1,12 +1,12 @@
 //! Reading conversations: pages by key, one by id, and their moments.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Channel, ConversationId, E164, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db};
 use super::pages::earlier;
+use crate::database::{Conn, Db};
+use crate::dialect::unlikely;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{Conversation, ConversationFilter, ConversationView, Moment, PageKey, StoreError};

@@ -1,10 +1,10 @@
 //! Credentials of accounts at providers.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::provider_credentials as credentials;
 use crate::sql::V;
 use crate::{Credential, StoreError};

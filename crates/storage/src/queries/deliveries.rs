@@ -1,15 +1,16 @@
 //! Deliveries as customers read them, and the repetitions that they ask for.
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Bool};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db, dialect};
 use super::pages::earlier;
+use crate::database::{Conn, Db};
+use crate::dialect::{UnlessThere, push_sorted, unlikely};
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
@@ -91,7 +92,7 @@ impl<Q: QueryFragment<Db>> QueryFragment<Db> for Merged<Q> {
             if place > 0 {
                 out.push_sql(" UNION ALL ");
             }
-            dialect::push_sorted(&mut out, scan, &self.limit)?;
+            push_sorted(&mut out, scan, &self.limit)?;
         }
         out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
         out.push_bind_param::<BigInt, _>(&self.limit)
@@ -210,10 +211,8 @@ pub(crate) async fn recover(
             resends::endpoint_id,
             resends::bulk,
             resends::requested_at,
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
+        ));
+    let asked = UnlessThere(asked).execute(conn).await?;
     Ok(i64::try_from(asked).unwrap_or(i64::MAX))
 }
 
@@ -223,7 +222,7 @@ pub(crate) async fn endpoint_status(
     account: AccountId,
     id: EndpointId,
 ) -> Result<Option<EndpointStatus>, StoreError> {
-    dialect::hold_endpoint(conn, id).await?;
+    locks::hold_endpoint(conn, id).await?;
     Ok(endpoints::table
         .filter(
             endpoints::id

@@ -4,13 +4,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::endpoints::signing;
 use super::health;
+use crate::database::Conn;
+use crate::dialect::Lock as _;
+use crate::dialect::dialect;
 use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{
@@ -96,7 +98,7 @@ pub(crate) async fn claim(
     let Found {
         claimed: mut scheduled,
         candidates,
-    } = dialect::claim_due(conn, slots, claim_id, times).await?;
+    } = dialect!(conn, claim_due(slots, claim_id, times))?;
     let (taken, failed) = take(conn, candidates, offsets, claim_id, times).await?;
     let failing = health::note_abandoned(conn, &failed, times.now).await?;
     scheduled.extend(load(conn, taken).await?);
@@ -132,7 +134,7 @@ pub(crate) async fn claim(
     endpoint_ids.sort_unstable();
     endpoint_ids.dedup();
     let secrets = signing(conn, &endpoint_ids, times.now).await?;
-    dialect::insert_attempts(conn, &claimed, times.now).await?;
+    dialect!(conn, insert_attempts(&claimed, times.now))?;
     Ok((claimed, secrets, failing))
 }
 
@@ -227,9 +229,7 @@ async fn take_resends(
     times: Times,
 ) -> Result<Vec<Taken>, StoreError> {
     let mut taken = Vec::new();
-    for (id, dead_claim, requested_at) in
-        dialect::resend_candidates(conn, slot, times.judged_at).await?
-    {
+    for (id, dead_claim, requested_at) in resend_candidates(conn, slot, times.judged_at).await? {
         if dead_claim.is_some() && abandon_resend(conn, id, requested_at).await? {
             continue;
         }
@@ -324,4 +324,29 @@ async fn load(conn: &mut Conn, taken: Vec<Taken>) -> Result<Vec<Work>, StoreErro
         })
     });
     Ok(work.collect())
+}
+
+/// The endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
+async fn resend_candidates(
+    conn: &mut Conn,
+    slot: ClaimSlots,
+    judged_at: Timestamp,
+) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
+    Ok(resends::table
+        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
+        .filter(
+            resends::claim_id
+                .is_null()
+                .or(resends::lease_expires_at.lt(V(judged_at))),
+        )
+        .order((resends::bulk, resends::requested_at))
+        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
+        .select((
+            resends::delivery_id,
+            resends::claim_id,
+            resends::requested_at,
+        ))
+        .locked("FOR NO KEY UPDATE SKIP LOCKED")
+        .load(conn)
+        .await?)
 }

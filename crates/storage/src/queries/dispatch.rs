@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
 
-use super::super::{Conn, dialect};
+use crate::database::Conn;
 use crate::schema::{attempts, deliveries, resends};
 use crate::sql::V;
 use crate::{AttemptReport, DeliveryState, DueEndpoint, StoreError};
@@ -176,7 +177,7 @@ pub(crate) async fn give_back(
     let ids = || returned.iter().map(|(delivery, _, _)| V(*delivery));
     let claims = || returned.iter().map(|(_, _, claim)| V(*claim));
     let deliveries_first = returned.iter().map(|(delivery, _, _)| *delivery).collect();
-    dialect::lock_deliveries(conn, deliveries_first).await?;
+    locks::lock_deliveries(conn, deliveries_first).await?;
     diesel::delete(attempts::table)
         .filter(attempts::id.eq_any(returned.iter().map(|(_, attempt, _)| V(*attempt))))
         .execute(conn)

@@ -1,15 +1,15 @@
 //! Knowledge documents.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db};
 use super::agent_pages::contains;
 use super::names;
 use super::names::{Names, Stretch};
 use super::pages::behind;
+use crate::database::{Conn, Db};
+use crate::dialect::unlikely;
 use crate::schema::{
     document_grams as grams, knowledge_documents as documents, knowledge_gone as gone,
     knowledge_passages as passages, knowledge_uploads as uploads,

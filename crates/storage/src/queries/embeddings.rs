@@ -1,12 +1,13 @@
 //! Vectors of passages: what is still to be embedded, and what is.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
-use super::super::{Conn, Db, dialect};
 use super::turns;
+use crate::database::{Conn, Db};
+use crate::dialect::{Lock as _, dialect};
 use crate::schema::{
     knowledge_documents as documents, knowledge_embedded as embedded,
     knowledge_embedding_jobs as jobs, knowledge_embeddings as embeddings,
@@ -95,7 +96,8 @@ async fn waiting_embedding(
         )
         .order(jobs::document_id)
         .select(jobs::document_id);
-    Ok(dialect::skip_locked!(waiting)
+    Ok(waiting
+        .locked("FOR UPDATE SKIP LOCKED")
         .first(conn)
         .await
         .optional()?)
@@ -171,7 +173,7 @@ pub(crate) async fn renew(
     claim: ClaimId,
     offset: i64,
 ) -> Result<bool, StoreError> {
-    let until = dialect::lease_clock(conn, offset).await?.plus(crate::LEASE);
+    let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     let renewed = diesel::update(jobs::table.find(V(document)))
         .filter(jobs::claim_id.eq(V(claim)))
         .set(jobs::lease_expires_at.eq(V(until)))

@@ -1,13 +1,13 @@
 //! An endpoint's own deliveries, and how endpoints fare. Ids are minted as events occur, so the index of an endpoint's
 //! deliveries by id holds them in the order of their time.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
 
-use super::super::Conn;
-use super::super::Db;
-use super::super::dialect::unlikely;
+use crate::database::Conn;
+use crate::database::Db;
+use crate::dialect::unlikely;
 use crate::schema::{
     deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
 };

@@ -1,12 +1,12 @@
 //! Webhook endpoints and their sealed secrets.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EndpointId, Timestamp};
 
-use super::super::{Conn, Db};
 use super::pages::behind;
 use super::{cancelling, health};
+use crate::database::{Conn, Db};
 use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
 use crate::sql::V;
 use crate::{

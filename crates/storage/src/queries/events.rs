@@ -1,13 +1,14 @@
 //! The outbox: an event and one delivery per enabled endpoint, written with the change that caused them.
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
 
-use super::super::{Conn, Db, dialect};
+use crate::database::{Conn, Db};
+use crate::dialect::dialect;
 use crate::schema::{deliveries, events};
 use crate::sql::V;
 use crate::{DeliveryState, EndpointStatus, NewCall, NewEvent, StoreError};
@@ -61,7 +62,7 @@ async fn emit_with(
 ) -> Result<Vec<EndpointId>, StoreError> {
     let (id, kind) = (event.id, event.kind);
     let of = (account, conversation);
-    let targets = dialect::insert_event_and_hold_endpoints(conn, call, of, event, at).await?;
+    let targets = dialect!(conn, insert_event_and_hold_endpoints(call, of, event, at))?;
     if targets.is_empty() {
         return Ok(Vec::new());
     }
@@ -88,7 +89,7 @@ async fn emit_with(
             at,
         })
         .collect();
-    dialect::insert_deliveries(conn, rows).await?;
+    insert_deliveries(conn, rows).await?;
     let enabled = targets
         .into_iter()
         .filter(|(_, status)| *status == EndpointStatus::Enabled);
@@ -139,4 +140,38 @@ async fn earlier(
         .select((deliveries::endpoint_id, deliveries::id))
         .load(conn)
         .await?)
+}
+
+/// Writes deliveries: together where each statement is a way there and back; one by one on SQLite, where a statement
+/// that is prepared already costs less.
+pub(crate) async fn insert_deliveries(
+    conn: &mut Conn,
+    rows: Vec<NewDelivery>,
+) -> Result<(), StoreError> {
+    let values = rows.into_iter().map(|row| {
+        (
+            deliveries::id.eq(V(row.id)),
+            deliveries::account_id.eq(V(row.account)),
+            deliveries::endpoint_id.eq(V(row.endpoint)),
+            deliveries::event_id.eq(V(row.event)),
+            deliveries::event_type.eq(V(row.kind)),
+            deliveries::waits_for.eq(row.waits_for),
+            deliveries::state.eq(V(row.state)),
+            deliveries::attempts_count.eq(0),
+            deliveries::abandoned_count.eq(0),
+            deliveries::next_attempt_at.eq(row.due()),
+            deliveries::created_at.eq(V(row.at)),
+        )
+    });
+    let into = diesel::insert_into(deliveries::table);
+    if conn.db() == Db::Postgres {
+        into.values(values.collect::<Vec<_>>())
+            .execute(conn)
+            .await?;
+        return Ok(());
+    }
+    for one in values {
+        into.values(one).execute(conn).await?;
+    }
+    Ok(())
 }

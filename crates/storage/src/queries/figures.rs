@@ -1,11 +1,11 @@
 //! How much work waits.
 
+use crate::database::RunQueryDsl;
 use diesel::sql_types::BigInt;
-use diesel_async::RunQueryDsl;
 
-use super::super::Conn;
 use super::batches::NEVER;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::sql::{Instant, V};
 
 /// Counts up to [`crate::Backlog::COUNTED_AT_MOST`] entries of the index of open work that these conditions are written

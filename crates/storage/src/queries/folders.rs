@@ -1,11 +1,11 @@
 //! Folders of knowledge documents.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, FolderId, Timestamp};
 
-use super::super::{Conn, Db};
 use super::pages::behind;
+use crate::database::{Conn, Db};
 use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
 use crate::sql::V;
 use crate::{Folder, PageKey, StoreError};

@@ -7,14 +7,15 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::ingestion;
 use crate::StoreError;
+use crate::database::Conn;
+use crate::dialect::{Lock as _, dialect};
 use crate::records::Unfolded;
 use crate::schema::{
     knowledge_folds as folds, knowledge_indexed as indexed, knowledge_terms as terms,
@@ -154,7 +155,11 @@ async fn open_fold(conn: &mut Conn) -> Result<Option<(AccountId, i64, String)>, 
             folds::number,
             folds::upto.assume_not_null(),
         ));
-    Ok(dialect::skip_locked!(open).first(conn).await.optional()?)
+    Ok(open
+        .locked("FOR UPDATE SKIP LOCKED")
+        .first(conn)
+        .await
+        .optional()?)
 }
 
 /// One step of the fold that has been open for longest; `false` if none is, or others are at it.
@@ -169,7 +174,7 @@ pub(crate) async fn step(conn: &mut Conn, at: Timestamp) -> Result<bool, StoreEr
         Vec::new()
     } else {
         let limit = i64::try_from(each).unwrap_or(i64::MAX);
-        dialect::words_behind(conn, &ids, &upto, limit).await?
+        dialect!(conn, words_behind(&ids, &upto, limit))?
     };
     if rows.is_empty() {
         complete(conn, account, &members, at).await?;
@@ -180,8 +185,8 @@ pub(crate) async fn step(conn: &mut Conn, at: Timestamp) -> Result<bool, StoreEr
         .map(|(document, row)| (document, row.words))
         .collect();
     let (rows, counts) = folded(&rows, &upto, to.as_deref());
-    dialect::insert_folded(conn, account, number, rows).await?;
-    dialect::add_terms(conn, account, &counts).await?;
+    dialect!(conn, insert_folded(account, number, rows))?;
+    dialect!(conn, add_terms(account, &counts))?;
     let to = to.or_else(|| counts.last().map(|(term, _)| term.clone()));
     diesel::update(folds::table.find(V(account)))
         .set(folds::upto.eq(to))
@@ -234,7 +239,7 @@ async fn complete(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let passages = members.iter().map(|member| member.passages).sum();
-    dialect::add_terms(conn, account, &[(EVERY.to_owned(), passages)]).await?;
+    dialect!(conn, add_terms(account, &[(EVERY.to_owned(), passages)]))?;
     let ids = members.iter().map(|member| V(member.id));
     diesel::update(indexed::table)
         .filter(indexed::document_id.eq_any(ids.collect::<Vec<_>>()))
@@ -306,7 +311,7 @@ pub(crate) async fn unfold(
     };
     if fold.is_some() {
         // One at a time changes the account's folded words.
-        dialect::hold_folds(conn, account).await?;
+        dialect!(conn, hold_folds(account))?;
     }
     let rows = take_words(conn, id, limit).await?;
     if rows.is_empty() {
@@ -324,8 +329,8 @@ pub(crate) async fn unfold(
         let counts = keys.iter().map(|(term, (_, count))| (term.clone(), *count));
         uncount(conn, account, counts.collect()).await?;
         let keys = keys.into_iter().map(|(term, (tier, _))| (term, tier));
-        let taken = dialect::take_folded(conn, (account, fold), keys.collect()).await?;
-        dialect::insert_folded(conn, account, fold, without(taken, id)).await?;
+        let taken = dialect!(conn, take_folded((account, fold), keys.collect()))?;
+        dialect!(conn, insert_folded(account, fold, without(taken, id)))?;
     }
     Ok(Unfolded::Left)
 }
@@ -336,7 +341,7 @@ async fn uncount(
     mut counts: Vec<(String, i64)>,
 ) -> Result<(), StoreError> {
     counts.iter_mut().for_each(|(_, count)| *count = -*count);
-    dialect::add_terms(conn, account, &counts).await?;
+    dialect!(conn, add_terms(account, &counts))?;
     let words = counts.into_iter().map(|(term, _)| term);
     diesel::delete(terms::table)
         .filter(terms::account_id.eq(V(account)))

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 
-use super::super::{Conn, dialect};
+use crate::database::Conn;
 use crate::schema::webhook_endpoint_health as health;
 use crate::sql::V;
 use crate::{AttemptReport, FailingEndpoint, StoreError};
@@ -65,7 +66,7 @@ async fn take_in(
         some.map(|(id, _)| V(*id)).collect::<Vec<_>>()
     };
     let rows: Vec<(EndpointId, Option<Timestamp>, i32)> =
-        dialect::lock_health(conn, ids(false), ids(true)).await?;
+        locks::lock_health(conn, ids(false), ids(true)).await?;
     let known: HashMap<EndpointId, Known> = rows
         .into_iter()
         .map(|(id, first, count)| (id, (first, count)))

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::{Conn, dialect};
+use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, StoreError, StoredAnswer};
@@ -34,7 +35,7 @@ pub(crate) async fn find(
     key: &str,
     clock: (Timestamp, i64),
 ) -> Result<Option<StoredAnswer>, StoreError> {
-    let (row, now) = dialect::find_key(conn, account, operation, key, clock).await?;
+    let (row, now) = dialect!(conn, find_key(account, operation, key, clock))?;
     let live = row.filter(|row| row.expires_at.is_some_and(|expires_at| expires_at > now));
     Ok(live.and_then(KeyRow::answer))
 }
@@ -80,7 +81,7 @@ pub(crate) async fn take(
             break;
         }
         // By the clock within the statement: one round trip, which is a tenth of placing a call, and not two.
-        let inserted = dialect::insert_key(conn, account, claim, clock, KEPT).await;
+        let inserted = dialect!(conn, insert_key(account, claim, clock, KEPT));
         match inserted.map_err(StoreError::from) {
             Ok(0) => {}
             Ok(_) if turn == 0 => return Ok(Take::Owned),
@@ -91,7 +92,7 @@ pub(crate) async fn take(
         if !has_patience(conn, began).await? {
             break;
         }
-        let now = dialect::key_clock(conn, clock.0, clock.1).await?;
+        let now = dialect!(conn, key_clock(clock.0, clock.1))?;
         let taken_over =
             diesel::update(keys::table.find((V(account), claim.operation, &claim.key)))
                 .filter(keys::expires_at.le(V(now)))
@@ -113,8 +114,10 @@ pub(crate) async fn take(
             Err(error) => return Err(error),
         }
         // Whatever the clock says by now, the key is live as of `now`: it was not taken over.
-        let (row, _) =
-            dialect::find_key(conn, account, claim.operation, &claim.key, (now, 0)).await?;
+        let (row, _) = dialect!(
+            conn,
+            find_key(account, claim.operation, &claim.key, (now, 0))
+        )?;
         if let Some(used) = row.and_then(KeyRow::answer) {
             return Ok(Take::Used(used));
         }
@@ -128,13 +131,13 @@ async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool, StoreErro
     if left.is_zero() {
         return Ok(false);
     }
-    dialect::limit_lock_wait(conn, Some(left)).await?;
+    dialect!(conn, limit_lock_wait(Some(left)))?;
     Ok(true)
 }
 
 /// The key is this transaction's, which has the session's patience with all other locks.
 async fn owned(conn: &mut Conn) -> Result<Take, StoreError> {
-    dialect::limit_lock_wait(conn, None).await?;
+    dialect!(conn, limit_lock_wait(None))?;
     Ok(Take::Owned)
 }
 

@@ -1,12 +1,13 @@
 //! Calls that come in: the conversation, claimed as it is written.
 
-use diesel_async::RunQueryDsl;
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use offhook_domain::{AgentStatus, Runtime, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::calls::{Row, queued};
 use super::claims;
 use super::wallets::{self, Draw, Reserve};
+use crate::database::Conn;
 use crate::{NewInboundCall, StoreError, Taken};
 
 /// Takes a call; the caller undoes it unless it is `Claimed`.
@@ -17,11 +18,11 @@ pub(crate) async fn take(
 ) -> Result<Taken, StoreError> {
     let (id, account) = (call.id, call.account_id);
     // Two calls of one account are counted one after the other.
-    dialect::lock_account(conn, account).await?;
+    locks::lock_account(conn, account).await?;
     if claims::live_calls(conn, account).await? >= i64::from(call.live_calls) {
         return Ok(Taken::LinesBusy);
     }
-    if dialect::hold_agent(conn, account, call.agent_id).await? != Some(AgentStatus::Active) {
+    if locks::hold_agent(conn, account, call.agent_id).await? != Some(AgentStatus::Active) {
         return Ok(Taken::AgentUnavailable);
     }
     let draw = Draw {
@@ -51,7 +52,7 @@ pub(crate) async fn take(
         steady: call.steady,
         dialog: call.dialog,
     };
-    queued(row).execute(conn).await?;
+    queued(conn.db(), row).execute(conn).await?;
     if call.reserve > 0 {
         wallets::insert_reservation(conn, id, &draw, call.reserve).await?;
     }

@@ -1,12 +1,13 @@
 //! Reading documents: who reads which, and what was read.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
 
-use super::super::{Conn, dialect};
 use super::{folds, turns};
+use crate::database::Conn;
+use crate::dialect::{Lock as _, dialect};
 use crate::schema::{
     knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
     knowledge_uploads as uploads,
@@ -65,7 +66,8 @@ async fn waiting_document(
         )
         .order((documents::created_at, documents::id))
         .select(documents::id);
-    Ok(dialect::skip_locked!(waiting)
+    Ok(waiting
+        .locked("FOR UPDATE SKIP LOCKED")
         .first(conn)
         .await
         .optional()?)
@@ -76,7 +78,11 @@ pub(crate) async fn gone_document(
     conn: &mut Conn,
 ) -> Result<Option<(DocumentId, AccountId)>, StoreError> {
     let gone = gone::table.select((gone::document_id, gone::account_id));
-    Ok(dialect::skip_locked!(gone).first(conn).await.optional()?)
+    Ok(gone
+        .locked("FOR UPDATE SKIP LOCKED")
+        .first(conn)
+        .await
+        .optional()?)
 }
 
 async fn next(conn: &mut Conn, now: Timestamp) -> Result<Option<DocumentId>, StoreError> {
@@ -135,7 +141,7 @@ pub(crate) async fn renew(
     claim: ClaimId,
     offset: i64,
 ) -> Result<bool, StoreError> {
-    let until = dialect::lease_clock(conn, offset).await?.plus(crate::LEASE);
+    let until = dialect!(conn, lease_clock(offset))?.plus(crate::lease());
     let renewed = diesel::update(documents::table)
         .filter(
             documents::id
@@ -163,10 +169,10 @@ pub(crate) async fn insert_part(
     part: ReadPart,
 ) -> Result<(), StoreError> {
     if !part.passages.is_empty() {
-        dialect::insert_passages(conn, id, part.passages).await?;
+        dialect!(conn, insert_passages(id, part.passages))?;
     }
     if !part.words.is_empty() {
-        dialect::insert_words(conn, id, packed(&part.words)).await?;
+        dialect!(conn, insert_words(id, packed(&part.words)))?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! By what accounts use other applications, and the consents that are being asked for.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{
     integration_connections as connections, integration_consents as consents,
     integration_tokens as tokens,

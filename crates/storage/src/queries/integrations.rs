@@ -1,10 +1,10 @@
 //! What accounts have connected.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::integration_connections as connections;
 use crate::sql::V;
 use crate::{Connection, StoreError};

@@ -1,10 +1,10 @@
 //! Invoices: one an account and month, written line by line while it is a draft (decision 6.9).
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
 
-use super::super::{Conn, Db};
+use crate::database::{Conn, Db};
 use crate::schema::{invoice_lines as lines, invoices};
 use crate::sql::V;
 use crate::{Invoice, InvoiceLine, StoreError};

@@ -1,11 +1,11 @@
 //! Work that one process at a time does now and then.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{NodeId, Timestamp};
 
-use super::super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::schema::jobs;
 use crate::sql::V;
 
@@ -14,7 +14,7 @@ pub(crate) async fn know(conn: &mut Conn, name: &str, now: Timestamp) -> Result<
     let known = jobs::table
         .find(name.to_owned())
         .select(jobs::name)
-        .first::<String>(conn)
+        .first::<String, _>(conn)
         .await
         .optional()?;
     if known.is_none() {

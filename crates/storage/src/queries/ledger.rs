@@ -1,11 +1,11 @@
 //! Reading the wallet's ledger, newest first by its numbers, and looking whether the books add up.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Credits, LedgerId, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db};
+use crate::database::{Conn, Db};
+use crate::dialect::unlikely;
 use crate::schema::ledger;
 use crate::sql::{self, V};
 use crate::{Books, LedgerEntry, LedgerFilter, StoreError};

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 
-use super::super::Conn;
 use super::{agents as agent_rows, names, numbers};
+use crate::database::Conn;
 use crate::schema::{agents, legacy_agents as legacy};
 use crate::sql::V;
 use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, StoreError, Synced};

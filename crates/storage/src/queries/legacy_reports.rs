@@ -1,13 +1,13 @@
 //! What the provider of the legacy agents has told of its own accord.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, CallState, ClaimId, ConversationId, FailureReason, Runtime, Timestamp,
 };
 
-use super::super::Conn;
 use super::claims::is_claimed;
+use crate::database::Conn;
 use crate::schema::{
     conversation_moments as moments, conversations as calls, legacy_reports as reports,
 };
@@ -156,50 +156,47 @@ pub(crate) async fn name_call(
     })
 }
 
-/// Attaches turns and a summary to a call that failed before anything was said in it that is known; `false` if it is
-/// another one, and then what was written is to be undone.
-pub(crate) async fn attach(
+/// Writes what was said in a call under way anew: each turn in the place of the one that was written there, and what is more
+/// behind them.
+pub(crate) async fn replace_turns(
     conn: &mut Conn,
-    (account, id): (AccountId, ConversationId),
+    id: ConversationId,
+    claim: ClaimId,
     turns: Vec<NewTurn>,
-    summary: &str,
-) -> Result<bool, StoreError> {
-    let told = i32::try_from(turns.len()).unwrap_or(i32::MAX);
-    let tools = turns.iter().filter(|turn| turn.role == "tool").count();
-    let spoken = told.saturating_sub(i32::try_from(tools).unwrap_or(i32::MAX));
+) -> Result<Fenced, StoreError> {
+    let spoken = turns.iter().filter(|turn| turn.role != "tool").count();
     let last: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(calls::account_id.eq(V(account)))
-        .filter(calls::runtime.eq(V(Runtime::Legacy)))
-        .filter(calls::state.eq(V(CallState::Failed)))
-        .filter(calls::answered_at.is_null())
-        .filter(calls::messages_count.eq(0))
-        .set((
-            calls::summary.eq(&*super::moments::kept(summary)),
-            calls::messages_count.eq(spoken),
-            calls::last_seq.eq(calls::last_seq + told),
-        ))
+        .filter(calls::state.eq(V(CallState::Live)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .set(calls::messages_count.eq(i32::try_from(spoken).unwrap_or(i32::MAX)))
         .returning(calls::last_seq)
         .get_result(conn)
         .await
         .optional()?;
     let Some(last) = last else {
-        return Ok(false);
+        return Ok(Fenced::Lost);
     };
-    let before = last - told;
-    // Turns that only use tools are not counted. Whoever attaches holds the call's row: nobody else does it at once.
-    let said: Option<i32> = moments::table
+    let mut places: Vec<i32> = moments::table
         .filter(moments::conversation_id.eq(V(id)))
         .filter(moments::role.is_not_null())
-        .filter(moments::seq.le(before))
+        .order(moments::seq)
         .select(moments::seq)
-        .first(conn)
-        .await
-        .optional()?;
-    if said.is_some() {
-        return Ok(false);
-    }
-    for (seq, turn) in (before + 1..).zip(turns) {
+        .load(conn)
+        .await?;
+    diesel::delete(moments::table)
+        .filter(moments::conversation_id.eq(V(id)))
+        .filter(moments::role.is_not_null())
+        .execute(conn)
+        .await?;
+    let more = turns.len().saturating_sub(places.len());
+    let end = last.saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
+    places.extend(last.saturating_add(1)..=end);
+    diesel::update(calls::table.find(V(id)))
+        .set(calls::last_seq.eq(end))
+        .execute(conn)
+        .await?;
+    for (seq, turn) in places.into_iter().zip(turns) {
         super::moments::said(conn, id, seq, turn).await?;
     }
-    Ok(true)
+    Ok(Fenced::Done)
 }

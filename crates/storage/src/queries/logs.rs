@@ -1,15 +1,15 @@
 //! The request log: written in batches, read by page, deleted by age.
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
 
-use super::super::dialect::unlikely;
-use super::super::{Conn, Db};
 use super::pages::earlier;
+use crate::database::{Conn, Db};
+use crate::dialect::unlikely;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
 use crate::{LogEntry, LogFilter, PageKey, StatusFilter, StoreError};

@@ -1,4 +1,4 @@
-//! Queries, written once. `Conn` and `Db` are the parent's: this folder is compiled for SQLite and for PostgreSQL.
+//! Queries, written once for both databases.
 
 pub(crate) mod account_voices;
 pub(crate) mod accounts;
@@ -7,7 +7,6 @@ pub(crate) mod agents;
 pub(crate) mod analyses;
 pub(crate) mod attempts;
 pub(crate) mod batch_looks;
-pub(crate) mod batch_slices;
 pub(crate) mod batches;
 pub(crate) mod calls;
 pub(crate) mod cancelling;
@@ -40,6 +39,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod legacy;
 pub(crate) mod legacy_reports;
+pub(crate) mod locks;
 pub(crate) mod logs;
 pub(crate) mod moments;
 pub(crate) mod months;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ConversationId, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::conversation_moments as moments;
 use crate::sql::V;
 use crate::{NewTurn, StoreError};

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::dsl::{exists, max, not};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, LedgerId, TransactionType};
 
-use super::super::{Conn, Db, dialect};
 use super::{invoices, wallets};
+use crate::database::{Conn, Db};
 use crate::schema::{account_months as months, accounts};
 use crate::sql::V;
 use crate::{Account, NewLedgerEntry, NewMonth, StoreError};
@@ -55,7 +56,7 @@ pub(crate) async fn enter(
     account: AccountId,
     new: NewMonth,
 ) -> Result<bool, StoreError> {
-    if !dialect::try_lock_account(conn, account).await? {
+    if !locks::try_lock_account(conn, account).await? {
         return Ok(false);
     }
     let entered = diesel::insert_into(months::table)

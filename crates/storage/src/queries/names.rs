@@ -5,14 +5,15 @@
 //! furthest back within a few rows, a piece or the list itself with its other filters, and so on from there with four
 //! times as many: what is looked at is a multiple of the rows of the rarest, wherever in the list it is rare.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Nullable};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, DocumentId, Timestamp};
 
-use super::super::{Conn, Db, dialect};
+use crate::database::{Conn, Db};
+use crate::dialect::push_pieces;
 use crate::sql::V;
 use crate::{PageKey, StoreError, grams, sql};
 
@@ -120,7 +121,7 @@ async fn furthest<N: Names>(
         account: V(account),
         at: V(at),
         ahead,
-        pieces: dialect::pieces(pieces),
+        pieces: serde_json::Value::from(pieces).to_string(),
     };
     let reaches: Vec<(i64, Option<Timestamp>)> = reaches.load(conn).await?;
     let piece = reaches.into_iter().min_by_key(|(_, reach)| *reach);
@@ -197,7 +198,7 @@ async fn write<Id: Fit>(
         account: V(account),
         id: V(id),
         at: V(at),
-        pieces: dialect::pieces(pieces),
+        pieces: serde_json::Value::from(pieces).to_string(),
     };
     write.execute(conn).await?;
     Ok(())
@@ -209,7 +210,7 @@ struct Reaches {
     account: V<AccountId>,
     at: V<Timestamp>,
     ahead: i64,
-    pieces: dialect::Pieces,
+    pieces: String,
 }
 
 impl QueryFragment<Db> for Reaches {
@@ -223,7 +224,7 @@ impl QueryFragment<Db> for Reaches {
         out.push_sql(" ORDER BY n.created_at DESC, n.id DESC LIMIT 1 OFFSET ");
         out.push_bind_param::<BigInt, _>(&self.ahead)?;
         out.push_sql(") FROM ");
-        dialect::push_pieces(&mut out, &self.pieces)?;
+        push_pieces(&mut out, &self.pieces)?;
         out.push_sql(" AS p");
         Ok(())
     }
@@ -251,7 +252,7 @@ struct Write<Id> {
     account: V<AccountId>,
     id: V<Id>,
     at: V<Timestamp>,
-    pieces: dialect::Pieces,
+    pieces: String,
 }
 
 impl<Id: Fit> QueryFragment<Db> for Write<Id> {
@@ -282,7 +283,7 @@ impl<Id: Fit> QueryFragment<Db> for Write<Id> {
         });
         out.push_bind_param::<sql::Uuid, _>(&self.id)?;
         out.push_sql(end);
-        dialect::push_pieces(&mut out, &self.pieces)?;
+        push_pieces(&mut out, &self.pieces)?;
         out.push_sql(match self.kind {
             Kind::Add => " AS p",
             Kind::Remove => " AS p)",

@@ -1,11 +1,11 @@
 //! Running processes, and what the whole service remembers of itself.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{NodeId, Timestamp};
 
-use super::super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::schema::{nodes, service_settings as settings};
 use crate::sql::V;
 

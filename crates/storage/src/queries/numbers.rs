@@ -1,11 +1,11 @@
 //! Phone numbers.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
 
-use super::super::{Conn, Db};
 use super::pages::behind;
+use crate::database::{Conn, Db};
 use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
 use crate::sql::V;
 use crate::{Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, StoreError};

@@ -1,11 +1,11 @@
 //! What is looked at while it happens. Each of these reads a number of rows that the account's size does not change.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::Conn;
 use super::claims::is_claimed;
+use crate::database::Conn;
 use crate::schema::{agents, conversation_moments as moments, conversations as calls};
 use crate::sql::V;
 use crate::{CallLatency, Conversation, ConversationView, LiveCall, StoreError};

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus};
 
-use super::super::{Conn, Db, dialect};
 use super::folds;
+use crate::database::{Conn, Db};
+use crate::dialect::dialect;
 use crate::schema::{
     knowledge_documents as documents, knowledge_folded as folded, knowledge_passages as passages,
     knowledge_terms as terms,
@@ -56,7 +57,7 @@ pub(crate) async fn words(
     let loose = if documents.is_empty() {
         Vec::new()
     } else {
-        dialect::places_within(conn, ids.collect(), &named).await?
+        dialect!(conn, places_within(ids.collect(), &named))?
     };
     let last = folds::last(conn, account).await?;
     let found: Vec<(String, i64)> = terms::table

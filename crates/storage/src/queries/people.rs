@@ -1,11 +1,11 @@
 //! People who sign in, and their sessions and links.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, Timestamp};
 
-use super::super::{Conn, Db};
 use super::attempts::DELETED_AT_ONCE;
+use crate::database::{Conn, Db};
 use crate::schema::{
     accounts, audit_log, members, people, portal_sessions as sessions,
     service_settings as settings, sign_in_links as links,

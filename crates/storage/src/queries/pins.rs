@@ -1,10 +1,11 @@
 //! What published versions answer from (decision 6.2).
 
+use crate::database::RunQueryDsl;
+use crate::dialect::dialect;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, DocumentId, DocumentStatus, FolderId};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as pins};
 use crate::sql::V;
 use crate::{PinningAgent, StoreError};
@@ -25,7 +26,7 @@ pub(crate) async fn pin(
     named.sort_unstable();
     named.dedup();
     for some in named.chunks(AT_ONCE) {
-        super::super::dialect::hold_documents(conn, some).await?;
+        dialect!(conn, hold_documents(some))?;
         let hashes: Vec<(DocumentId, Option<Vec<u8>>)> = documents::table
             .filter(
                 documents::account_id

@@ -1,12 +1,12 @@
 //! Whether claimed deliveries may still be sent: their endpoint may have been disabled, deleted or changed since.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, DeliveryId, EndpointId, Timestamp};
 
-use super::super::Conn;
 use super::endpoints::signing;
+use crate::database::Conn;
 use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
 use crate::sql::V;
 use crate::{ClaimedWork, EndpointStatus, StoreError};

@@ -1,11 +1,11 @@
 //! What conversations' rows say of their recordings.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId};
 
-use super::super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 

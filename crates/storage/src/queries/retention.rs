@@ -2,13 +2,15 @@
 //!
 //! Ids begin with their time, so that the oldest rows are found by their primary keys.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Binary;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{DeliveryId, EventId, Timestamp};
 
-use super::super::{Conn, dialect};
 use crate::StoreError;
+use crate::database::Conn;
+use crate::dialect::Lock as _;
+use crate::dialect::dialect;
 use crate::schema::{attempts, deliveries, events, service_settings as settings};
 use crate::sql::V;
 
@@ -23,7 +25,7 @@ pub(crate) async fn delete_deliveries(
     most: i64,
 ) -> Result<usize, StoreError> {
     let first_kept = DeliveryId::mint(before, [0; 10]);
-    let old: Vec<(DeliveryId, EventId)> = dialect::old_deliveries(conn, first_kept, most).await?;
+    let old: Vec<(DeliveryId, EventId)> = old_deliveries(conn, first_kept, most).await?;
     if old.is_empty() {
         return Ok(0);
     }
@@ -63,7 +65,7 @@ pub(crate) async fn clear_bodies(
         .on_conflict_do_nothing()
         .execute(conn)
         .await?;
-    let Some(done) = dialect::lock_setting(conn, BODIES).await? else {
+    let Some(done) = dialect!(conn, lock_setting(BODIES))? else {
         return Ok(0);
     };
     let done: EventId = done
@@ -95,4 +97,24 @@ pub(crate) async fn clear_bodies(
         .execute(conn)
         .await?;
     Ok(old.len())
+}
+
+/// The oldest deliveries before `first_kept` that are at their end, as far as no other transaction has them.
+async fn old_deliveries(
+    conn: &mut Conn,
+    first_kept: DeliveryId,
+    most: i64,
+) -> Result<Vec<(DeliveryId, EventId)>, StoreError> {
+    Ok(deliveries::table
+        .filter(deliveries::id.lt(V(first_kept)))
+        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
+            "deliveries.state NOT IN ('pending', 'retrying') \
+             AND NOT EXISTS (SELECT 1 FROM resends r WHERE r.delivery_id = deliveries.id)",
+        ))
+        .order(deliveries::id)
+        .limit(most)
+        .select((deliveries::id, deliveries::event_id))
+        .locked("FOR UPDATE SKIP LOCKED")
+        .load(conn)
+        .await?)
 }

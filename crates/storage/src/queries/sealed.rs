@@ -1,11 +1,11 @@
 //! Sealed secrets of every kind, to be sealed anew.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::EventId;
 use uuid::Uuid;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{
     agent_version_tools, integration_consents, integration_tokens, provider_credentials,
     service_settings as settings, tools, webhook_secrets,

@@ -1,18 +1,20 @@
 //! Spoken conversations of web pages: written and claimed like calls that come in, and counted by their widget. Its row is
 //! locked before the account's, the reservation's and the wallet's.
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AgentId, AgentStatus, CallState, Channel, ConversationId, ConversationStatus, Credits, KeyId,
     Runtime, Timestamp,
 };
 
-use super::super::{Conn, dialect};
 use super::chat_openings::MINUTE_US;
 use super::chats::held;
 use super::wallets::{self, Draw, Reserve};
 use super::{claims, widgets};
+use crate::database::Conn;
+use crate::dialect::queued_at;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{NewTalk, StoreError, TalkTaken};
@@ -38,11 +40,11 @@ pub(crate) async fn take(
     }
     widgets::count(conn, agent, counts).await?;
     // Two calls of one account are counted one after the other.
-    dialect::lock_account(conn, account).await?;
+    locks::lock_account(conn, account).await?;
     if claims::live_calls(conn, account).await? >= i64::from(talk.live_calls) {
         return Ok(TalkTaken::LinesBusy);
     }
-    if dialect::hold_agent(conn, account, agent).await? != Some(AgentStatus::Active) {
+    if locks::hold_agent(conn, account, agent).await? != Some(AgentStatus::Active) {
         return Ok(TalkTaken::AgentUnavailable);
     }
     let draw = Draw {
@@ -70,6 +72,7 @@ pub(crate) async fn take(
 
 /// A page has no number, and nobody is called.
 async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<(), StoreError> {
+    let db = conn.db();
     diesel::insert_into(calls::table)
         .values((
             (
@@ -93,7 +96,7 @@ async fn insert(conn: &mut Conn, talk: NewTalk, steady: Timestamp) -> Result<(),
                 calls::messages_count.eq(0),
                 calls::last_seq.eq(0),
                 calls::hangup_requested.eq(false),
-                dialect::queued_at(steady).map(|at| calls::queued_at.eq(V(at))),
+                queued_at(db, steady).map(|at| calls::queued_at.eq(V(at))),
             ),
         ))
         .execute(conn)

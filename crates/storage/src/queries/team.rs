@@ -1,10 +1,10 @@
 //! Members, invitations and seats.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 
-use super::super::{Conn, Db};
+use crate::database::{Conn, Db};
 use crate::schema::{account_seats as seats, invitations, members};
 use crate::sql::V;
 use crate::{Invitation, Member, PageKey, StoreError};

@@ -1,11 +1,11 @@
 //! Tools, and those that versions have pinned.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, Timestamp, ToolId};
 
-use super::super::{Conn, Db};
 use super::pages::behind;
+use crate::database::{Conn, Db};
 use crate::schema::{agent_version_tools as pins, agents, tools};
 use crate::sql::V;
 use crate::{PageKey, StoreError, ToolRow};

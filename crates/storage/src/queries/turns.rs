@@ -1,13 +1,13 @@
 //! Whose turn it is: accounts with waiting work are served one after the other, so that ten thousand documents of one
 //! never stop another's.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use diesel_async::RunQueryDsl;
 use offhook_domain::AccountId;
 
-use super::super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::sql;
 use crate::sql::V;
 

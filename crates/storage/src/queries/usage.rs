@@ -1,10 +1,10 @@
 //! Daily totals (decision 6.9). A conversation counts on the UTC day that it began, once it has ended.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::AccountId;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::usage_days as days;
 use crate::sql::V;
 use crate::{StoreError, UsageDay};

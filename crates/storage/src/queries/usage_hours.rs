@@ -1,10 +1,10 @@
 //! Hourly totals: the day's figures of an account. A call counts in the UTC hour that it began, once it has ended.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::usage_hours as hours;
 use crate::sql::V;
 use crate::{StoreError, UsageHour};

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 
-use super::super::{Conn, dialect};
+use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::records::VoiceRow;
 use crate::schema::{service_settings as settings, voices};
 use crate::sql::{V, Word};
@@ -80,7 +81,7 @@ pub(crate) async fn replace(
         let is_news = |row: &&VoiceRow| known.get(row.voice_id.as_str()) != Some(row);
         let news: Vec<&VoiceRow> = some.iter().filter(is_news).collect();
         if !news.is_empty() {
-            dialect::write_voices(conn, &news).await?;
+            dialect!(conn, write_voices(&news))?;
             changes.written += news.len();
         }
     }

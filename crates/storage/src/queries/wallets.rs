@@ -1,14 +1,14 @@
 //! The wallet: reservations, settlement and the append-only ledger (decision 6.9).
 
+use crate::database::RunQueryDsl;
 use diesel::dsl::case_when;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, ConversationId, Credits, KeyId, LedgerId, Timestamp, TransactionType,
 };
 
-use super::super::Conn;
 use super::invoices::{self, NewLine};
+use crate::database::Conn;
 use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
 use crate::sql::V;
 use crate::{AutoRefill, NewLedgerEntry, StoreError};
@@ -258,7 +258,7 @@ pub(crate) async fn top_up(
             // A budget that was lifted meanwhile still counts what the call holds.
             Some(
                 budget
-                    .first::<Option<Credits>>(conn)
+                    .first::<Option<Credits>, _>(conn)
                     .await?
                     .unwrap_or(Credits::MAX),
             )

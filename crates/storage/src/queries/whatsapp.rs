@@ -1,18 +1,19 @@
 //! Conversations on WhatsApp: what customers sent, and how it is answered. The thread's row is locked before the messages',
 //! these before the session's.
 
+use crate::database::RunQueryDsl;
+use crate::queries::locks;
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, AgentStatus, Channel, ClaimId, ConversationId, NodeId, SentStatus, Timestamp,
     WhatsAppThreadId,
 };
 
-use super::super::{Conn, dialect};
 use super::whatsapp_claims::held;
 use super::{chat_openings, chats, whatsapp_sending};
+use crate::database::Conn;
 use crate::schema::{
     chat_sessions as sessions, conversations as calls, whatsapp_received as received,
     whatsapp_sent as sent, whatsapp_threads as threads,
@@ -164,7 +165,7 @@ pub(crate) async fn open(
     let Some(thread) = held(conn, hold, None).await? else {
         return Ok(None);
     };
-    let status = dialect::hold_agent(conn, chat.account_id, chat.agent_id).await?;
+    let status = locks::hold_agent(conn, chat.account_id, chat.agent_id).await?;
     if status != Some(AgentStatus::Active) {
         return Ok(Some(ChatOpened::Refused));
     }

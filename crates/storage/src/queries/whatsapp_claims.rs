@@ -1,12 +1,12 @@
 //! Whose turn it is in a conversation on WhatsApp, and what is to be done: each thread is claimed by one process at a time.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{ClaimId, NodeId, Timestamp, WhatsAppThreadId};
 
-use super::super::Conn;
 use super::whatsapp::has_not_left;
 use super::whatsapp_sending;
+use crate::database::Conn;
 use crate::schema::{
     whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
 };

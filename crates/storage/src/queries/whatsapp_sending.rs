@@ -1,16 +1,16 @@
 //! What customers are sent on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its request
 //! leaves the process; the claim of its thread is the fence.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{
     AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppThreadId,
 };
 
-use super::super::Conn;
 use super::chats;
 use super::whatsapp::{done, has_not_left};
 use super::whatsapp_claims::held;
+use crate::database::Conn;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
 use crate::{

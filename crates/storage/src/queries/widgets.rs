@@ -1,10 +1,10 @@
 //! Widgets: settings, and what their sessions count against.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, AgentId, Credits};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
 use crate::sql::V;
 use crate::{Account, Agent, StoreError, WidgetAgent, WidgetSettings};

@@ -66,12 +66,9 @@ pub struct Conversation {
     pub messages_count: i32,
     /// The number of its newest moment.
     pub last_seq: i32,
-    /// Turns whose latency was measured.
-    pub latency_turns: Option<i32>,
-    /// Median of the latencies, in milliseconds.
-    pub latency_p50_ms: Option<i32>,
-    /// 95th percentile of the latencies, in milliseconds.
-    pub latency_p95_ms: Option<i32>,
+    /// How quickly the agent replied.
+    #[diesel(embed)]
+    pub latency: Latency,
     /// Whether its owner has been asked to hang up.
     pub hangup_requested: bool,
     /// The claim in force.
@@ -80,6 +77,21 @@ pub struct Conversation {
     pub node_id: Option<NodeId>,
     /// While it lasts: what the network needs to end it, should its owner die. The network's own words.
     pub dialog: Option<String>,
+}
+
+/// How quickly the agent replied in a conversation.
+#[derive(Debug, Clone, Copy, Queryable, Selectable)]
+#[diesel(table_name = schema::conversations)]
+pub struct Latency {
+    /// Turns whose latency was measured.
+    #[diesel(column_name = latency_turns)]
+    pub turns: Option<i32>,
+    /// Median of the latencies, in milliseconds.
+    #[diesel(column_name = latency_p50_ms)]
+    pub p50_ms: Option<i32>,
+    /// 95th percentile of the latencies, in milliseconds.
+    #[diesel(column_name = latency_p95_ms)]
+    pub p95_ms: Option<i32>,
 }
 
 impl Conversation {

@@ -1,88 +1,14 @@
 //! Endpoints, deliveries and attempts.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
 };
+pub use offhook_domain::{AttemptOutcome, DeliveryState, EndpointStatus};
 
 use crate::schema;
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The stored and wire form.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<Self, ()> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or(())
-            }
-        }
-    };
-}
-
-words! {
-    /// Whether an endpoint receives events.
-    EndpointStatus {
-        /// It does.
-        Enabled => "enabled",
-        /// It does not.
-        Disabled => "disabled",
-    }
-}
-
-words! {
-    /// Where a delivery is on its schedule (platform.md W2).
-    DeliveryState {
-        /// Not yet attempted.
-        Pending => "pending",
-        /// Failed, and will be attempted again.
-        Retrying => "retrying",
-        /// Received.
-        Delivered => "delivered",
-        /// Failed four times.
-        Exhausted => "exhausted",
-        /// Its endpoint was deleted or disabled.
-        Cancelled => "cancelled",
-    }
-}
-
-words! {
-    /// What became of an attempt.
-    AttemptOutcome {
-        /// Begun.
-        Begun => "begun",
-        /// A 2xx head came in time.
-        Succeeded => "succeeded",
-        /// Anything else.
-        Failed => "failed",
-        /// Its process died; nobody knows.
-        Abandoned => "abandoned",
-    }
-}
 
 /// [`Endpoint::disabled_reason`] of one that the customer disabled: nothing is stored for it.
 pub const DISABLED_BY_CUSTOMER: &str = "customer";

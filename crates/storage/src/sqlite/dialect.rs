@@ -5,23 +5,21 @@ mod accounts;
 mod batches;
 mod calls;
 mod deliveries;
-mod endpoints;
 mod idempotency;
 mod knowledge;
 mod logs;
-mod names;
 mod outbox;
 mod voices;
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::Timestamp;
 
-use super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::schema::service_settings;
 
 pub(crate) use about::*;
@@ -29,27 +27,11 @@ pub(crate) use accounts::*;
 pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
-pub(crate) use endpoints::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
 pub(crate) use logs::*;
-pub(crate) use names::*;
 pub(crate) use outbox::*;
 pub(crate) use voices::*;
-
-/// Passes over rows that other transactions have: here nobody has any, as one writes at a time.
-macro_rules! skip_locked {
-    ($query:expr) => {
-        $query
-    };
-}
-pub(crate) use skip_locked;
-
-diesel::define_sql_function! {
-    /// Says that a condition rarely holds. Without statistics, SQLite takes a period for a better guide than a number or
-    /// a status, and would walk a whole period of the account for the few rows that match.
-    fn unlikely<ST: diesel::sql_types::SqlType + diesel::sql_types::SingleValue>(condition: ST) -> ST;
-}
 
 /// The clock that leases and keys are judged by: here the process's own, as one process owns the file.
 pub(crate) async fn key_clock(
@@ -58,11 +40,6 @@ pub(crate) async fn key_clock(
     _offset: i64,
 ) -> Result<Timestamp, StoreError> {
     Ok(now)
-}
-
-/// When a call that is accepted at `at` began to wait, by the clock that its patience is judged by.
-pub(crate) const fn queued_at(at: Timestamp) -> Option<Timestamp> {
-    Some(at)
 }
 
 /// The clock that the leases of calls and deliveries are judged by: the time since this process began, which nobody can turn.

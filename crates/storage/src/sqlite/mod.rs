@@ -11,21 +11,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use diesel::{Connection, SqliteConnection};
-use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, SqliteConnection};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use crate::units::{Kind, Unit};
+use crate::database::Conn;
+use crate::units::{Answer, Kind, Unit, Work};
 use crate::{StoreError, Verdict};
 
 pub(crate) mod dialect;
-#[path = "../queries/mod.rs"]
-pub(crate) mod queries;
-
-pub(crate) type Conn = SyncConnectionWrapper<SqliteConnection, Inline>;
-pub(crate) type Db = diesel::sqlite::Sqlite;
 
 /// Writes that share one commit at most.
 const BATCH: usize = 64;
@@ -40,34 +36,14 @@ const LOG_PAGES: u32 = 8_192;
 /// Nobody has written for so long.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// Runs statements on the thread that asks: the threads of this module are there to be blocked.
-pub(crate) struct Inline;
-
-impl SpawnBlocking for Inline {
-    fn spawn_blocking<'a, R>(
-        &mut self,
-        task: impl FnOnce() -> R + Send + 'static,
-    ) -> BoxFuture<'a, Result<R, Box<dyn std::error::Error + Send + Sync + 'static>>>
-    where
-        R: Send + 'static,
-    {
-        let result = task();
-        Box::pin(async move { Ok(result) })
-    }
-
-    fn get_runtime() -> Self {
-        Self
-    }
-}
-
 /// The embedded database.
 #[derive(Clone)]
 pub(crate) struct Sqlite(Arc<Threads>);
 
 /// The threads and the ways to them. Dropping it ends them, and waits for that.
 struct Threads {
-    writer: Option<Sender<Box<dyn WriteJob>>>,
-    readers: Option<Sender<ReadJob>>,
+    writer: Option<Sender<Write>>,
+    readers: Option<Sender<Read>>,
     writing: Option<JoinHandle<()>>,
     reading: Vec<JoinHandle<()>>,
 }
@@ -89,26 +65,20 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
-type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
+/// A unit of reading, and where it is answered.
+struct Read {
+    work: Work,
+    answer: oneshot::Sender<Result<Answer, StoreError>>,
+}
 
-trait WriteJob: Send {
+struct Write {
+    work: Option<Work>,
+    result: Option<Result<Answer, StoreError>>,
+    answer: oneshot::Sender<Result<Answer, StoreError>>,
+}
+
+impl Write {
     /// Does the work; `true` keeps what it wrote.
-    fn run(&mut self, conn: &mut Conn) -> bool;
-    /// Answers, once the commit's fate is known.
-    fn finish(self: Box<Self>, committed: Result<(), StoreError>);
-}
-
-struct Write<F, T> {
-    work: Option<F>,
-    result: Option<Result<T, StoreError>>,
-    answer: oneshot::Sender<Result<T, StoreError>>,
-}
-
-impl<F, T> WriteJob for Write<F, T>
-where
-    F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>> + Send,
-    T: Send,
-{
     fn run(&mut self, conn: &mut Conn) -> bool {
         let Some(work) = self.work.take() else {
             return false;
@@ -125,7 +95,8 @@ where
         keep
     }
 
-    fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
+    /// Answers, once the commit's fate is known.
+    fn finish(self, committed: Result<(), StoreError>) {
         let result = match committed {
             Ok(()) => self.result.unwrap_or_else(|| Err(panicked())),
             Err(error) => Err(error),
@@ -162,28 +133,16 @@ impl Sqlite {
         })))
     }
 
-    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
-    {
+    pub(crate) async fn read(&self, work: Work) -> Result<Answer, StoreError> {
         let unit = Unit::begin(Kind::Read);
         let (answer, result) = oneshot::channel();
-        let job: ReadJob = Box::new(move |conn| {
-            let _ = answer.send(at_once(work(conn)));
-        });
         let readers = self.0.readers.as_ref().ok_or_else(closed)?;
+        let job = Read { work, answer };
         readers.send(job).map_err(|_| closed())?;
         unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
     }
 
-    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
-            + Send
-            + 'static,
-    {
+    pub(crate) async fn write(&self, work: Work) -> Result<Answer, StoreError> {
         let unit = Unit::begin(Kind::Write);
         let (answer, result) = oneshot::channel();
         let job = Write {
@@ -192,7 +151,7 @@ impl Sqlite {
             answer,
         };
         let writer = self.0.writer.as_ref().ok_or_else(closed)?;
-        writer.send(Box::new(job)).map_err(|_| closed())?;
+        writer.send(job).map_err(|_| closed())?;
         unit.end(result.await.unwrap_or_else(|_| Err(panicked())))
     }
 
@@ -250,24 +209,27 @@ fn connect(file: &Path, role: Role) -> Result<Conn, StoreError> {
             "PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA cache_size = -4096;"
         }
     };
-    use diesel::connection::SimpleConnection as _;
     conn.batch_execute(pragmas)?;
     if matches!(role, Role::Writer) {
         conn.batch_execute(&format!("PRAGMA wal_autocheckpoint = {LOG_PAGES}"))?;
     }
-    Ok(Conn::with_runtime(conn, Inline))
+    Ok(Conn::Sqlite(Box::new(conn)))
 }
 
-fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<ReadJob>) {
+fn read_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Read>) {
     for job in jobs {
-        let work = std::panic::AssertUnwindSafe(|| job(&mut conn));
-        if std::panic::catch_unwind(work).is_err() {
-            reopen(file, Role::Reader, &mut conn);
+        let Read { work, answer } = job;
+        let work = std::panic::AssertUnwindSafe(|| at_once(work(&mut conn)));
+        match std::panic::catch_unwind(work) {
+            Ok(done) => {
+                let _ = answer.send(done.map(Verdict::into_answer));
+            }
+            Err(_) => reopen(file, Role::Reader, &mut conn),
         }
     }
 }
 
-fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
+fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Write>) {
     let mut unchecked = 0;
     while let Some(next) = next_job(jobs, unchecked >= WORTH_A_CHECKPOINT) {
         let Some(first) = next else {
@@ -297,10 +259,7 @@ fn write_loop(file: &Path, mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
 }
 
 /// The next write, or `Some(None)` if there is none for now and the time can be used; `None` once there will be none.
-fn next_job(
-    jobs: &Receiver<Box<dyn WriteJob>>,
-    has_use_for_time: bool,
-) -> Option<Option<Box<dyn WriteJob>>> {
+fn next_job(jobs: &Receiver<Write>, has_use_for_time: bool) -> Option<Option<Write>> {
     if !has_use_for_time {
         return jobs.recv().ok().map(Some);
     }
@@ -321,9 +280,9 @@ fn checkpoint(conn: &mut Conn, how: &'static str) {
 /// Runs `first` and whatever waits behind it in one transaction. Jobs are in `batch` whatever happens.
 fn run_batch(
     conn: &mut Conn,
-    first: Box<dyn WriteJob>,
-    jobs: &Receiver<Box<dyn WriteJob>>,
-    batch: &mut Vec<Box<dyn WriteJob>>,
+    first: Write,
+    jobs: &Receiver<Write>,
+    batch: &mut Vec<Write>,
 ) -> Result<(), StoreError> {
     batch.push(first);
     execute(conn, "BEGIN IMMEDIATE")?;
@@ -355,7 +314,6 @@ fn run_batch(
 }
 
 fn execute(conn: &mut Conn, sql: &'static str) -> Result<(), StoreError> {
-    use diesel_async::SimpleAsyncConnection;
     at_once(Box::pin(async move { Ok(conn.batch_execute(sql).await?) }))
 }
 

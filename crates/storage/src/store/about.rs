@@ -1,6 +1,7 @@
 //! What the database says of itself.
 
 use super::write;
+use crate::dialect::dialect;
 use crate::{AboutDatabase, Store, StoreError};
 use async_recursion::async_recursion as boxed;
 
@@ -11,8 +12,9 @@ impl Store {
     /// [`StoreError::Unavailable`] if the database is out of reach.
     #[boxed]
     pub async fn about(&self) -> Result<AboutDatabase, StoreError> {
-        write!(self, |conn| Ok(crate::Verdict::Rollback(
-            dialect::about(conn).await?
-        )))
+        write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
+            conn,
+            about()
+        )?)))
     }
 }

@@ -8,6 +8,7 @@ use offhook_domain::{
 };
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{AccountVoice, Store, StoreError, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
 
 impl Store {
@@ -119,7 +120,7 @@ impl Store {
         } = credential;
         write!(self, |conn| {
             // So that the credential is not removed meanwhile.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             if !queries::account_voices::is_there(conn, id).await? {
                 return Ok(Verdict::Rollback(None));
             }

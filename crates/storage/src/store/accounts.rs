@@ -4,6 +4,8 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, KeyId, Timestamp};
 
 use super::{mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Store, StoreError, Verdict, Wallet,
 };
@@ -84,8 +86,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<(ApiKey, Account, Timestamp)>, StoreError> {
         let clock = (now, self.offset());
-        read!(self, |conn| dialect::find_by_digest(conn, digest, clock)
-            .await)
+        read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
     }
 
     /// Revokes a key; `None` if there is no such key.

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, AgentStatus, E164, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{
     Agent, AgentChange, AgentFilter, AgentRef, AgentVersion, Lines, NewAgent, PageKey, Publication,
     ServingAgent, Store, StoreError, Verdict,

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, AgentId, ConversationId, Timestamp};
 
-use super::{LEASE, mint, read, write};
+use super::{lease, mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Store, StoreError, Verdict,
 };
@@ -80,8 +82,8 @@ impl Store {
         }
         let (offset, claim) = (self.offset(), mint(now));
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, offset).await?;
-            let times = (now, now.plus(LEASE));
+            let now = dialect!(conn, lease_clock(offset))?;
+            let times = (now, now.plus(lease()));
             let claimed = queries::analyses::claim(conn, busy, claim, times).await?;
             Ok(match claimed {
                 Some(job) => Verdict::Commit(Some(job)),
@@ -113,7 +115,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, offset).await?;
+            let now = dialect!(conn, lease_clock(offset))?;
             let until = rest.map(|rest| now.plus(rest));
             queries::analyses::release(conn, &job, until).await?;
             Ok(Verdict::Commit(()))
@@ -128,7 +130,7 @@ impl Store {
     pub async fn renew_analysis(&self, job: AnalysisJob) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let until = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let until = dialect!(conn, lease_clock(offset))?.plus(lease());
             let renewed = queries::analyses::renew(conn, &job, until).await?;
             Ok(Verdict::Commit(fenced(renewed)))
         })

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EventId, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{AuditEntry, PageKey, Store, StoreError, Verdict};
 
 impl Store {

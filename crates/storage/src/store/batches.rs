@@ -7,6 +7,8 @@ use offhook_domain::{AccountId, BatchId, RecipientStatus, Timestamp};
 use offhook_failpoints as failpoints;
 
 use super::{read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     Batch, BatchFilter, BatchLook, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, PageKey,
     Recipient, Store, StoreError, Verdict,
@@ -40,7 +42,7 @@ impl Store {
                 }
             }
             queries::batches::insert(conn, &batch).await?;
-            dialect::insert_recipients(conn, batch.id, recipients).await?;
+            dialect!(conn, insert_recipients(batch.id, recipients))?;
             Ok(Verdict::Commit(BatchWrite::Done(batch)))
         })
     }
@@ -211,7 +213,7 @@ impl Store {
         look: BatchLook,
     ) -> Result<usize, StoreError> {
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let Some(batch) = queries::batches::hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(0));
             };

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, Credits, EventId, InvoiceId, InvoiceStatus};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{
     Account, Audited, AutoRefill, Books, Invoice, InvoiceLine, LedgerEntry, LedgerFilter,
     NewLedgerEntry, NewMonth, Store, StoreError, UsageDay, Verdict,

@@ -9,8 +9,10 @@ use offhook_domain::{
 };
 use offhook_failpoints as failpoints;
 
-use super::{LEASE, read, write};
+use super::{lease, read, write};
+use crate::dialect::dialect;
 use crate::postgres::Step;
+use crate::queries;
 use crate::{
     Account, CallEnd, Conversation, ConversationFilter, ConversationView, Fenced, Moment, NewCall,
     NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Verdict,
@@ -111,9 +113,9 @@ impl Store {
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let queue_now = dialect::key_clock(conn, steady, offset).await?;
-            let lease_now = dialect::lease_clock(conn, offset).await?;
-            let times = (now, queue_now.minus(patience), lease_now.plus(LEASE));
+            let queue_now = dialect!(conn, key_clock(steady, offset))?;
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            let times = (now, queue_now.minus(patience), lease_now.plus(lease()));
             let claimed = queries::claims::claim(conn, account, limits, times, node).await?;
             Ok(if claimed.is_empty() {
                 Verdict::Rollback(claimed)
@@ -135,7 +137,7 @@ impl Store {
         let offset = self.offset();
         let claims = claims.to_vec();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             Ok(Verdict::Commit(
                 queries::claims::renew(conn, &claims, lease).await?,
             ))
@@ -156,8 +158,8 @@ impl Store {
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease_now = dialect::lease_clock(conn, offset).await?;
-            let times = (now, lease_now, lease_now.plus(LEASE));
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            let times = (now, lease_now, lease_now.plus(lease()));
             let taken = queries::claims::take_orphans(conn, all, most, times, node).await?;
             Ok(if taken.is_empty() {
                 Verdict::Rollback(taken)
@@ -179,7 +181,7 @@ impl Store {
     ) -> Result<Vec<Conversation>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::key_clock(conn, steady, offset).await?;
+            let now = dialect!(conn, key_clock(steady, offset))?;
             queries::claims::overdue(conn, now.minus(patience)).await
         })
     }
@@ -259,9 +261,10 @@ impl Store {
         match &self.steps {
             Some(steps) => steps.take(id, claim, Step::Turn(turn)).await,
             None => write!(self, |conn| {
-                Ok(Verdict::Commit(
-                    dialect::append_turn(conn, id, claim, turn).await?,
-                ))
+                Ok(Verdict::Commit(dialect!(
+                    conn,
+                    append_turn(id, claim, turn)
+                )?))
             }),
         }
     }
@@ -491,7 +494,7 @@ impl Store {
     pub async fn purge_keys(&self, steady: Timestamp) -> Result<usize, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::key_clock(conn, steady, offset).await?;
+            let now = dialect!(conn, key_clock(steady, offset))?;
             let before = now.minus(Duration::from_secs(3600));
             Ok(Verdict::Commit(
                 queries::idempotency::purge(conn, before).await?,

@@ -4,7 +4,9 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, ClaimId, ConversationId, Json, NodeId, Timestamp};
 use offhook_failpoints as failpoints;
 
-use super::{LEASE, read, write};
+use super::{lease, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     ChatAnswered, ChatEnding, ChatHistory, ChatOpened, ChatTaken, ChatView, ClosingChat, Fenced,
     NewChat, NewChatMessage, NewTurn, Store, StoreError, Verdict, WidgetAgent, WidgetSettings,
@@ -121,8 +123,8 @@ impl Store {
         let offset = self.offset();
         let alone = self.is_embedded().then_some(message.node);
         write!(self, |conn| {
-            let lease_now = dialect::lease_clock(conn, offset).await?;
-            let times = (lease_now, lease_now.plus(LEASE));
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            let times = (lease_now, lease_now.plus(lease()));
             let taken = queries::chats::take(conn, &message, times, alone).await?;
             Ok(match taken {
                 ChatTaken::Taken { .. } => Verdict::Commit(taken),
@@ -161,7 +163,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             Ok(Verdict::Commit(
                 queries::chats::renew(conn, id, claim, lease).await?,
             ))
@@ -258,7 +260,7 @@ impl Store {
     ) -> Result<Option<ClosingChat>, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let closing = queries::chat_endings::close(conn, id, ending, lease).await?;
             Ok(match closing {
                 Some(closing) => Verdict::Commit(Some(closing)),
@@ -300,8 +302,8 @@ impl Store {
     ) -> Result<Vec<ClosingChat>, StoreError> {
         let (offset, alone) = (self.offset(), self.is_embedded());
         write!(self, |conn| {
-            let lease_now = dialect::lease_clock(conn, offset).await?;
-            let times = (now, lease_now, lease_now.plus(LEASE));
+            let lease_now = dialect!(conn, lease_clock(offset))?;
+            let times = (now, lease_now, lease_now.plus(lease()));
             let taken = queries::chat_endings::take_over(conn, node, times, alone, most).await?;
             Ok(if taken.is_empty() {
                 Verdict::Rollback(taken)

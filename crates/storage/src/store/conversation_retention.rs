@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId, Plan, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{Account, RetentionWindow, Store, StoreError, Verdict};
 
 impl Store {

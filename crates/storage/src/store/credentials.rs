@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{Credential, Store, StoreError, Verdict};
 
 impl Store {
@@ -31,7 +32,7 @@ impl Store {
         let sealed = self.master_key.seal(secret, &credential.id.uuid())?;
         let actor = self.actor();
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let stored = queries::credentials::replace(conn, &credential, sealed).await?;
             let id: offhook_domain::EventId = mint(at);
             let words = (actor.as_str(), "account.credential.set", provider.as_str());
@@ -83,7 +84,7 @@ impl Store {
         let actor = self.actor();
         write!(self, |conn| {
             // So that nothing which it lists is written behind it.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let removed = queries::credentials::remove(conn, account, provider).await?;
             if removed.is_none() {
                 return Ok(Verdict::Rollback(None));

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{
     Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent, PageKey,
     Store, StoreError, Verdict,
@@ -87,7 +88,7 @@ impl Store {
                 state: DeliveryState::Pending,
                 at,
             };
-            dialect::insert_deliveries(conn, vec![row]).await?;
+            queries::events::insert_deliveries(conn, vec![row]).await?;
             let story = queries::deliveries::story(conn, account, id).await?;
             Ok(match story {
                 Some(story) => Verdict::Commit(Resent::Asked(story.delivery)),

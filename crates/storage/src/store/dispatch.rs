@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
 
-use super::{LEASE, read, write};
+use super::{lease, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     AttemptReport, ClaimSlots, Claimed, ClaimedWork, DueEndpoint, FailingEndpoint, Rechecked,
     Store, StoreError, Verdict,
@@ -23,7 +25,7 @@ impl Store {
     pub async fn due_endpoints(&self, steady: Timestamp) -> Result<Vec<DueEndpoint>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let clocks = dialect::delivery_clocks(conn, steady, offset).await?;
+            let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
             queries::dispatch::due(conn, clocks).await
         })
     }
@@ -36,7 +38,7 @@ impl Store {
     pub async fn due_resends(&self) -> Result<Vec<EndpointId>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let judged_at = dialect::lease_clock(conn, offset).await?;
+            let judged_at = dialect!(conn, lease_clock(offset))?;
             queries::dispatch::due_resends(conn, judged_at).await
         })
     }
@@ -69,12 +71,12 @@ impl Store {
     ) -> Result<Claimed, StoreError> {
         let offset = self.offset();
         let (mut attempts, sealed, failing) = write!(self, |conn| {
-            let (due, judged_at) = dialect::delivery_clocks(conn, steady, offset).await?;
+            let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
             let times = queries::delivery_claims::Times {
                 now,
                 due,
                 judged_at,
-                lease: judged_at.plus(LEASE),
+                lease: judged_at.plus(lease()),
             };
             let claimed = queries::delivery_claims::claim(conn, &slots, &offsets, times).await?;
             Ok(Verdict::Commit(claimed))
@@ -165,8 +167,8 @@ impl Store {
         write!(self, |conn| {
             // Deliveries before their attempts, as claiming and cancelling do.
             let ids = reports.iter().map(|report| report.delivery_id).collect();
-            dialect::lock_deliveries(conn, ids).await?;
-            let exhausted = dialect::finish(conn, &reports, clock).await?;
+            queries::locks::lock_deliveries(conn, ids).await?;
+            let exhausted = dialect!(conn, finish(&reports, clock))?;
             queries::dispatch::finish_resends(conn, &reports).await?;
             let failing = queries::health::note(conn, &reports, &exhausted).await?;
             Ok(Verdict::Commit(failing))

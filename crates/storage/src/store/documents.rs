@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{
     Document, DocumentChange, DocumentFilter, Folder, NewDocument, PageKey, PinningAgent, Store,
     StoreError, Verdict,
@@ -102,7 +103,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<DocumentChanged, StoreError> {
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let Some(before) = queries::documents::hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(DocumentChanged::Absent));
             };
@@ -139,7 +140,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<Option<Vec<PinningAgent>>, StoreError> {
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             // From here on no publication pins it.
             let Some(folder) = queries::documents::hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(None));

@@ -3,7 +3,9 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, Timestamp};
 
-use super::{LEASE, mint, read, write};
+use super::{lease, mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Store, StoreError,
     Verdict,
@@ -59,8 +61,8 @@ impl Store {
     ) -> Result<Option<EmbeddingJob>, StoreError> {
         let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, offset).await?;
-            let times = (now, now.plus(LEASE));
+            let now = dialect!(conn, lease_clock(offset))?;
+            let times = (now, now.plus(lease()));
             let claimed = queries::embeddings::claim(conn, &model, claim, times).await?;
             Ok(match claimed {
                 Some(job) => Verdict::Commit(Some(job)),

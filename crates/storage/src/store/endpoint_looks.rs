@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, DeliveryId, EndpointId};
 
 use super::read;
+use crate::queries;
 use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Store, StoreError};
 
 impl Store {

@@ -7,6 +7,8 @@ use offhook_domain::Timestamp;
 use offhook_metrics::metrics;
 
 use super::{Inner, read};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{Backlog, Store, StoreError};
 
 impl Store {
@@ -19,7 +21,7 @@ impl Store {
     pub async fn backlog(&self, steady: Timestamp) -> Result<Backlog, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let clocks = dialect::delivery_clocks(conn, steady, offset).await?;
+            let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
             let oldest_due = queries::dispatch::oldest_due(conn, clocks).await?;
             let batches_waiting = queries::figures::batches(conn).await?;
             let waits = queries::figures::waits(conn).await?;

@@ -5,6 +5,7 @@ use offhook_domain::{AccountId, FolderId, Timestamp};
 
 use super::documents::FolderMade;
 use super::{read, write};
+use crate::queries;
 use crate::{Folder, PageKey, Store, StoreError, Verdict};
 
 impl Store {
@@ -22,7 +23,7 @@ impl Store {
         write!(self, |conn| {
             let account = folder.account_id;
             // The account's row keeps two creations of one account apart.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             if queries::folders::is_taken(conn, account, &name_folded, folder.id).await? {
                 return Ok(Verdict::Rollback(FolderMade::NameTaken));
             }
@@ -77,7 +78,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<FolderMade, StoreError> {
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             if queries::folders::is_taken(conn, account, &name.1, id).await? {
                 // Another account's folder is none, whatever it would be called.
                 let found = queries::folders::find(conn, account, id).await?;
@@ -105,7 +106,7 @@ impl Store {
     ) -> Result<Option<usize>, StoreError> {
         write!(self, |conn| {
             // Moves and deletions of documents take their rows first and folders' then: not at the same time.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             Ok(Verdict::Commit(
                 queries::folders::delete(conn, account, id, at).await?,
             ))

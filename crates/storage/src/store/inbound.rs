@@ -4,7 +4,9 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::E164;
 use offhook_failpoints as failpoints;
 
-use super::{LEASE, read, write};
+use super::{lease, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{CalledNumber, NewInboundCall, Store, StoreError, Taken, Verdict};
 
 impl Store {
@@ -30,7 +32,7 @@ impl Store {
     pub async fn take_call(&self, call: NewInboundCall) -> Result<Taken, StoreError> {
         let offset = self.offset();
         let taken = write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let taken = queries::inbound::take(conn, call, lease).await?;
             Ok(match taken {
                 Taken::Claimed(_) => Verdict::Commit(taken),

@@ -3,7 +3,9 @@
 use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ClaimId, DocumentId, Timestamp};
 
-use super::{LEASE, mint, read, write};
+use super::{lease, mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::records::Unfolded;
 use crate::{ClaimedDocument, Fenced, ReadDocument, ReadPart, Store, StoreError, Verdict};
 
@@ -26,8 +28,8 @@ impl Store {
     ) -> Result<Option<ClaimedDocument>, StoreError> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
         write!(self, |conn| {
-            let now = dialect::lease_clock(conn, offset).await?;
-            let until = now.plus(LEASE);
+            let now = dialect!(conn, lease_clock(offset))?;
+            let until = now.plus(lease());
             let claimed = queries::ingestion::claim(conn, claim, now, until).await?;
             Ok(match claimed {
                 Some(claimed) => Verdict::Commit(Some(claimed)),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
 
 use super::{mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     Connection, HeldTokens, NewConsent, Renewal, Store, StoreError, TokenTimes, ToolRow, Verdict,
 };
@@ -99,7 +101,7 @@ impl Store {
         let sealed = self.master_key.seal(secret, &id.uuid())?;
         write!(self, |conn| {
             // Two connections of one toolkit, and their tools, come one after the other.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             queries::integration_tokens::remove(conn, account, &toolkit).await?;
             let whose = (account, toolkit.clone());
             queries::integration_tokens::insert(conn, id, whose, sealed, times, at).await?;
@@ -124,7 +126,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<(), StoreError> {
         write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let before = queries::integrations::find(conn, account, &toolkit).await?;
             if before.is_some_and(|before| before.status == IntegrationStatus::Active) {
                 return Ok(Verdict::Rollback(()));
@@ -149,7 +151,7 @@ impl Store {
     ) -> Result<Option<Option<HeldTokens>>, StoreError> {
         use IntegrationStatus::{Active, Connecting, Disconnected, Error, Expired};
         let removed = write!(self, |conn| {
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let removed = queries::integration_tokens::remove(conn, account, &toolkit).await?;
             let from = [Active, Connecting, Error, Expired];
             let (whose, to) = ((account, toolkit.as_str()), (Disconnected, None));
@@ -192,7 +194,7 @@ impl Store {
     pub async fn has_due_tokens(&self, now: Timestamp) -> Result<bool, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let judged = dialect::lease_clock(conn, offset).await?;
+            let judged = dialect!(conn, lease_clock(offset))?;
             queries::integration_tokens::has_due(conn, now, judged).await
         })
     }
@@ -222,7 +224,7 @@ impl Store {
     ) -> Result<Vec<Result<HeldTokens, StoreError>>, StoreError> {
         let offset = self.offset();
         let taken = write!(self, |conn| {
-            let judged = dialect::lease_clock(conn, offset).await?;
+            let judged = dialect!(conn, lease_clock(offset))?;
             let times = (now, judged, judged.plus(lease));
             let mut taken = Vec::new();
             for id in queries::integration_tokens::due(conn, most, now, judged).await? {
@@ -255,7 +257,7 @@ impl Store {
         let (id, offset) = (held.id, self.offset());
         let (store, known) = (self.clone(), held.secret.clone());
         write!(self, |conn| {
-            let judged = dialect::lease_clock(conn, offset).await?;
+            let judged = dialect!(conn, lease_clock(offset))?;
             let times = (now, judged, judged.plus(lease));
             let taken =
                 queries::integration_tokens::take(conn, (id, true), mint(now), times).await?;
@@ -275,7 +277,7 @@ impl Store {
     pub async fn tokens_rest(&self, held: &HeldTokens) -> Result<bool, StoreError> {
         let (id, offset) = (held.id, self.offset());
         read!(self, |conn| {
-            let judged = dialect::lease_clock(conn, offset).await?;
+            let judged = dialect!(conn, lease_clock(offset))?;
             queries::integration_tokens::is_resting(conn, id, judged).await
         })
     }
@@ -310,7 +312,7 @@ impl Store {
                     (ended, vec![Error], to)
                 }
                 Renewal::Later(again, said) => {
-                    let rested = dialect::lease_clock(conn, offset).await?.plus(REST);
+                    let rested = dialect!(conn, lease_clock(offset))?.plus(REST);
                     let ended = queries::integration_tokens::later(conn, turn, again, rested);
                     let ended = ended.await?;
                     let to = said.map(|said| (Error, Some(said)));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use offhook_domain::{NodeId, Timestamp};
 
-use super::{LEASE, write};
+use super::{lease, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{Store, StoreError, Verdict};
 
 impl Store {
@@ -23,9 +25,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             queries::jobs::know(conn, name, now).await?;
-            let until = now.plus(LEASE);
+            let until = now.plus(lease());
             Ok(
                 match queries::jobs::take(conn, name, node, (now, until)).await? {
                     true => Verdict::Commit(true),
@@ -49,7 +51,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             queries::jobs::finish(conn, name, node, now.plus(pause)).await?;
             Ok(Verdict::Commit(()))
         })

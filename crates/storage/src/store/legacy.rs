@@ -6,6 +6,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, CredentialProvider, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{ListedAgent, Store, StoreError, Synced, Verdict};
 
 impl Store {
@@ -54,7 +55,7 @@ impl Store {
     ) -> Result<Synced, StoreError> {
         write!(self, |conn| {
             // One at a time, so that two of them never add the same agent.
-            dialect::lock_account(conn, account).await?;
+            queries::locks::lock_account(conn, account).await?;
             let synced = queries::legacy::sync(conn, account, (listed, is_whole), at).await?;
             let of = (account, CredentialProvider::Legacy);
             queries::credentials::answered(conn, of, (began, next)).await?;

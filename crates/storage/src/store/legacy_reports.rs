@@ -6,6 +6,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{Fenced, LegacyReport, NewTurn, Store, StoreError, Verdict};
 
 /// How long a report is remembered: much longer than one that comes again is believed.
@@ -94,26 +95,17 @@ impl Store {
         )))
     }
 
-    /// Attaches what was said in a legacy call that had failed before anything was known of it, and what it was about:
-    /// `false` if it is another one, or has a turn already. How it ended, what it cost and what was told of it stay.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] if the database is out of reach.
+    /// Replaces what was said in a live call, in one transaction.
     #[boxed]
-    pub async fn attach_transcript(
+    pub async fn replace_turns(
         &self,
-        call: (AccountId, ConversationId),
+        id: ConversationId,
+        claim: ClaimId,
         turns: Vec<NewTurn>,
-        summary: String,
-    ) -> Result<bool, StoreError> {
-        write!(self, |conn| {
-            let attached = queries::legacy_reports::attach(conn, call, turns, &summary).await?;
-            Ok(if attached {
-                Verdict::Commit(true)
-            } else {
-                Verdict::Rollback(false)
-            })
-        })
+    ) -> Result<Fenced, StoreError> {
+        write!(self, |conn| Ok(Verdict::Commit(
+            queries::legacy_reports::replace_turns(conn, id, claim, turns).await?
+        )))
     }
 
     /// Deletes reports that are older than a day: `true` if there may be more.

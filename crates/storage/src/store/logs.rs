@@ -4,6 +4,8 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId, LogEntryId, Timestamp};
 
 use super::{read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{LogEntry, LogFilter, PageKey, Store, StoreError, Verdict};
 
 impl Store {
@@ -14,7 +16,7 @@ impl Store {
     #[boxed]
     pub async fn add_log_entries(&self, entries: Vec<LogEntry>) -> Result<(), StoreError> {
         write!(self, |conn| {
-            dialect::insert_log_entries(conn, &entries).await?;
+            dialect!(conn, insert_log_entries(&entries))?;
             Ok(Verdict::Commit(()))
         })
     }

@@ -9,7 +9,6 @@ mod accounts;
 mod agents;
 mod analyses;
 mod audit;
-mod batch_slices;
 mod batches;
 mod billing;
 mod calls;
@@ -53,8 +52,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use offhook_domain::LogEntryId;
-use offhook_domain::SliceId;
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, InvitationId, InvoiceId, KeyId, LedgerId, MemberId,
@@ -65,13 +64,19 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 pub use config::StoreConfig;
 
+use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
+use crate::queries;
 use crate::sqlite::Sqlite;
-use crate::{Actor, MasterKey, StoreError, migrate};
+use crate::{Actor, MasterKey, StoreError, Verdict, migrate, units};
 
-/// How long a claim lasts without renewal (decision 8.7).
-pub const LEASE: Duration = Duration::from_secs(45);
+/// How long a claim lasts without renewal.
+#[must_use]
+pub fn lease() -> Duration {
+    offhook_failpoints::scaled(Duration::from_secs(45))
+}
 
 /// The setting that names the oldest schema which the database still serves.
 const OLDEST_SCHEMA: &str = "oldest_schema";
@@ -97,35 +102,51 @@ pub struct Store {
     actor: Actor,
 }
 
-/// Runs a unit of reading on whichever database this is. `queries`, `dialect` are that database's.
+impl Inner {
+    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    {
+        let work = units::reading(work);
+        units::answered(match self {
+            Self::Sqlite(db) => db.read(work).await,
+            Self::Postgres(db) => db.read(work).await,
+        })
+    }
+
+    async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Verdict<T>, StoreError>>
+            + Send
+            + 'static,
+    {
+        let work = units::writing(work);
+        units::answered(match self {
+            Self::Sqlite(db) => db.write(work).await,
+            Self::Postgres(db) => db.write(work).await,
+        })
+    }
+}
+
+/// Runs a unit of reading.
 macro_rules! read {
     ($store:expr, |$conn:ident| $work:expr) => {
-        match &$store.inner {
-            $crate::store::Inner::Sqlite(db) => {
-                use $crate::sqlite::*;
-                db.read(move |$conn| Box::pin(async move { $work })).await
-            }
-            $crate::store::Inner::Postgres(db) => {
-                use $crate::postgres::*;
-                db.read(move |$conn| Box::pin(async move { $work })).await
-            }
-        }
+        $store
+            .inner
+            .read(move |$conn| Box::pin(async move { $work }))
+            .await
     };
 }
 
 /// Runs a unit of work in one transaction; its `Verdict` says whether to keep what it wrote.
 macro_rules! write {
     ($store:expr, |$conn:ident| $work:expr) => {
-        match &$store.inner {
-            $crate::store::Inner::Sqlite(db) => {
-                use $crate::sqlite::*;
-                db.write(move |$conn| Box::pin(async move { $work })).await
-            }
-            $crate::store::Inner::Postgres(db) => {
-                use $crate::postgres::*;
-                db.write(move |$conn| Box::pin(async move { $work })).await
-            }
-        }
+        $store
+            .inner
+            .write(move |$conn| Box::pin(async move { $work }))
+            .await
     };
 }
 pub(crate) use {read, write};
@@ -274,7 +295,7 @@ impl Store {
     #[boxed]
     pub async fn shared_time(&self, now: Timestamp) -> Result<Timestamp, StoreError> {
         let offset = self.offset();
-        read!(self, |conn| dialect::key_clock(conn, now, offset).await)
+        read!(self, |conn| dialect!(conn, key_clock(now, offset)))
     }
 
     /// How durable a commit is.
@@ -284,9 +305,10 @@ impl Store {
     #[boxed]
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         // Asked of the connection that writes.
-        write!(self, |conn| Ok(crate::Verdict::Rollback(
-            dialect::durability(conn).await?
-        )))
+        write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
+            conn,
+            durability()
+        )?)))
     }
 
     /// Registers this process or renews its lease. `shares` says that it counts requests in Redis and keeps its files where
@@ -305,9 +327,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             let limits = (shares, redis.as_deref());
-            queries::nodes::register(conn, node, limits, (now, now.plus(LEASE))).await?;
+            queries::nodes::register(conn, node, limits, (now, now.plus(lease()))).await?;
             let is_apart = queries::nodes::counts_apart(conn, node, now).await?;
             Ok(crate::Verdict::Commit(is_apart))
         })
@@ -321,7 +343,7 @@ impl Store {
     pub async fn redis_of_living_nodes(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             queries::nodes::redis_of_living(conn, now).await
         })
     }
@@ -340,7 +362,7 @@ impl Store {
     ) -> Result<Option<bool>, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             queries::nodes::is_second_without_redis(conn, node, shares, now).await
         })
     }
@@ -387,7 +409,6 @@ minted! { BatchId CredentialId PhoneNumberId RecipientId }
 
 minted! { InvitationId }
 minted! { InvoiceId }
-minted! { SliceId }
 minted! { WhatsAppMessageId WhatsAppThreadId }
 
 /// A fresh id of the time `at`.

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{NumberChange, PageKey, PhoneNumber, Store, StoreError, Verdict};
 
 /// What became of a write of a number.
@@ -37,7 +38,7 @@ impl Store {
         write!(self, |conn| {
             let (account, id, at) = (number.account_id, number.id, number.created_at);
             if let Some(agent) = number.agent_id {
-                match dialect::hold_agent(conn, account, agent).await? {
+                match queries::locks::hold_agent(conn, account, agent).await? {
                     None => return Ok(Verdict::Rollback(NumberWrite::NoSuchAgent)),
                     Some(AgentStatus::Archived) => {
                         return Ok(Verdict::Rollback(NumberWrite::AgentArchived));
@@ -112,7 +113,7 @@ impl Store {
             }
             if let Some(Some(agent)) = change.agent {
                 // Held, so that an archiving under way is seen, and one to come sees the number.
-                match dialect::hold_agent(conn, account, agent).await? {
+                match queries::locks::hold_agent(conn, account, agent).await? {
                     None => return Ok(Verdict::Rollback(NumberWrite::NoSuchAgent)),
                     Some(AgentStatus::Archived) => {
                         return Ok(Verdict::Rollback(NumberWrite::AgentArchived));

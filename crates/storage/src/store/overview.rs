@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, Channel, ConversationId, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{
     CallLatency, ChatOpened, ChatView, LiveCall, NewChat, Store, StoreError, UsageHour, Verdict,
     WidgetAgent,

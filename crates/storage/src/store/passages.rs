@@ -4,6 +4,8 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, DocumentId};
 
 use super::read;
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{AccountWords, FoundPassage, Posting, Store, StoreError, Walked};
 
 impl Store {
@@ -66,8 +68,10 @@ impl Store {
         documents: Vec<(DocumentId, u64)>,
         words: Vec<String>,
     ) -> Result<Vec<Posting>, StoreError> {
-        read!(self, |conn| dialect::places_within(conn, documents, &words)
-            .await)
+        read!(self, |conn| dialect!(
+            conn,
+            places_within(documents, &words)
+        ))
     }
 
     /// The first `limit` of these passages that are in documents of the account that are ready.

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{
     Account, Actor, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, Membership,
     NewLedgerEntry, NewSession, Password, SignInLink, Store, StoreError, Verdict,

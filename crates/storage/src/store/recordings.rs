@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, ConversationId};
 
 use super::write;
+use crate::queries;
 use crate::{Store, StoreError, Verdict};
 
 impl Store {

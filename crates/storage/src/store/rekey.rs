@@ -10,6 +10,8 @@ use offhook_failpoints as failpoints;
 use uuid::Uuid;
 
 use super::{mint, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{SealedColumn, Store, StoreError, Verdict};
 
 /// The fingerprint of the key that secrets are sealed with.
@@ -138,7 +140,7 @@ impl Store {
     pub async fn living_nodes(&self, now: Timestamp) -> Result<i64, StoreError> {
         let offset = self.offset();
         read!(self, |conn| {
-            let now = dialect::key_clock(conn, now, offset).await?;
+            let now = dialect!(conn, key_clock(now, offset))?;
             queries::nodes::living(conn, now).await
         })
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use offhook_domain::{EventId, Timestamp};
 
 use super::{mint, write};
+use crate::queries;
 use crate::{Store, StoreConfig, StoreError, Verdict, migrate};
 
 impl Store {

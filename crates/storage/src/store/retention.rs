@@ -6,6 +6,7 @@ use std::time::Duration;
 use offhook_domain::Timestamp;
 
 use super::write;
+use crate::queries;
 use crate::{Store, StoreError, Verdict};
 
 const DAY: Duration = Duration::from_secs(86_400);

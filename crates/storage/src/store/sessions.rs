@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, Timestamp};
 
 use super::{read, write};
+use crate::queries;
 use crate::{Member, NewSession, Session, Store, StoreError, Verdict};
 
 impl Store {

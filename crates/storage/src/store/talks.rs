@@ -4,7 +4,9 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AgentId, ConversationId, Credits, Timestamp};
 use offhook_failpoints as failpoints;
 
-use super::{LEASE, write};
+use super::{lease, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{NewTalk, Store, StoreError, TalkTaken, Verdict};
 
 impl Store {
@@ -18,7 +20,7 @@ impl Store {
     pub async fn take_talk(&self, talk: NewTalk) -> Result<TalkTaken, StoreError> {
         let offset = self.offset();
         let taken = write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let taken = queries::talks::take(conn, talk, lease).await?;
             Ok(match taken {
                 TalkTaken::Claimed(_) => Verdict::Commit(taken),

@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{
     Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Store, StoreError, Verdict,
 };

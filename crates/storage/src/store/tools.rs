@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{AccountId, AgentId, ToolId};
 
 use super::{read, write};
+use crate::queries;
 use crate::{PageKey, PinnedTool, Store, StoreError, ToolChange, ToolRow, Verdict};
 
 impl Store {
@@ -21,7 +22,7 @@ impl Store {
         let headers = self.seal_headers(tool.id, headers)?;
         write!(self, |conn| {
             // The account's row keeps two creations of one account apart.
-            dialect::lock_account(conn, tool.account_id).await?;
+            queries::locks::lock_account(conn, tool.account_id).await?;
             if queries::tools::count(conn, tool.account_id).await? >= most {
                 return Ok(Verdict::Rollback(false));
             }

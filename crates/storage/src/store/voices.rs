@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 use offhook_domain::{EventId, Timestamp, Voice, VoiceList, VoiceProvider};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{Store, StoreError, Verdict, VoiceChanges};
 
 impl Store {

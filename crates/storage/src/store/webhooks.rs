@@ -6,6 +6,7 @@ use std::time::Duration;
 use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
 
 use super::{mint, read, write};
+use crate::queries;
 use crate::{Endpoint, EndpointChange, EndpointView, PageKey, Store, StoreError, Verdict};
 
 impl Store {
@@ -24,7 +25,7 @@ impl Store {
         let secret = self.seal(secret, secret_prefix, endpoint.created_at)?;
         write!(self, |conn| {
             // The account's row keeps two creations of one account apart.
-            dialect::lock_account(conn, endpoint.account_id).await?;
+            queries::locks::lock_account(conn, endpoint.account_id).await?;
             if queries::endpoints::count(conn, endpoint.account_id).await? >= most {
                 return Ok(Verdict::Rollback(false));
             }

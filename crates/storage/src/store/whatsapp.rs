@@ -6,7 +6,9 @@ use offhook_domain::{
     WhatsAppThreadId,
 };
 
-use super::{LEASE, read, write};
+use super::{lease, read, write};
+use crate::dialect::dialect;
+use crate::queries;
 use crate::{
     CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewWhatsAppMessage, Store, StoreError,
     Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppNews, WhatsAppOutcome, WhatsAppRemark,
@@ -66,7 +68,7 @@ impl Store {
         let alone = self.is_embedded().then_some(node);
         read!(self, |conn| {
             let judged = match may_judge {
-                true => Some(dialect::lease_clock(conn, offset).await?),
+                true => Some(dialect!(conn, lease_clock(offset))?),
                 false => None,
             };
             queries::whatsapp_claims::due(conn, steady, judged, alone, most).await
@@ -87,9 +89,9 @@ impl Store {
     ) -> Result<Option<ClaimId>, StoreError> {
         let (offset, alone) = (self.offset(), self.is_embedded());
         write!(self, |conn| {
-            let lease_now = dialect::lease_clock(conn, offset).await?;
+            let lease_now = dialect!(conn, lease_clock(offset))?;
             let judged = may_judge.then_some(lease_now);
-            let times = (now, judged, lease_now.plus(LEASE));
+            let times = (now, judged, lease_now.plus(lease()));
             let taken = queries::whatsapp_claims::take(conn, id, node, times, alone).await?;
             Ok(match taken {
                 Some(claim) => Verdict::Commit(Some(claim)),
@@ -106,7 +108,7 @@ impl Store {
     pub async fn renew_whatsapp(&self, hold: WhatsAppHold) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let held = queries::whatsapp_claims::held(conn, hold, Some(lease)).await?;
             Ok(Verdict::Commit(match held {
                 Some(_) => Fenced::Done,
@@ -127,7 +129,7 @@ impl Store {
     ) -> Result<WhatsAppStep, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             Ok(Verdict::Commit(
                 queries::whatsapp_claims::next(conn, hold, times, lease).await?,
             ))
@@ -289,7 +291,7 @@ impl Store {
     ) -> Result<Fenced, StoreError> {
         let offset = self.offset();
         write!(self, |conn| {
-            let lease = dialect::lease_clock(conn, offset).await?.plus(LEASE);
+            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let begun = queries::whatsapp_sending::begin(conn, hold, id, (now, lease)).await?;
             Ok(match begun {
                 Fenced::Done => Verdict::Commit(begun),

@@ -67,7 +67,7 @@ contract! {
         assert_eq!((call.state, call.status), (CallState::Completed, ConversationStatus::Completed));
         assert_eq!((call.credits, call.summary.as_deref()), (Some(7), Some("They agreed.")));
         assert_eq!(
-            (call.latency_turns, call.latency_p50_ms, call.latency_p95_ms),
+            (call.latency.turns, call.latency.p50_ms, call.latency.p95_ms),
             (Some(2), Some(300), Some(450))
         );
         assert_eq!(call.claim_id, None);

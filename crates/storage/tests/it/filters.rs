@@ -147,7 +147,7 @@ fn compared(statement: &str) -> Vec<(String, &str)> {
     while let Some(word) = words.next() {
         if let Some(how @ ("=" | "<=" | ">=")) = words.peek().copied() {
             let column = word.rsplit('.').next().unwrap_or(word);
-            found.push((column.trim_matches(['`', '(', ')']).to_owned(), how));
+            found.push((column.trim_matches(['"', '(', ')']).to_owned(), how));
         }
     }
     found

@@ -1,11 +1,11 @@
 //! What the provider of the legacy agents tells of its own accord: once, before or after its id is known, and of the account's
 //! own calls alone.
 
-use offhook_domain::{CallOutcome, CallState, ClaimId, ConversationId, FailureReason, Runtime};
-use offhook_storage::{CallEnd, Fenced, LegacyReport, NewCall, NewTurn, Store, mint};
+use offhook_domain::{CallOutcome, ClaimId, ConversationId, FailureReason, Runtime};
+use offhook_storage::{CallEnd, Fenced, LegacyReport, NewCall, Store, mint};
 use offhook_testkit::contract;
 
-use crate::shop::{Shop, T0, after, end, node, settlement, turn};
+use crate::shop::{Shop, T0, after, end, node, turn};
 
 const DAY: u64 = 24 * 3_600;
 
@@ -68,40 +68,36 @@ contract! {
         assert_eq!(failure(None).await, Some(FailureReason::NoAnswer));
     }
 
-    async fn what_was_said_is_attached_once_to_a_call_that_failed_unanswered_and_to_no_other(store: Store) {
-        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
-        let attach = async |shop: &Shop, id: ConversationId, turns: Vec<NewTurn>| {
-            let summary = "They spoke.".to_owned();
-            store.attach_transcript((shop.account, id), turns, summary).await.unwrap()
-        };
+    async fn what_was_said_is_replaced_in_its_places_under_the_claim_alone(store: Store) {
+        let shop = Shop::new(&store).await;
         let (id, claim) = dialing(&shop).await;
-        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "it is under way");
-        let failed = CallEnd { outcome: CallOutcome::Failed(FailureReason::CarrierError), ..end() };
-        assert_eq!(store.close_call(id, claim, failed).await.unwrap(), Fenced::Done);
-        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "it is being closed");
-        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Failed, 0));
-        assert!(settled.await.unwrap().is_some());
-        let before = shop.conversation(id).await;
-        assert!(!attach(&stranger, id, vec![turn("agent", "Hello.")]).await, "it is another account's");
-        // Tools alone are no message, and something that was said all the same.
-        assert!(attach(&shop, id, vec![turn("tool", "look")]).await);
-        assert!(!attach(&shop, id, vec![turn("agent", "Hello.")]).await, "once");
-        let now = shop.conversation(id).await;
-        let fixed = |call: &offhook_storage::Conversation| (call.state, call.failure_reason, call.credits, call.ended_at);
-        assert_eq!(fixed(&now), fixed(&before));
-        assert_eq!((now.messages_count, now.last_seq), (0, before.last_seq + 1));
-        assert_eq!(now.summary.as_deref(), Some("They spoke."));
-        let turns = store.turns(id, 0, 10).await.unwrap();
-        let said: Vec<_> = turns.iter().map(|turn| (turn.seq, turn.content.as_deref())).collect();
-        assert_eq!(said, [(before.last_seq + 1, Some("look"))]);
-        // What was answered is known as it was.
-        let (answered, claim) = dialing(&shop).await;
-        assert_eq!(store.call_answered(answered, claim, after(3), None).await.unwrap(), Fenced::Done);
+        let replace = async |claim: ClaimId, words: &[(&'static str, &str)]| {
+            let turns = words.iter().map(|(role, text)| turn(role, text)).collect();
+            store.replace_turns(id, claim, turns).await.unwrap()
+        };
+        assert_eq!(replace(claim, &[("agent", "Hello.")]).await, Fenced::Lost, "nobody has answered");
+        assert_eq!(store.call_answered(id, claim, after(3), None).await.unwrap(), Fenced::Done);
+        for text in ["Hello.", "Well"] {
+            assert_eq!(store.append_turn(id, claim, turn("agent", text)).await.unwrap(), Fenced::Done);
+        }
+        assert_eq!(replace(mint(T0), &[("agent", "Hello.")]).await, Fenced::Lost, "another owner's");
+        let first = shop.conversation(id).await.last_seq - 1;
+        for (words, expected) in [
+            (&[("agent", "Hello."), ("user", "H\0i."), ("tool", "look")][..], &[(first, "Hello."), (first + 1, "Hi."), (first + 2, "look")][..]),
+            (&[("user", "Hi.")][..], &[(first, "Hi.")][..]),
+            (&[("user", "Hi."), ("agent", "Bye.")][..], &[(first, "Hi."), (first + 3, "Bye.")][..]),
+        ] {
+            assert_eq!(replace(claim, words).await, Fenced::Done);
+            let turns = store.turns(id, 0, 10).await.unwrap();
+            let said: Vec<_> = turns.iter().map(|turn| (turn.seq, turn.content.as_deref().unwrap())).collect();
+            assert_eq!(said, expected);
+            let spoken = words.iter().filter(|(role, _)| *role != "tool").count();
+            assert_eq!(shop.conversation(id).await.messages_count, i32::try_from(spoken).unwrap());
+        }
+        assert_eq!(store.append_turn(id, claim, turn("agent", "So.")).await.unwrap(), Fenced::Done, "its place is free");
         let failed = CallEnd { outcome: CallOutcome::Failed(FailureReason::AgentError), ..end() };
-        assert_eq!(store.close_call(answered, claim, failed).await.unwrap(), Fenced::Done);
-        let settled = store.settle_call((shop.account, answered, claim), settlement(CallState::Failed, 0));
-        assert!(settled.await.unwrap().is_some());
-        assert!(!attach(&shop, answered, vec![turn("agent", "Hello.")]).await, "it was answered");
+        assert_eq!(store.close_call(id, claim, failed).await.unwrap(), Fenced::Done);
+        assert_eq!(replace(claim, &[("agent", "Hello.")]).await, Fenced::Lost, "it is being closed");
     }
 
     async fn reports_are_forgotten_after_a_day(store: Store) {

@@ -124,7 +124,7 @@ mod only_postgres {
         let mut raw = Raw::open(&database).await;
         chat(&mut raw, &shop).await;
         for statement in statements(&recorder, &shop).await {
-            let sql = with_values(&raw, &statement);
+            let sql = with_values(&statement);
             let plan = raw
                 .lines(&format!("EXPLAIN (ANALYZE, TIMING OFF) {sql}"))
                 .await;

@@ -8,7 +8,6 @@ mod agents;
 #[cfg(test)]
 mod analyses;
 #[cfg(test)]
-mod batch_slices;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]

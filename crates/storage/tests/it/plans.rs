@@ -366,36 +366,14 @@ pub(crate) mod only_postgres {
     use super::*;
 
     /// The statement with the values that it was sent with.
-    pub(crate) fn with_values(raw: &Raw, statement: &str) -> String {
+    pub(crate) fn with_values(statement: &str) -> String {
         let (sql, binds) = statement.split_once(" -- binds: [").unwrap();
         let binds: Vec<_> = binds.trim_end_matches(']').split(", ").collect();
         let mut sql = sql.to_owned();
         for (at, bind) in binds.iter().enumerate().rev() {
-            sql = sql.replace(&format!("${}", at + 1), &literal(raw, bind));
+            sql = sql.replace(&format!("${}", at + 1), bind);
         }
         sql
-    }
-
-    /// A value as PostgreSQL writes it, from how Rust shows it.
-    fn literal(raw: &Raw, shown: &str) -> String {
-        let inner = shown
-            .strip_prefix("V(")
-            .map_or(shown, |v| v.trim_end_matches(')'));
-        let inner = inner.strip_prefix("Some(").unwrap_or(inner);
-        if inner.parse::<i64>().is_ok() {
-            return inner.to_owned();
-        }
-        let (kind, value) = inner.split_once('(').unwrap_or((inner, ""));
-        let value = value.trim_end_matches(')');
-        match kind {
-            "E164" => format!("'{CUSTOMER}'"),
-            "Timestamp" => raw.at(offhook_domain::Timestamp::from_micros(
-                value.parse().unwrap(),
-            )),
-            id if id.ends_with("Id") => format!("'{value}'::uuid"),
-            word if word.starts_with("Call") => format!("'call.{}'", word[4..].to_lowercase()),
-            word => format!("'{}'", word.to_lowercase()),
-        }
     }
 
     async fn fill(raw: &mut Raw, shop: &Shop) {
@@ -462,7 +440,7 @@ pub(crate) mod only_postgres {
             .collect();
         assert!(statements.len() > 80, "{}", statements.len());
         for statement in statements {
-            let sql = with_values(&raw, &statement);
+            let sql = with_values(&statement);
             let Raw::Postgres(client) = &raw else {
                 panic!("PostgreSQL's plans");
             };

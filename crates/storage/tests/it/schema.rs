@@ -119,7 +119,8 @@ fn declared_columns(embedded: bool) -> BTreeSet<String> {
         if let Some(name) = line.strip_prefix("#[sql_name = \"") {
             renamed = name.strip_suffix("\"]");
         } else if let Some((name, _)) = line.split_once(" (").filter(|_| line.ends_with(") {")) {
-            table = name;
+            table = name.trim_end_matches("_columns");
+            renamed = None;
         } else if let Some((name, kind)) = line.split_once(" -> ").filter(|_| line.ends_with(',')) {
             let kind = kind.trim_end_matches(',');
             let inner = kind
@@ -150,7 +151,10 @@ fn declared_keys() -> BTreeSet<String> {
     SCHEMA
         .lines()
         .filter_map(|line| line.trim().strip_suffix(") {")?.split_once(" ("))
-        .map(|(table, key)| format!("{table} {}", key.replace(' ', "")))
+        .map(|(table, key)| {
+            let table = table.trim_end_matches("_columns");
+            format!("{table} {}", key.replace(' ', ""))
+        })
         .collect()
 }
 

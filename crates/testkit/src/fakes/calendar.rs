@@ -1,10 +1,11 @@
 //! Google Calendar, API v3: the primary calendar, as far as free times and appointments go.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::{Authority, locked};
+use super::oauth::Authority;
 use crate::upstream::{Answer, Asked, Upstream};
 
 /// Where its interface is.
@@ -16,7 +17,6 @@ pub const EVENTS_PATH: &str = "/calendar/v3/calendars/primary/events";
 /// Where it says what is taken.
 pub const BUSY_PATH: &str = "/calendar/v3/freeBusy";
 
-/// Its time zone.
 pub const TIME_ZONE: &str = "America/Mexico_City";
 
 #[derive(Default)]
@@ -50,9 +50,8 @@ impl FakeCalendar {
     }
 
     /// Every event that stands in it, as it was written.
-    #[must_use]
     pub fn events(&self) -> Vec<Value> {
-        let mut events = locked(&self.state).events.clone();
+        let mut events = self.state.lock().events.clone();
         events.retain(is_standing);
         for event in &mut events {
             event
@@ -65,19 +64,19 @@ impl FakeCalendar {
     /// Puts an event into it, from and to these instants (RFC 3339).
     pub fn put(&self, start: &str, end: &str) {
         let event = json!({"start": {"dateTime": start}, "end": {"dateTime": end}});
-        keep(&mut locked(&self.state).events, event);
+        keep(&mut self.state.lock().events, event);
     }
 
     /// Somebody deletes every event; their ids stay known.
     pub fn cancel_all(&self) {
-        for event in &mut locked(&self.state).events {
+        for event in &mut self.state.lock().events {
             event["status"] = "cancelled".into();
         }
     }
 
     /// From now on it accepts events, and forgets them; or no more.
     pub fn forget(&self, forgets: bool) {
-        locked(&self.state).forgets = forgets;
+        self.state.lock().forgets = forgets;
     }
 }
 

@@ -1,10 +1,11 @@
 //! HubSpot's CRM API, as far as finding contacts and logging calls goes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::{Authority, locked};
+use super::oauth::Authority;
 use crate::upstream::{Answer, Asked, Upstream};
 
 /// Where contacts are looked for.
@@ -52,13 +53,12 @@ impl FakeCrm {
             "company": null,
         });
         let contact = json!({"id": id, "properties": properties, "archived": false});
-        locked(&self.state).contacts.push(contact);
+        self.state.lock().contacts.push(contact);
     }
 
     /// Every call that was logged, as it was written.
-    #[must_use]
     pub fn calls(&self) -> Vec<Value> {
-        locked(&self.state).calls.clone()
+        self.state.lock().calls.clone()
     }
 }
 

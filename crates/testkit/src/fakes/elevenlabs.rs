@@ -2,8 +2,9 @@
 //! shapes that its documentation of November 2026 shows.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use ring::hmac;
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub struct ElevenLabs {
     state: Arc<Mutex<State>>,
 }
 
-/// What it knows. What other fakes of the same service add is answered by [`State::more`].
+/// What it knows.
 #[derive(Default)]
 pub struct State {
     /// Workspaces by the keys that open them.
@@ -54,10 +55,9 @@ pub struct State {
     pub recording: Option<(&'static str, Vec<u8>)>,
     /// Whether recordings that are told of are not there yet.
     pub hides_recordings: bool,
-    more: Option<Box<More>>,
+    /// Whether everybody answers at once and hangs up after half a minute.
+    pub finishes: bool,
 }
-
-type More = dyn Fn(&mut State, &str, &Asked) -> Option<Answer> + Send;
 
 /// What a key opens.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +103,7 @@ impl ElevenLabs {
         state.workspaces.insert(KEY.to_owned(), workspace);
         let state = Arc::new(Mutex::new(state));
         let shared = state.clone();
-        let upstream = Upstream::start(move |asked| locked(&shared).answer(asked)).await;
+        let upstream = Upstream::start(move |asked| shared.lock().answer(asked)).await;
         Self { upstream, state }
     }
 
@@ -121,15 +121,7 @@ impl ElevenLabs {
 
     /// What it knows.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
-    }
-
-    /// Answers what this fake does not, beneath `/v1/convai/`.
-    pub fn answer_more(
-        &self,
-        more: impl Fn(&mut State, &str, &Asked) -> Option<Answer> + Send + 'static,
-    ) {
-        self.state().more = Some(Box::new(more));
+        self.state.lock()
     }
 
     /// Every call that it was asked for, oldest first.
@@ -285,10 +277,6 @@ pub fn number(id: &str, number: &str, provider: &str, agent: Option<&str>) -> Va
     })
 }
 
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn not_found() -> Answer {
     let detail =
         json!({"detail": {"status": "not_found", "message": "There is no such document."}});
@@ -305,27 +293,19 @@ impl State {
         }
         let path = asked.path.strip_prefix("/v1/convai/").unwrap_or_default();
         let parts: Vec<&str> = path.split('/').collect();
-        let answer = match (asked.method.as_str(), parts.as_slice()) {
-            ("GET", ["agents"]) => Some(self.agents(&key, asked)),
-            ("GET", ["agents", id]) => Some(self.agent(&key, id)),
-            ("PATCH", ["agents", id]) => Some(self.rename(&key, id, asked)),
-            ("GET", ["phone-numbers"]) => Some(self.numbers(&key)),
+        match (asked.method.as_str(), parts.as_slice()) {
+            ("GET", ["agents"]) => self.agents(&key, asked),
+            ("GET", ["agents", id]) => self.agent(&key, id),
+            ("PATCH", ["agents", id]) => self.rename(&key, id, asked),
+            ("GET", ["phone-numbers"]) => self.numbers(&key),
             ("POST", [kind @ ("twilio" | "sip-trunk"), "outbound-call"]) => {
-                Some(self.place(&key, kind, asked))
+                self.place(&key, kind, asked)
             }
-            ("GET", ["conversations"]) => Some(self.conversations(&key, asked)),
-            ("GET", ["conversations", id]) => Some(self.conversation(&key, id)),
-            ("GET", ["conversations", id, "audio"]) => Some(self.audio(&key, id)),
-            _ => None,
-        };
-        answer
-            .or_else(|| {
-                let more = self.more.take()?;
-                let answer = more(self, &key, asked);
-                self.more = Some(more);
-                answer
-            })
-            .unwrap_or_else(not_found)
+            ("GET", ["conversations"]) => self.conversations(&key, asked),
+            ("GET", ["conversations", id]) => self.conversation(&key, id),
+            ("GET", ["conversations", id, "audio"]) => self.audio(&key, id),
+            _ => not_found(),
+        }
     }
 
     fn agents(&self, key: &str, asked: &Asked) -> Answer {
@@ -394,17 +374,21 @@ impl State {
             return Answer::json(200, &refusal);
         }
         let id = format!("conv_{:04}", self.calls.len() + 1);
+        let (status, lasted, result) = match self.finishes {
+            true => ("done", 30, json!("answered")),
+            false => ("initiated", 0, Value::Null),
+        };
         let client_data = &request["conversation_initiation_client_data"];
         let conversation = json!({
             "agent_id": agent,
             "conversation_id": id,
-            "status": "initiated",
+            "status": status,
             "user_id": client_data["user_id"],
             "transcript": [],
             "metadata": {
                 "start_time_unix_secs": BEGAN_AT,
                 "accepted_time_unix_secs": null,
-                "call_duration_secs": 0,
+                "call_duration_secs": lasted,
                 "cost": null,
                 "termination_reason": "",
                 "error": null,
@@ -414,6 +398,7 @@ impl State {
                     "agent_number": number["phone_number"],
                     "external_number": request["to_number"],
                     "phone_number_id": number["phone_number_id"],
+                    "call_result": result,
                 },
             },
             "analysis": null,

@@ -1,8 +1,9 @@
 //! An authorization server: authorization code with PKCE, refresh with rotation, revocation.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
@@ -53,7 +54,6 @@ impl Authority {
     ///
     /// # Panics
     /// If the URL lacks what RFC 6749 and RFC 7636 want there.
-    #[must_use]
     pub fn consent(&self, authorize_url: &str) -> String {
         let asked = asked(authorize_url);
         let of = |name: &str| {
@@ -63,7 +63,7 @@ impl Authority {
         assert_eq!(of("response_type"), "code");
         assert_eq!(of("client_id"), CLIENT_ID);
         assert_eq!(of("code_challenge_method"), "S256");
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.made += 1;
         let code = format!("code-{}", state.made);
         let kept = (of("code_challenge"), of("redirect_uri"));
@@ -75,7 +75,6 @@ impl Authority {
     ///
     /// # Panics
     /// If the URL has no state.
-    #[must_use]
     pub fn refuse(&self, authorize_url: &str, error: &str) -> String {
         let state = asked(authorize_url).parameter("state");
         let state = state.unwrap_or_else(|| panic!("no state in {authorize_url}"));
@@ -84,49 +83,47 @@ impl Authority {
 
     /// From now on a refresh token is good once.
     pub fn rotate(&self) {
-        self.lock().rotates = true;
+        self.0.lock().rotates = true;
     }
 
     /// From now on access tokens are good for so many seconds, if that is said.
     pub fn expire_in(&self, seconds: Option<u64>) {
-        self.lock().expires_in = seconds;
+        self.0.lock().expires_in = seconds;
     }
 
     /// From now on there are no refresh tokens.
     pub fn grant_once(&self) {
-        self.lock().without_refresh = true;
+        self.0.lock().without_refresh = true;
     }
 
     /// From now on members allow these scopes, parted by spaces, and it says so; `None`: it says nothing of them.
     pub fn allow(&self, scopes: Option<&str>) {
-        self.lock().allowed = scopes.map(str::to_owned);
+        self.0.lock().allowed = scopes.map(str::to_owned);
     }
 
     /// The member withdraws everything that they consented to.
     pub fn withdraw(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.access.clear();
         state.refresh.clear();
     }
 
     /// Access tokens are good no more; refresh tokens are.
     pub fn lapse(&self) {
-        self.lock().access.clear();
+        self.0.lock().access.clear();
     }
 
     /// The access and refresh tokens that are good.
-    #[must_use]
     pub fn good(&self) -> (Vec<String>, Vec<String>) {
-        let state = self.lock();
+        let state = self.0.lock();
         (state.access.clone(), state.refresh.clone())
     }
 
     /// Whether a request carries a good access token.
-    #[must_use]
     pub fn lets_in(&self, asked: &Asked) -> bool {
         let bearer = asked.header("authorization").unwrap_or_default();
         let token = bearer.strip_prefix("Bearer ").unwrap_or_default();
-        self.lock().access.iter().any(|good| good == token)
+        self.0.lock().access.iter().any(|good| good == token)
     }
 
     /// A service that listens behind it, for those whom it lets in; everybody else gets a 401 with this body.
@@ -144,13 +141,12 @@ impl Authority {
             if !doors.lets_in(asked) {
                 return Answer::json(401, &stranger);
             }
-            answer(asked, &mut locked(&state))
+            answer(asked, &mut state.lock())
         })
         .await
     }
 
     /// Answers what is asked at its own paths; `None` for all others.
-    #[must_use]
     pub fn answer(&self, asked: &Asked) -> Option<Answer> {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", AUTHORIZE_PATH) => Some(self.page(asked)),
@@ -185,7 +181,7 @@ impl Authority {
         if (of("client_id"), of("client_secret")) != (CLIENT_ID, CLIENT_SECRET) {
             return refusal(401, "invalid_client");
         }
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match of("grant_type") {
             "authorization_code" => {
                 // A code is good once, whoever brings it.
@@ -218,7 +214,7 @@ impl Authority {
         let form = asked.form();
         let token = form.iter().find(|(name, _)| name == "token");
         let token = token.map_or("", |(_, value)| value.as_str());
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.refresh.iter().any(|good| good == token) {
             state.refresh.clear();
             state.access.clear();
@@ -226,15 +222,6 @@ impl Authority {
         state.access.retain(|good| good != token);
         Answer::empty(200)
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        locked(&self.0)
-    }
-}
-
-/// What a fake remembers, whatever became of who looked at it before.
-pub(super) fn locked<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

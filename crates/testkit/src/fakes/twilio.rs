@@ -4,11 +4,12 @@
 mod forms;
 mod stream;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::upstream::{Answer, Asked, Upstream};
@@ -32,7 +33,6 @@ pub const OWN_KEY: (&str, &str) = ("SK00112233445566778899aabbccddeeff", "key-se
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A call as it was placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedCall {
     /// Its id.
@@ -47,33 +47,27 @@ pub struct PlacedCall {
 
 impl PlacedCall {
     /// A member of the request that placed it.
-    #[must_use]
     pub fn asked(&self, name: &str) -> Option<&str> {
         let found = self.form.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// All members of this name.
-    #[must_use]
     pub fn all(&self, name: &str) -> Vec<&str> {
         let of = self.form.iter().filter(|(known, _)| known == name);
         of.map(|(_, value)| value.as_str()).collect()
     }
 
     /// The secret that its stream is to show.
-    #[must_use]
     pub fn stream_token(&self) -> String {
         self.between("value=\"")
     }
 
     /// The address of its stream.
-    #[must_use]
     pub fn stream_url(&self) -> String {
         self.between("Stream url=\"")
     }
 
-    /// The path of that.
-    #[must_use]
     pub fn stream_path(&self) -> String {
         let url = self.stream_url();
         let path = url.splitn(4, '/').nth(3).unwrap_or_default();
@@ -106,14 +100,13 @@ impl FakeTwilio {
     /// A service with one active account, and another one that has the numbers given.
     pub async fn start() -> Self {
         let state = Arc::<Mutex<State>>::default();
-        locked(&state).page_size = 2;
+        state.lock().page_size = 2;
         let shared = state.clone();
-        let upstream = Upstream::start(move |asked| answer(&mut locked(&shared), asked)).await;
+        let upstream = Upstream::start(move |asked| answer(&mut shared.lock(), asked)).await;
         Self { upstream, state }
     }
 
     /// The service's own side.
-    #[must_use]
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
@@ -121,22 +114,20 @@ impl FakeTwilio {
     /// Gives [`OWN_ACCOUNT`] numbers; `false` of one that can only send texts.
     pub fn own_numbers(&self, numbers: &[(&str, bool)]) {
         let numbers = numbers.iter();
-        locked(&self.state).numbers = numbers
+        self.state.lock().numbers = numbers
             .map(|(number, voice)| ((*number).to_owned(), *voice))
             .collect();
     }
 
     /// The calls that were placed, in their order.
-    #[must_use]
     pub fn calls(&self) -> Vec<PlacedCall> {
-        locked(&self.state).calls.clone()
+        self.state.lock().calls.clone()
     }
 
     /// The call of this id, as it is now.
     ///
     /// # Panics
     /// If there is none.
-    #[must_use]
     pub fn call(&self, sid: &str) -> PlacedCall {
         let calls = self.calls();
         let found = calls.into_iter().find(|call| call.sid == sid);
@@ -158,7 +149,7 @@ impl FakeTwilio {
     pub async fn until<T>(&self, what: &str, look: impl Fn(&[PlacedCall]) -> Option<T>) -> T {
         let waiting = async {
             loop {
-                if let Some(found) = look(&locked(&self.state).calls) {
+                if let Some(found) = look(&self.state.lock().calls) {
                     return found;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -170,7 +161,7 @@ impl FakeTwilio {
 
     /// From now on the call is there.
     pub fn set_status(&self, sid: &str, status: &str) {
-        for call in &mut locked(&self.state).calls {
+        for call in &mut self.state.lock().calls {
             if call.sid == sid {
                 call.status = status.to_owned();
             }
@@ -178,16 +169,11 @@ impl FakeTwilio {
     }
 
     /// What Twilio posts when a call comes to be in this state; it is there then.
-    #[must_use]
     pub fn tells(&self, call: &PlacedCall, status: &str, number: u64) -> SignedForm {
         self.set_status(&call.sid, status);
         let number = number.to_string();
         status_form(call, status, &[("SequenceNumber", &number)], Scheme::Token)
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(state: &mut State, asked: &Asked) -> Answer {

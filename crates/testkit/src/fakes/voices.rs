@@ -1,10 +1,11 @@
-//! The catalogs of the three voice providers (voice design 2.2 and 2.6), each below the same address: `provider_a` at
+//! The catalogs of the three voice providers, each below the same address: `provider_a` at
 //! `/v2/voices`, `/v1/shared-voices`, `/v1/voices/add/{owner}/{voice}` and `/v1/voices/{voice}`, `provider_b` at `/voices`,
 //! `provider_c` at `/v1/models`. Pages have at most 100 voices, as the providers' have.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ impl VoiceCatalog {
         let (shared, itself) = (state.clone(), Arc::<OnceLock<Weak<Upstream>>>::default());
         let known = itself.clone();
         let upstream = Upstream::start(move |asked| {
-            let mut state = locked(&shared);
+            let mut state = shared.lock();
             if let Some(fault) = state.count_down()
                 && let Some(upstream) = known.get().and_then(Weak::upgrade)
             {
@@ -64,63 +65,55 @@ impl VoiceCatalog {
     }
 
     /// Its address: requests, and what goes wrong with them.
-    #[must_use]
     pub fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
     /// Makes these what a key lists: in the shape of the provider, whatever it is.
     pub fn set(&self, key: &str, voices: Vec<Value>) {
-        locked(&self.state)
-            .workspaces
-            .insert(key.to_owned(), voices);
+        self.state.lock().workspaces.insert(key.to_owned(), voices);
     }
 
     /// Makes these the shared library.
     pub fn share(&self, voices: Vec<Value>) {
-        locked(&self.state).shared = voices;
+        self.state.lock().shared = voices;
     }
 
     /// Has room for so many voices more.
     pub fn have_room(&self, room: usize) {
-        locked(&self.state).room = room;
+        self.state.lock().room = room;
     }
 
     /// What a key lists, from the first on.
-    #[must_use]
     pub fn listed(&self, key: &str) -> Vec<Value> {
-        let state = locked(&self.state);
+        let state = self.state.lock();
         state.workspaces.get(key).cloned().unwrap_or_default()
     }
 
     /// After so many answers, one at least, everything goes wrong in this way, until [`Upstream::behave`].
     pub fn fail_after(&self, answers: usize, fault: Fault) {
-        locked(&self.state).fails_after = Some((answers, fault));
+        self.state.lock().fails_after = Some((answers, fault));
     }
 
     /// From now on every page is the first, and says that more follow.
     pub fn go_round(&self) {
-        locked(&self.state).goes_round = true;
+        self.state.lock().goes_round = true;
     }
 
     /// From now on the next page begins where this one did.
     pub fn repeat_token(&self) {
-        locked(&self.state).repeats_token = true;
+        self.state.lock().repeats_token = true;
     }
 
     /// From now on pages say that more follow, and not where.
     pub fn hide_next(&self) {
-        locked(&self.state).hides_next = true;
+        self.state.lock().hides_next = true;
     }
 
     /// From now on there is always another page.
     pub fn never_end(&self) {
-        locked(&self.state).is_endless = true;
+        self.state.lock().is_endless = true;
     }
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

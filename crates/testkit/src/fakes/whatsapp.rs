@@ -1,8 +1,9 @@
 //! WhatsApp's Cloud API: it takes messages, and tells by webhooks what customers write and what became of what they were
 //! sent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use ring::hmac;
 use serde_json::{Value, json};
 
@@ -49,7 +50,6 @@ impl FakeWhatsApp {
     }
 
     /// The service as an upstream, to have it misbehave.
-    #[must_use]
     pub const fn upstream(&self) -> &Upstream {
         &self.upstream
     }
@@ -57,12 +57,8 @@ impl FakeWhatsApp {
     /// Every message that it took, oldest first.
     #[must_use]
     pub fn taken(&self) -> Vec<TakenText> {
-        locked(&self.taken).clone()
+        self.taken.lock().clone()
     }
-}
-
-fn locked(taken: &Mutex<Vec<TakenText>>) -> MutexGuard<'_, Vec<TakenText>> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An error as the Graph API tells it.
@@ -91,7 +87,7 @@ fn take(asked: &Asked, taken: &Mutex<Vec<TakenText>>) -> Answer {
     if !is_good {
         return fault(400, 100);
     }
-    let mut taken = locked(taken);
+    let mut taken = taken.lock();
     let wamid = format!("wamid.HBgLOUT{:04}", taken.len() + 1);
     let to = text(&body["to"]);
     taken.push(TakenText {
@@ -111,7 +107,6 @@ fn take(asked: &Asked, taken: &Mutex<Vec<TakenText>>) -> Answer {
 }
 
 /// The secret that an account stores for this service: its number is `number`.
-#[must_use]
 pub fn credential(number: &str) -> String {
     json!({
         "access_token": ACCESS_TOKEN, "app_secret": APP_SECRET, "verify_token": VERIFY_TOKEN,
@@ -121,7 +116,6 @@ pub fn credential(number: &str) -> String {
 }
 
 /// A customer's text, as an item of `messages`; `at` in Unix seconds.
-#[must_use]
 pub fn text(wamid: &str, from: &str, at: i64, words: &str) -> Value {
     json!({
         "from": from, "id": wamid, "timestamp": at.to_string(), "type": "text", "text": {"body": words},
@@ -129,13 +123,11 @@ pub fn text(wamid: &str, from: &str, at: i64, words: &str) -> Value {
 }
 
 /// A customer's message of another kind, with its content.
-#[must_use]
 pub fn of_kind(wamid: &str, from: &str, at: i64, kind: &str, content: Value) -> Value {
     json!({"from": from, "id": wamid, "timestamp": at.to_string(), "type": kind, kind: content})
 }
 
 /// An item of `statuses`.
-#[must_use]
 pub fn status(wamid: &str, status: &str, reference: Option<&str>) -> Value {
     let mut told = json!({
         "id": wamid, "status": status, "timestamp": "1777573940", "recipient_id": "5215512345678",
@@ -148,7 +140,6 @@ pub fn status(wamid: &str, status: &str, reference: Option<&str>) -> Value {
 }
 
 /// An item of `statuses` that tells of a failure with this code.
-#[must_use]
 pub fn failure(wamid: &str, code: i64) -> Value {
     let mut told = status(wamid, "failed", None);
     told["errors"] =
@@ -157,7 +148,6 @@ pub fn failure(wamid: &str, code: i64) -> Value {
 }
 
 /// The body of a webhook that tells of these, for the number with this id.
-#[must_use]
 pub fn webhook(phone_number_id: &str, messages: &[Value], statuses: &[Value]) -> Vec<u8> {
     let mut value = json!({
         "messaging_product": "whatsapp",
@@ -179,7 +169,6 @@ pub fn webhook(phone_number_id: &str, messages: &[Value], statuses: &[Value]) ->
 }
 
 /// `X-Hub-Signature-256` of a body, by the app with this secret.
-#[must_use]
 pub fn signature(secret: &str, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     format!("sha256={}", hex::encode(hmac::sign(&key, body)))

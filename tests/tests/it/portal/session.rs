@@ -64,7 +64,6 @@ pub(super) fn sign_in(client: &Client, email: &str, password: &str) -> Request {
     form(client, "/portal/sign-in", &fields)
 }
 
-/// A form.
 pub(super) fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Request {
     let body = Serializer::new(String::new()).extend_pairs(fields).finish();
     client

@@ -14,8 +14,7 @@ use crate::ports::speech::{SpeechError, SpeechPiece, SpokenText, Synthesiser, Wo
 use crate::voice::heard::Sentence;
 use crate::voice::mouth::Voice;
 
-/// How long a voice may take to its first sound, its opening included, and from one piece to the next (voice design
-/// 5.4).
+/// How long a voice may take to its first sound, its opening included, and from one piece to the next.
 const SOUND_LIMIT: Duration = Duration::from_secs(3);
 
 type Opened = Arc<OnceCell<Box<dyn Synthesiser>>>;

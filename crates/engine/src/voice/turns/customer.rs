@@ -7,13 +7,13 @@ use super::{Effect, Phase, Told, Turns};
 use crate::voice::activity::{BEGINS_AFTER, ENDS_AFTER};
 use crate::voice::words;
 
-/// Speech that takes the floor from the agent (voice design 4.1).
+/// Speech that takes the floor from the agent.
 const INTERRUPTS_AFTER: Duration = Duration::from_millis(400);
 
-/// Words that take the floor from the agent, however fast they were said (voice design 4.1).
+/// Words that take the floor from the agent, however fast they were said.
 const INTERRUPTING_WORDS: usize = 2;
 
-/// The pause that ends a turn that seems to go on (voice design 4.1).
+/// The pause that ends a turn that seems to go on.
 const LONG_PAUSE: Duration = Duration::from_secs(3);
 
 /// The pause that ends a machine's greeting: a message is left after it.

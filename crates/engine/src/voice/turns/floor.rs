@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::{Effect, Phase, Turns};
 
-/// How long the agent's first sound keeps the caller's from counting (voice design 6.7).
+/// How long the agent's first sound keeps the caller's from counting.
 const MASKED: Duration = Duration::from_millis(300);
 
 /// A pause of the agent that makes what follows a new beginning.
 const BREAK: Duration = Duration::from_millis(300);
 
-/// How long the agent pauses for a caller who began to speak, until it is clear what they want (voice design 4.1).
+/// How long the agent pauses for a caller who began to speak, until it is clear what they want.
 pub(super) const DECIDES_WITHIN: Duration = Duration::from_millis(600);
 
 /// What the agent is saying.

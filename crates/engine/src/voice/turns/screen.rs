@@ -6,7 +6,7 @@ use super::customer::Utterance;
 use super::{Phase, Told, Turns};
 use crate::voice::words;
 
-/// The longest greeting of a person (voice design 4.1).
+/// The longest greeting of a person.
 const LONGEST_HELLO: Duration = Duration::from_millis(2_500);
 
 /// The pause after it.

@@ -4,7 +4,7 @@ use offhook_domain::{Plan, Scope};
 use offhook_services::ModelKind;
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, query};
+use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{
     array, boolean, instant, integer, nullable, number, object, string, uuid, words,
 };
@@ -12,28 +12,15 @@ use super::super::schemas::{
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
     let (kind, text) = (words(&ModelKind::ALL), json!({"type": "string"}));
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/me",
-            "getMe",
-            Access::AnyKey,
-            One("Me"),
-            "Read who asks: the account, the key and its scopes, and the limits",
-        ),
-        Operation::new(
-            "GET",
-            "/v1/models",
-            "listModels",
-            Access::Open,
-            List("Model"),
-            "The model catalog",
-        )
-        .filters(vec![
-            query("kind", "Only of this kind.", kind),
-            query("provider", "Only of this provider.", text),
-        ]),
-    ]
+    operations! {
+        GET "/v1/me", getMe, Access::AnyKey
+            => One("Me"), "Read who asks: the account, the key and its scopes, and the limits";
+        GET "/v1/models", listModels, Access::Open => List("Model"), "The model catalog"
+            .filters(vec![
+                query("kind", "Only of this kind.", kind),
+                query("provider", "Only of this provider.", text),
+            ]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,7 +3,7 @@
 use offhook_domain::{AgentStatus, Runtime, Scope};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, query};
+use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
     Members, any_object, array, boolean, e164, instant, integer, map, nullable, number, object,
@@ -17,74 +17,24 @@ pub(super) fn operations() -> Vec<Operation> {
     let write = Access::Scope(Scope::AgentsWrite);
     let one = "/v1/agents/{id}";
     let q = json!({"type": "string", "maxLength": 100});
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/agents",
-            "listAgents",
-            read,
-            List("AgentItem"),
-            "List agents",
-        )
-        .filters(vec![
-            query("runtime", "Only of this runtime.", words(Runtime::ALL)),
-            query("status", "Only in this status.", words(AgentStatus::ALL)),
-            query(
-                "q",
-                "Only with this text in the name, whatever its case.",
-                q,
-            ),
-        ]),
-        Operation::new(
-            "POST",
-            "/v1/agents",
-            "createAgent",
-            write,
-            One("Agent"),
-            "Draft an engine agent",
-        )
-        .body("CreateAgent")
-        .status(201)
-        .errors_too(&[Code::Conflict]),
-        Operation::new("GET", one, "getAgent", read, One("Agent"), "Read an agent"),
-        Operation::new(
-            "PATCH",
-            one,
-            "updateAgent",
-            write,
-            One("Agent"),
-            "Change an agent",
-        )
-        .optional_body("UpdateAgent")
-        .errors_too(&[
-            Code::Conflict,
-            Code::UnsupportedRuntime,
-            Code::UpstreamError,
-        ]),
-        Operation::new(
-            "DELETE",
-            one,
-            "archiveAgent",
-            write,
-            One("AgentArchived"),
-            "Archive an agent; its conversations stay",
-        )
-        .errors_too(&[Code::UnsupportedRuntime]),
-        Operation::new(
-            "POST",
-            "/v1/agents/{id}/publish",
-            "publishAgent",
-            write,
-            One("Agent"),
-            "Publish a version; an older one is the rollback",
-        )
-        .optional_body("PublishAgent")
-        .errors_too(&[
-            Code::Conflict,
-            Code::UnsupportedRuntime,
-            Code::UpstreamError,
-        ]),
-    ]
+    operations! {
+        GET "/v1/agents", listAgents, read => List("AgentItem"), "List agents"
+            .filters(vec![
+                query("runtime", "Only of this runtime.", words(Runtime::ALL)),
+                query("status", "Only in this status.", words(AgentStatus::ALL)),
+                query("q", "Only with this text in the name, whatever its case.", q),
+            ]);
+        POST "/v1/agents", createAgent, write => One("Agent"), "Draft an engine agent"
+            .body("CreateAgent").status(201).errors_too(&[Code::Conflict]);
+        GET one, getAgent, read => One("Agent"), "Read an agent";
+        PATCH one, updateAgent, write => One("Agent"), "Change an agent"
+            .optional_body("UpdateAgent").errors_too(&[Code::Conflict, Code::UnsupportedRuntime, Code::UpstreamError]);
+        DELETE one, archiveAgent, write => One("AgentArchived"), "Archive an agent; its conversations stay"
+            .errors_too(&[Code::UnsupportedRuntime]);
+        POST "/v1/agents/{id}/publish", publishAgent, write
+            => One("Agent"), "Publish a version; an older one is the rollback"
+            .optional_body("PublishAgent").errors_too(&[Code::Conflict, Code::UnsupportedRuntime, Code::UpstreamError]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,32 +3,19 @@
 use offhook_domain::{AnalysisStatus, Scope};
 use serde_json::Value;
 
-use super::super::operations::{Access, Answer, Operation};
+use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::schemas::{any_object, instant, nullable, object, request, string, words};
 use crate::Code;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/analysis-schema";
-    vec![
-        Operation::new(
-            "GET",
-            path,
-            "getAnalysisSchema",
-            Access::Scope(Scope::AgentsRead),
-            Answer::One("AnalysisSchema"),
-            "Read what is extracted from an agent's conversations",
-        ),
-        Operation::new(
-            "PUT",
-            path,
-            "setAnalysisSchema",
-            Access::Scope(Scope::AgentsWrite),
-            Answer::One("AnalysisSchema"),
-            "Set what is extracted from an agent's conversations",
-        )
-        .body("SetAnalysisSchema")
-        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
-    ]
+    operations! {
+        GET path, getAnalysisSchema, Access::Scope(Scope::AgentsRead)
+            => Answer::One("AnalysisSchema"), "Read what is extracted from an agent's conversations";
+        PUT path, setAnalysisSchema, Access::Scope(Scope::AgentsWrite)
+            => Answer::One("AnalysisSchema"), "Set what is extracted from an agent's conversations"
+            .body("SetAnalysisSchema").errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,7 +3,7 @@
 use offhook_domain::{BatchStatus, FailureReason, PausedReason, RecipientStatus, Scope};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, header, query};
+use super::super::operations::{Access, Answer, Operation, header, operations, query};
 use super::super::schemas::{
     array, e164, instant, integer, map, metadata, nullable, object, request, string, text, uuid,
     variable, words,
@@ -25,78 +25,44 @@ pub(super) fn operations() -> Vec<Operation> {
     let read = Access::Scope(Scope::CampaignsRead);
     let write = Access::Scope(Scope::CampaignsWrite);
     let (all, one) = ("/v1/batch-calls", "/v1/batch-calls/{id}");
-    let step = |path, id, summary| {
-        Operation::new("POST", path, id, write, One("BatchCall"), summary)
-            .optional_body("Nothing")
-            .errors_too(&[Code::Conflict])
-    };
-    vec![
-        Operation::new("GET", all, "listBatches", read, List("BatchCall"), "List batch calls")
+    operations! {
+        GET all, listBatches, read => List("BatchCall"), "List batch calls"
             .filters(vec![
                 query("status", "Only in this status.", words(BatchStatus::ALL)),
                 query("agent_id", "Only of this agent.", uuid()),
-            ]),
-        Operation::new(
-            "POST",
-            all,
-            "createBatch",
-            write,
-            One("BatchCall"),
-            "Call many recipients with a legacy agent; JSON, or a form with the same fields and the recipients as a CSV \
-             `file` with a column `to` and one per variable",
-        )
-        .body("CreateBatchCall")
-        .form("CreateBatchCallForm")
-        .filters(vec![key()])
-        .status(202)
-        .errors_too(&[
-            Code::InvalidIdempotencyKey,
-            Code::IdempotencyConflict,
-            Code::Conflict,
-            Code::UnsupportedRuntime,
-        ]),
-        Operation::new("GET", one, "getBatch", read, One("BatchCall"), "Read a batch"),
-        Operation::new(
-            "GET",
-            "/v1/batch-calls/{id}/recipients",
-            "listBatchRecipients",
-            read,
-            List("BatchRecipient"),
-            "List a batch's recipients, in the order that they were given in",
-        )
-        .filters(vec![query(
-            "status",
-            "Only in this status.",
-            words(RecipientStatus::ALL),
-        )]),
-        step(
-            "/v1/batch-calls/{id}/pause",
-            "pauseBatch",
-            "Call nobody new; calls under way go on",
-        ),
-        step("/v1/batch-calls/{id}/resume", "resumeBatch", "Go on with a paused batch"),
-        step(
-            "/v1/batch-calls/{id}/cancel",
-            "cancelBatch",
-            "End a batch; calls under way go on to their end",
-        ),
-        Operation::new(
-            "POST",
-            "/v1/batch-calls/{id}/retry",
-            "retryBatch",
-            write,
-            One("BatchCall"),
-            "Call those of an ended batch again that were not called well",
-        )
-        .optional_body("Nothing")
-        .filters(vec![key()])
-        .status(202)
-        .errors_too(&[
-            Code::InvalidIdempotencyKey,
-            Code::IdempotencyConflict,
-            Code::Conflict,
-        ]),
-    ]
+            ]);
+        POST all, createBatch, write
+            => One("BatchCall"), "Call many recipients with a legacy agent; JSON, or a form with the same fields and the recipients as a CSV \
+             `file` with a column `to` and one per variable"
+            .body("CreateBatchCall")
+            .form("CreateBatchCallForm")
+            .filters(vec![key()])
+            .status(202)
+            .errors_too(&[
+                Code::InvalidIdempotencyKey,
+                Code::IdempotencyConflict,
+                Code::Conflict,
+                Code::UnsupportedRuntime,
+            ]);
+        GET one, getBatch, read => One("BatchCall"), "Read a batch";
+        GET "/v1/batch-calls/{id}/recipients", listBatchRecipients, read
+            => List("BatchRecipient"), "List a batch's recipients, in the order that they were given in"
+            .filters(vec![query("status", "Only in this status.", words(RecipientStatus::ALL))]);
+        POST "/v1/batch-calls/{id}/pause", pauseBatch, write
+            => One("BatchCall"), "Call nobody new; calls under way go on"
+            .optional_body("Nothing").errors_too(&[Code::Conflict]);
+        POST "/v1/batch-calls/{id}/resume", resumeBatch, write => One("BatchCall"), "Go on with a paused batch"
+            .optional_body("Nothing").errors_too(&[Code::Conflict]);
+        POST "/v1/batch-calls/{id}/cancel", cancelBatch, write
+            => One("BatchCall"), "End a batch; calls under way go on to their end"
+            .optional_body("Nothing").errors_too(&[Code::Conflict]);
+        POST "/v1/batch-calls/{id}/retry", retryBatch, write
+            => One("BatchCall"), "Call those of an ended batch again that were not called well"
+            .optional_body("Nothing")
+            .filters(vec![key()])
+            .status(202)
+            .errors_too(&[Code::InvalidIdempotencyKey, Code::IdempotencyConflict, Code::Conflict]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -4,7 +4,7 @@ use offhook_domain::{InvoiceStatus, Plan, Scope, TransactionType};
 use offhook_services::USAGE_DAYS;
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, period, query};
+use super::super::operations::{Access, Answer, Operation, operations, period, query};
 use super::super::schemas::{
     boolean, instant, integer, nullable, number, object, string, uuid, words,
 };
@@ -12,7 +12,6 @@ use super::super::schemas::{
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One, Pdf};
     let read = Access::Scope(Scope::BillingRead);
-    let get = |path, id, answer, summary| Operation::new("GET", path, id, read, answer, summary);
     let days = USAGE_DAYS.unsigned_abs();
     let mut ledger = vec![query(
         "type",
@@ -20,47 +19,19 @@ pub(super) fn operations() -> Vec<Operation> {
         words(TransactionType::ALL),
     )];
     ledger.extend(period());
-    vec![
-        get(
-            "/v1/billing/plan",
-            "getPlan",
-            One("Plan"),
-            "The account's plan and its terms",
-        ),
-        get(
-            "/v1/billing/credits",
-            "getCredits",
-            One("Credits"),
-            "What the wallet holds",
-        ),
-        get(
-            "/v1/billing/transactions",
-            "listTransactions",
-            List("Transaction"),
-            "The wallet's ledger, the newest entry first",
-        )
-        .filters(ledger),
-        get(
-            "/v1/billing/invoices",
-            "listInvoices",
-            List("Invoice"),
-            "Invoices, one a month, the newest month first",
-        ),
-        get(
-            "/v1/billing/invoices/{id}/pdf",
-            "getInvoicePdf",
-            Pdf,
-            "An invoice as a PDF",
-        ),
-        get(
-            "/v1/billing/usage",
-            "listUsage",
-            List("UsageDay"),
-            "What conversations add up to, by the UTC day that they began, the oldest day first",
-        )
-        .filters(period().into())
-        .limits(days, days),
-    ]
+    operations! {
+        GET "/v1/billing/plan", getPlan, read => One("Plan"), "The account's plan and its terms";
+        GET "/v1/billing/credits", getCredits, read => One("Credits"), "What the wallet holds";
+        GET "/v1/billing/transactions", listTransactions, read
+            => List("Transaction"), "The wallet's ledger, the newest entry first"
+            .filters(ledger);
+        GET "/v1/billing/invoices", listInvoices, read
+            => List("Invoice"), "Invoices, one a month, the newest month first";
+        GET "/v1/billing/invoices/{id}/pdf", getInvoicePdf, read => Pdf, "An invoice as a PDF";
+        GET "/v1/billing/usage", listUsage, read
+            => List("UsageDay"), "What conversations add up to, by the UTC day that they began, the oldest day first"
+            .filters(period().into()).limits(days, days);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

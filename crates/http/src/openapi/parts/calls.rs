@@ -3,7 +3,7 @@
 use offhook_domain::{Channel, Scope};
 use serde_json::json;
 
-use super::super::operations::{Access, Answer, Operation, header};
+use super::super::operations::{Access, Answer, Operation, header, operations};
 use super::conversations::conversation_filters;
 use crate::Code;
 
@@ -18,55 +18,25 @@ pub(super) fn operations() -> Vec<Operation> {
     );
     key["example"] = json!("order-1042");
     let voice = [Channel::Phone, Channel::WidgetVoice, Channel::Unknown];
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/calls",
-            "listCalls",
-            read,
-            List("CallItem"),
-            "List voice conversations",
-        )
-        .filters(conversation_filters(&voice)),
-        Operation::new(
-            "POST",
-            "/v1/calls",
-            "placeCall",
-            write,
-            One("CallPlaced"),
-            "Place an outbound call",
-        )
-        .body("PlaceCall")
-        .filters(vec![key])
-        .status(201)
-        .errors_too(&[
-            Code::InvalidIdempotencyKey,
-            Code::AgentNotFound,
-            Code::AgentDisabled,
-            Code::PaymentRequired,
-            Code::KeyBudgetExhausted,
-            Code::IdempotencyConflict,
-            Code::Conflict,
-            Code::UpstreamUnreachable,
-        ]),
-        Operation::new(
-            "GET",
-            "/v1/calls/{id}",
-            "getCall",
-            read,
-            One("Call"),
-            "Read a call",
-        ),
-        Operation::new(
-            "POST",
-            "/v1/calls/{id}/hangup",
-            "hangUpCall",
-            write,
-            One("HangUp"),
-            "End a call",
-        )
-        .optional_body("Nothing")
-        .status(202)
-        .errors_too(&[Code::Conflict]),
-    ]
+    operations! {
+        GET "/v1/calls", listCalls, read => List("CallItem"), "List voice conversations"
+            .filters(conversation_filters(&voice));
+        POST "/v1/calls", placeCall, write => One("CallPlaced"), "Place an outbound call"
+            .body("PlaceCall")
+            .filters(vec![key])
+            .status(201)
+            .errors_too(&[
+                Code::InvalidIdempotencyKey,
+                Code::AgentNotFound,
+                Code::AgentDisabled,
+                Code::PaymentRequired,
+                Code::KeyBudgetExhausted,
+                Code::IdempotencyConflict,
+                Code::Conflict,
+                Code::UpstreamUnreachable,
+            ]);
+        GET "/v1/calls/{id}", getCall, read => One("Call"), "Read a call";
+        POST "/v1/calls/{id}/hangup", hangUpCall, write => One("HangUp"), "End a call"
+            .optional_body("Nothing").status(202).errors_too(&[Code::Conflict]);
+    }
 }

@@ -5,7 +5,7 @@ use offhook_domain::{
 };
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, header, period, query};
+use super::super::operations::{Access, Answer, Operation, header, operations, period, query};
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
@@ -38,64 +38,26 @@ pub(super) fn operations() -> Vec<Operation> {
     use Answer::{Audio, Events, List, One};
     let read = Access::Scope(Scope::ConversationsRead);
     let list = "/v1/conversations";
-    vec![
-        Operation::new(
-            "GET",
-            list,
-            "listConversations",
-            read,
-            List("ConversationItem"),
-            "List conversations",
-        )
-        .filters(conversation_filters(Channel::ALL)),
-        Operation::new(
-            "GET",
-            "/v1/conversations/{id}",
-            "getConversation",
-            read,
-            One("Conversation"),
-            "Read a conversation with its first 1,000 turns",
-        ),
-        Operation::new(
-            "GET",
-            "/v1/conversations/{id}/turns",
-            "listTurns",
-            read,
-            List("Turn"),
-            "All turns, the oldest first",
-        ),
-        Operation::new(
-            "GET",
-            "/v1/conversations/{id}/audio",
-            "getRecording",
-            read,
-            Audio,
-            "The recording, whole or the range that was asked for (206); 404 without one",
-        )
-        .filters(vec![
-            header("Range", "One range of bytes.", json!({"type": "string"})),
-            header(
-                "If-Range",
-                "The ETag that the range is of.",
-                json!({"type": "string"}),
-            ),
-        ])
-        .errors_too(&[Code::RangeNotSatisfiable]),
-        Operation::new(
-            "GET",
-            "/v1/conversations/{id}/events",
-            "followConversation",
-            read,
-            Events,
-            "Follow a conversation as it happens, from its start",
-        )
-        .filters(vec![header(
-            "Last-Event-ID",
-            "The id of the last event seen; the stream goes on behind it.",
-            json!({"type": "string", "pattern": "^[0-9]+$"}),
-        )])
-        .errors_too(&[Code::Conflict]),
-    ]
+    operations! {
+        GET list, listConversations, read => List("ConversationItem"), "List conversations"
+            .filters(conversation_filters(Channel::ALL));
+        GET "/v1/conversations/{id}", getConversation, read
+            => One("Conversation"), "Read a conversation with its first 1,000 turns";
+        GET "/v1/conversations/{id}/turns", listTurns, read => List("Turn"), "All turns, the oldest first";
+        GET "/v1/conversations/{id}/audio", getRecording, read
+            => Audio, "The recording, whole or the range that was asked for (206); 404 without one"
+            .filters(vec![
+                header("Range", "One range of bytes.", json!({"type": "string"})),
+                header("If-Range", "The ETag that the range is of.", json!({"type": "string"})),
+            ])
+            .errors_too(&[Code::RangeNotSatisfiable]);
+        GET "/v1/conversations/{id}/events", followConversation, read
+            => Events, "Follow a conversation as it happens, from its start"
+            .filters(vec![
+                header("Last-Event-ID", "The id of the last event seen; the stream goes on behind it.", json!({"type": "string", "pattern": "^[0-9]+$"})),
+            ])
+            .errors_too(&[Code::Conflict]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,18 +3,14 @@
 use offhook_domain::{IntegrationCategory, IntegrationStatus, Scope};
 use serde_json::Value;
 
-use super::super::operations::{Access, Answer, Operation};
+use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::schemas::{boolean, instant, nullable, object, string, words};
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![Operation::new(
-        "GET",
-        "/v1/integrations",
-        "listIntegrations",
-        Access::Scope(Scope::IntegrationsRead),
-        Answer::List("Integration"),
-        "List the whole catalog with the account's connections, by toolkit",
-    )]
+    operations! {
+        GET "/v1/integrations", listIntegrations, Access::Scope(Scope::IntegrationsRead)
+            => Answer::List("Integration"), "List the whole catalog with the account's connections, by toolkit";
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,7 +3,7 @@
 use offhook_domain::{DocumentSource, DocumentStatus, Scope};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, query};
+use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, instant, integer, nullable, number, object, request, string, text, uuid, words,
@@ -43,115 +43,30 @@ fn documents() -> Vec<Operation> {
             text(200),
         ),
     ];
-    let new = Operation::new;
-    vec![
-        new(
-            "GET",
-            DOCUMENTS,
-            "listDocuments",
-            READ,
-            List("Document"),
-            "List documents",
-        )
-        .filters(filters),
-        new(
-            "POST",
-            DOCUMENTS,
-            "createDocument",
-            WRITE,
-            One("Document"),
-            "Add a document; its text is read afterwards",
-        )
-        .body("CreateDocument")
-        .form("UploadDocument")
-        .status(202),
-        new(
-            "GET",
-            DOCUMENT,
-            "getDocument",
-            READ,
-            One("Document"),
-            "Read a document's state",
-        ),
-        new(
-            "GET",
-            "/v1/knowledge/documents/{id}/content",
-            "getDocumentContent",
-            READ,
-            Text,
-            "The document's text",
-        )
-        .errors_too(&[Code::Conflict]),
-        new(
-            "PATCH",
-            DOCUMENT,
-            "updateDocument",
-            WRITE,
-            One("Document"),
-            "Rename or move a document",
-        )
-        .optional_body("UpdateDocument"),
-        new(
-            "DELETE",
-            DOCUMENT,
-            "deleteDocument",
-            WRITE,
-            One("DocumentDeletion"),
-            "Delete a document and its passages",
-        ),
-    ]
+    operations! {
+        GET DOCUMENTS, listDocuments, READ => List("Document"), "List documents" .filters(filters);
+        POST DOCUMENTS, createDocument, WRITE => One("Document"), "Add a document; its text is read afterwards"
+            .body("CreateDocument").form("UploadDocument").status(202);
+        GET DOCUMENT, getDocument, READ => One("Document"), "Read a document's state";
+        GET "/v1/knowledge/documents/{id}/content", getDocumentContent, READ => Text, "The document's text"
+            .errors_too(&[Code::Conflict]);
+        PATCH DOCUMENT, updateDocument, WRITE => One("Document"), "Rename or move a document"
+            .optional_body("UpdateDocument");
+        DELETE DOCUMENT, deleteDocument, WRITE => One("DocumentDeletion"), "Delete a document and its passages";
+    }
 }
 
 fn folders() -> Vec<Operation> {
     use Answer::{List, One};
-    let new = Operation::new;
-    vec![
-        new(
-            "GET",
-            FOLDERS,
-            "listFolders",
-            READ,
-            List("Folder"),
-            "List folders",
-        ),
-        new(
-            "POST",
-            FOLDERS,
-            "createFolder",
-            WRITE,
-            One("Folder"),
-            "Make a folder",
-        )
-        .body("CreateFolder")
-        .status(201)
-        .errors_too(&[Code::Conflict]),
-        new(
-            "GET",
-            FOLDER,
-            "getFolder",
-            READ,
-            One("Folder"),
-            "Read a folder",
-        ),
-        new(
-            "PATCH",
-            FOLDER,
-            "updateFolder",
-            WRITE,
-            One("Folder"),
-            "Rename a folder",
-        )
-        .optional_body("UpdateFolder")
-        .errors_too(&[Code::Conflict]),
-        new(
-            "DELETE",
-            FOLDER,
-            "deleteFolder",
-            WRITE,
-            One("FolderDeletion"),
-            "Delete a folder; its documents move to the root",
-        ),
-    ]
+    operations! {
+        GET FOLDERS, listFolders, READ => List("Folder"), "List folders";
+        POST FOLDERS, createFolder, WRITE => One("Folder"), "Make a folder"
+            .body("CreateFolder").status(201).errors_too(&[Code::Conflict]);
+        GET FOLDER, getFolder, READ => One("Folder"), "Read a folder";
+        PATCH FOLDER, updateFolder, WRITE => One("Folder"), "Rename a folder"
+            .optional_body("UpdateFolder").errors_too(&[Code::Conflict]);
+        DELETE FOLDER, deleteFolder, WRITE => One("FolderDeletion"), "Delete a folder; its documents move to the root";
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

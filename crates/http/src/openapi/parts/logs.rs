@@ -3,7 +3,7 @@
 use offhook_domain::Scope;
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, period, query};
+use super::super::operations::{Access, Answer, Operation, operations, period, query};
 use super::super::schemas::{instant, integer, nullable, object, string, text, uuid, words};
 use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
 
@@ -21,17 +21,11 @@ pub(super) fn operations() -> Vec<Operation> {
         query("key_id", "Only with this key.", uuid()),
         query("request_id", "Only this request.", uuid()),
     ]);
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/logs",
-            "listLogs",
-            Access::Scope(Scope::LogsRead),
-            Answer::List("LogEntry"),
-            "The account's requests of the last 30 days, newest first",
-        )
-        .filters(filters),
-    ]
+    operations! {
+        GET "/v1/logs", listLogs, Access::Scope(Scope::LogsRead)
+            => Answer::List("LogEntry"), "The account's requests of the last 30 days, newest first"
+            .filters(filters);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -3,7 +3,7 @@
 use offhook_domain::{NumberProvider, Scope};
 use serde_json::Value;
 
-use super::super::operations::{Access, Answer, Operation, query};
+use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{
     e164, instant, integer, nullable, object, request, string, text, uuid, words,
 };
@@ -14,64 +14,19 @@ pub(super) fn operations() -> Vec<Operation> {
     let read = Access::Scope(Scope::PhoneNumbersRead);
     let write = Access::Scope(Scope::PhoneNumbersWrite);
     let (all, one) = ("/v1/phone-numbers", "/v1/phone-numbers/{id}");
-    vec![
-        Operation::new(
-            "GET",
-            all,
-            "listPhoneNumbers",
-            read,
-            List("PhoneNumber"),
-            "List phone numbers",
-        )
-        .filters(vec![query("agent_id", "Only of this agent.", uuid())]),
-        Operation::new(
-            "POST",
-            all,
-            "createPhoneNumber",
-            write,
-            One("PhoneNumber"),
-            "Take a number of the simulated network",
-        )
-        .body("CreatePhoneNumber")
-        .status(201)
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "POST",
-            "/v1/phone-numbers/import",
-            "importPhoneNumbers",
-            write,
-            One("PhoneNumbersImported"),
-            "Take over the numbers that the account's own carrier credential opens",
-        )
-        .optional_body("Nothing")
-        .errors_too(&[Code::Conflict, Code::UpstreamError]),
-        Operation::new(
-            "GET",
-            one,
-            "getPhoneNumber",
-            read,
-            One("PhoneNumber"),
-            "Read a phone number",
-        ),
-        Operation::new(
-            "PATCH",
-            one,
-            "updatePhoneNumber",
-            write,
-            One("PhoneNumber"),
-            "Change a phone number's label or agent",
-        )
-        .optional_body("UpdatePhoneNumber")
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "DELETE",
-            one,
-            "deletePhoneNumber",
-            write,
-            One("Deleted"),
-            "Give a phone number back",
-        ),
-    ]
+    operations! {
+        GET all, listPhoneNumbers, read => List("PhoneNumber"), "List phone numbers"
+            .filters(vec![query("agent_id", "Only of this agent.", uuid())]);
+        POST all, createPhoneNumber, write => One("PhoneNumber"), "Take a number of the simulated network"
+            .body("CreatePhoneNumber").status(201).errors_too(&[Code::Conflict]);
+        POST "/v1/phone-numbers/import", importPhoneNumbers, write
+            => One("PhoneNumbersImported"), "Take over the numbers that the account's own carrier credential opens"
+            .optional_body("Nothing").errors_too(&[Code::Conflict, Code::UpstreamError]);
+        GET one, getPhoneNumber, read => One("PhoneNumber"), "Read a phone number";
+        PATCH one, updatePhoneNumber, write => One("PhoneNumber"), "Change a phone number's label or agent"
+            .optional_body("UpdatePhoneNumber").errors_too(&[Code::Conflict]);
+        DELETE one, deletePhoneNumber, write => One("Deleted"), "Give a phone number back";
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

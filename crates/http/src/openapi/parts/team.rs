@@ -3,24 +3,18 @@
 use offhook_domain::{MemberRole, Scope};
 use serde_json::Value;
 
-use super::super::operations::{Access, Answer, Operation, paging};
+use super::super::operations::{Access, Answer, Operation, operations, paging};
 use super::super::reference;
 use super::super::schemas::{
     array, boolean, instant, integer, nullable, object, string, uuid, words,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/team/members",
-            "listTeamMembers",
-            Access::Scope(Scope::TeamRead),
-            Answer::One("TeamMembers"),
-            "List the active members, the oldest first, and the seats",
-        )
-        .filters(paging((20, 100)).to_vec()),
-    ]
+    operations! {
+        GET "/v1/team/members", listTeamMembers, Access::Scope(Scope::TeamRead)
+            => Answer::One("TeamMembers"), "List the active members, the oldest first, and the seats"
+            .filters(paging((20, 100)).to_vec());
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

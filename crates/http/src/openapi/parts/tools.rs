@@ -4,7 +4,7 @@ use offhook_domain::Scope;
 use offhook_domain::tool::{HttpMethod, ToolKind};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation};
+use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::reference;
 use super::super::schemas::{
     any_object, array, boolean, e164, instant, integer, map, nullable, object, request, string,
@@ -18,50 +18,20 @@ pub(super) fn operations() -> Vec<Operation> {
     let write = Access::Scope(Scope::AgentsWrite);
     let (all, one) = ("/v1/agents/tools", "/v1/agents/tools/{id}");
     let versions = "/v1/agents/{id}/versions";
-    vec![
-        Operation::new("GET", all, "listTools", read, List("Tool"), "List tools"),
-        Operation::new("POST", all, "createTool", write, One("Tool"), "Make a tool")
-            .body("CreateTool")
-            .status(201)
-            .errors_too(&[Code::Conflict]),
-        Operation::new("GET", one, "getTool", read, One("Tool"), "Read a tool"),
-        Operation::new(
-            "PATCH",
-            one,
-            "updateTool",
-            write,
-            One("Tool"),
-            "Change a tool; published versions keep it as it was",
-        )
-        .optional_body("UpdateTool")
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "DELETE",
-            one,
-            "deleteTool",
-            write,
-            One("ToolDeleted"),
-            "Delete a tool; published versions keep it",
-        ),
-        Operation::new(
-            "GET",
-            versions,
-            "listAgentVersions",
-            read,
-            List("AgentVersion"),
-            "List an agent's versions, the highest first",
-        )
-        .errors_too(&[Code::UnsupportedRuntime]),
-        Operation::new(
-            "GET",
-            "/v1/agents/{id}/versions/{version}",
-            "getAgentVersion",
-            read,
-            One("AgentVersionWithConfig"),
-            "Read a version of an agent",
-        )
-        .errors_too(&[Code::UnsupportedRuntime]),
-    ]
+    operations! {
+        GET all, listTools, read => List("Tool"), "List tools";
+        POST all, createTool, write => One("Tool"), "Make a tool"
+            .body("CreateTool").status(201).errors_too(&[Code::Conflict]);
+        GET one, getTool, read => One("Tool"), "Read a tool";
+        PATCH one, updateTool, write => One("Tool"), "Change a tool; published versions keep it as it was"
+            .optional_body("UpdateTool").errors_too(&[Code::Conflict]);
+        DELETE one, deleteTool, write => One("ToolDeleted"), "Delete a tool; published versions keep it";
+        GET versions, listAgentVersions, read => List("AgentVersion"), "List an agent's versions, the highest first"
+            .errors_too(&[Code::UnsupportedRuntime]);
+        GET "/v1/agents/{id}/versions/{version}", getAgentVersion, read
+            => One("AgentVersionWithConfig"), "Read a version of an agent"
+            .errors_too(&[Code::UnsupportedRuntime]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

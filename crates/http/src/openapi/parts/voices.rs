@@ -3,32 +3,22 @@
 use offhook_domain::{Scope, VoiceGender, VoiceProvider, VoiceSource};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, query};
+use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{array, boolean, nullable, object, string, text, words};
 
 pub(super) fn operations() -> Vec<Operation> {
     let language = json!({"type": "string", "pattern": "^[a-zA-Z]{2,3}$"});
-    vec![
-        Operation::new(
-            "GET",
-            "/v1/voices",
-            "listVoices",
-            Access::Scope(Scope::AgentsRead),
-            Answer::List("Voice"),
-            "Voices that an engine agent can use: recommended ones first, then by provider, then by name",
-        )
-        .filters(vec![
-            query("provider", "Only of this provider.", words(VoiceProvider::ALL)),
-            query("language", "Only those that speak this language.", language),
-            query("gender", "Only those that sound so.", words(VoiceGender::ALL)),
-            query("q", "Only with this text in the name, whatever its case.", text(100)),
-            query(
-                "recommended",
-                "`true`: only voices hand-picked for Mexican Spanish; `false`: none of them.",
-                words(&["true", "false"]),
-            ),
-        ]),
-    ]
+    operations! {
+        GET "/v1/voices", listVoices, Access::Scope(Scope::AgentsRead)
+            => Answer::List("Voice"), "Voices that an engine agent can use: recommended ones first, then by provider, then by name"
+            .filters(vec![
+                query("provider", "Only of this provider.", words(VoiceProvider::ALL)),
+                query("language", "Only those that speak this language.", language),
+                query("gender", "Only those that sound so.", words(VoiceGender::ALL)),
+                query("q", "Only with this text in the name, whatever its case.", text(100)),
+                query("recommended", "`true`: only voices hand-picked for Mexican Spanish; `false`: none of them.", words(&["true", "false"])),
+            ]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -4,7 +4,7 @@ use offhook_domain::{EventType, FailureReason, Scope, TerminationReason};
 use offhook_services::store::{DeliveryState, EndpointStatus};
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, period, query};
+use super::super::operations::{Access, Answer, Operation, operations, period, query};
 use super::super::reference;
 use super::super::schemas::{
     Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, request,
@@ -27,119 +27,30 @@ pub(super) fn operations() -> Vec<Operation> {
     let write = Access::Scope(Scope::WebhooksWrite);
     let (all, one) = ("/v1/webhooks", "/v1/webhooks/{id}");
     let with_secret = One("WebhookWithSecret");
-    vec![
-        Operation::new(
-            "GET",
-            all,
-            "listWebhooks",
-            read,
-            List("Webhook"),
-            "List endpoints",
-        ),
-        Operation::new(
-            "POST",
-            all,
-            "createWebhook",
-            write,
-            with_secret,
-            "Register an endpoint; its secret shows once",
-        )
-        .body("CreateWebhook")
-        .status(201)
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "GET",
-            one,
-            "getWebhook",
-            read,
-            One("Webhook"),
-            "Read an endpoint",
-        ),
-        Operation::new(
-            "PATCH",
-            one,
-            "updateWebhook",
-            write,
-            One("Webhook"),
-            "Change an endpoint",
-        )
-        .optional_body("UpdateWebhook"),
-        Operation::new(
-            "DELETE",
-            one,
-            "deleteWebhook",
-            write,
-            One("Deleted"),
-            "Delete an endpoint",
-        ),
-        Operation::new(
-            "POST",
-            "/v1/webhooks/{id}/rotate-secret",
-            "rotateWebhookSecret",
-            write,
-            with_secret,
-            "Put a new secret in force; it shows once",
-        )
-        .optional_body("RotateSecret"),
-        Operation::new(
-            "POST",
-            "/v1/webhooks/{id}/test",
-            "testWebhook",
-            write,
-            One("DeliveryItem"),
-            "Send a test event",
-        )
-        .optional_body("TestWebhook")
-        .status(202)
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "POST",
-            "/v1/webhooks/{id}/recover",
-            "recoverWebhook",
-            write,
-            One("Recovered"),
-            "Send again what an endpoint has missed, at most 14 days back",
-        )
-        .body("Recover")
-        .status(202)
-        .errors_too(&[Code::Conflict]),
-        Operation::new(
-            "GET",
-            "/v1/webhooks/events",
-            "listEventTypes",
-            read,
-            List("EventType"),
-            "The event catalog",
-        ),
-        Operation::new(
-            "GET",
-            "/v1/webhooks/deliveries",
-            "listDeliveries",
-            read,
-            List("DeliveryItem"),
-            "List deliveries",
-        )
-        .filters(delivery_filters()),
-        Operation::new(
-            "GET",
-            "/v1/webhooks/deliveries/{id}",
-            "getDelivery",
-            read,
-            One("Delivery"),
-            "Read a delivery with its payload and attempts",
-        ),
-        Operation::new(
-            "POST",
-            "/v1/webhooks/deliveries/{id}/redeliver",
-            "redeliver",
-            write,
-            One("DeliveryItem"),
-            "Ask for one more attempt",
-        )
-        .optional_body("Nothing")
-        .status(202)
-        .errors_too(&[Code::Conflict]),
-    ]
+    operations! {
+        GET all, listWebhooks, read => List("Webhook"), "List endpoints";
+        POST all, createWebhook, write => with_secret, "Register an endpoint; its secret shows once"
+            .body("CreateWebhook").status(201).errors_too(&[Code::Conflict]);
+        GET one, getWebhook, read => One("Webhook"), "Read an endpoint";
+        PATCH one, updateWebhook, write => One("Webhook"), "Change an endpoint" .optional_body("UpdateWebhook");
+        DELETE one, deleteWebhook, write => One("Deleted"), "Delete an endpoint";
+        POST "/v1/webhooks/{id}/rotate-secret", rotateWebhookSecret, write
+            => with_secret, "Put a new secret in force; it shows once"
+            .optional_body("RotateSecret");
+        POST "/v1/webhooks/{id}/test", testWebhook, write => One("DeliveryItem"), "Send a test event"
+            .optional_body("TestWebhook").status(202).errors_too(&[Code::Conflict]);
+        POST "/v1/webhooks/{id}/recover", recoverWebhook, write
+            => One("Recovered"), "Send again what an endpoint has missed, at most 14 days back"
+            .body("Recover").status(202).errors_too(&[Code::Conflict]);
+        GET "/v1/webhooks/events", listEventTypes, read => List("EventType"), "The event catalog";
+        GET "/v1/webhooks/deliveries", listDeliveries, read => List("DeliveryItem"), "List deliveries"
+            .filters(delivery_filters());
+        GET "/v1/webhooks/deliveries/{id}", getDelivery, read
+            => One("Delivery"), "Read a delivery with its payload and attempts";
+        POST "/v1/webhooks/deliveries/{id}/redeliver", redeliver, write
+            => One("DeliveryItem"), "Ask for one more attempt"
+            .optional_body("Nothing").status(202).errors_too(&[Code::Conflict]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

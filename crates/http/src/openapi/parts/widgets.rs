@@ -3,32 +3,18 @@
 use offhook_domain::Scope;
 use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation};
+use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::schemas::{array, boolean, nullable, object, request, text};
 use crate::Code;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/widget";
-    vec![
-        Operation::new(
-            "GET",
-            path,
-            "getWidget",
-            Access::Scope(Scope::AgentsRead),
-            Answer::One("Widget"),
-            "Read an agent's widget",
-        ),
-        Operation::new(
-            "PUT",
-            path,
-            "setWidget",
-            Access::Scope(Scope::AgentsWrite),
-            Answer::One("Widget"),
-            "Set which web pages may talk to an agent",
-        )
-        .body("SetWidget")
-        .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]),
-    ]
+    operations! {
+        GET path, getWidget, Access::Scope(Scope::AgentsRead) => Answer::One("Widget"), "Read an agent's widget";
+        PUT path, setWidget, Access::Scope(Scope::AgentsWrite)
+            => Answer::One("Widget"), "Set which web pages may talk to an agent"
+            .body("SetWidget").errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);
+    }
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {

@@ -1,12 +1,13 @@
 //! A model on loopback that thinks, says "All right.", and remembers what it was asked.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use offhook_egress::{GuardedClient, Lookup, LookupError, Policy};
+use parking_lot::Mutex;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde_json::Value;
@@ -68,7 +69,7 @@ impl Model {
 
     /// The requests for replies of the model of this name.
     pub(super) fn asked(&self, name: &str) -> Vec<Value> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.asked.lock();
         let is_reply = |body: &&Value| {
             let prompt = body["messages"][0]["content"].as_str();
             body["model"] == name && prompt.is_some_and(|text| text.contains("spoken conversation"))
@@ -92,10 +93,7 @@ async fn answer(mut socket: impl AsyncRead + AsyncWrite + Unpin, asked: Asked) {
             break body;
         }
     };
-    asked
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(body);
+    asked.lock().push(body);
     tokio::time::sleep(THINKS).await;
     let said = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
                 data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"All right.\"}}]}\n\n\

@@ -72,28 +72,54 @@ both! {
         world.close().await;
     }
 
-    async fn what_the_provider_corrects_loses_no_turn_behind_it_and_repeats_none(database) {
+    async fn the_providers_last_word_is_the_transcript(database) {
         let world = World::start(database, BRISK).await;
-        let behind = [("user", "Well", 6), ("agent", "Bye.", 8)];
         let added = [("agent", "Hello there.", 0), ("user", "Yes.", 2), ("agent", "A moment.", 3), ("agent", "Good.", 5)];
-        let dropped = [("user", "Yes.", 2), ("agent", "Good.", 4)];
-        for corrected in [&added[..], &dropped[..]] {
+        let dropped = [("user", "Yes.", 2)];
+        let same = [("agent", "Hello.", 0), ("user", "Yes.", 2), ("agent", "Good.", 4), ("user", "Well", 6), ("agent", "Bye.", 8)];
+        let none: [(&str, &str, i64); 0] = [];
+        for last in [&added[..], &dropped[..], &same[..], &none[..]] {
             let handle = world.place().await;
             let call = world.taken(&handle).await;
-            let first = [("agent", "Hello.", 0), ("user", "Yes.", 2), ("agent", "Good.", 4), ("user", "Well", 6)];
-            world.fake.talk(&call.id, &first);
+            world.fake.talk(&call.id, &same[..4]);
             until("what was said first", || async {
                 (world.conversation(&handle).await["messages_count"] == 3).then_some(())
             })
             .await;
-            world.fake.talk(&call.id, &[corrected, &behind[..]].concat());
+            // In one piece: it is asked all the time.
+            let turns = last.iter().map(|(role, words, at)| json!({"role": role, "message": words, "time_in_call_secs": at}));
+            let turns: Vec<Value> = turns.collect();
+            world.fake.change(&call.id, |conversation| conversation["transcript"] = json!(turns));
             world.fake.end(&call.id, 12, "");
             ends_as_told(&world, &handle, "corrected").await;
             let read = world.conversation(&handle).await;
             let turns = read["transcript"].as_array().cloned().unwrap_or_default();
-            let said: Vec<_> = turns.iter().map(|turn| turn["text"].clone()).collect();
-            assert_eq!(said, ["Hello.", "Yes.", "Good.", "Well", "Bye."], "{corrected:?}");
+            let said: Vec<_> = turns.iter().map(|turn| (turn["role"].as_str().unwrap(), turn["text"].as_str().unwrap())).collect();
+            // One that tells nothing any more takes nothing back.
+            let expected = if last.is_empty() { &same[..3] } else { last };
+            let expected: Vec<_> = expected.iter().map(|(role, words, _)| (*role, *words)).collect();
+            assert_eq!(said, expected);
+            assert_eq!(read["messages_count"], expected.len());
         }
+        world.close().await;
+    }
+
+    async fn what_is_reported_of_a_call_that_was_given_up_changes_nothing(database) {
+        let world = World::start(database, BRISK).await;
+        world.fake.state().hides_calls = true;
+        world.fake.upstream().fail("POST", "/v1/convai/", Fault::LoseAnswer, 1);
+        let handle = world.place().await;
+        let call = world.taken(&handle).await;
+        assert_eq!(world.ended(&handle).await["failure_reason"], "carrier_error");
+        let read = world.conversation(&handle).await;
+        world.fake.appear();
+        world.fake.talk(&call.id, &[("agent", "Hello.", 0)]);
+        world.fake.end(&call.id, 30, "");
+        for _ in 0..2 {
+            world.tell_now(&world.fake.transcription(&call.id)).await;
+        }
+        assert_eq!(world.conversation(&handle).await, read);
+        assert_eq!(world.placings(), 1);
         world.close().await;
     }
 

@@ -72,7 +72,7 @@ contract! {
             (r#""statuses":[]"#, r#""statuses":null"#),
             (r#""statuses":[]"#, r#""statuses":{}"#),
             (r#""type":"text""#, r#""type":"text","interactive":"x","button":7"#),
-            (r#"{"entry""#, "\u{feff}{\"entry\""),
+            (r#""type":"text""#, r#""type":"text","button":{"text":"\ude00"}"#),
         ]
         .into_iter()
         .enumerate()

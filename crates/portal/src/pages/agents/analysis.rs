@@ -1,18 +1,18 @@
 //! What is extracted from an agent's conversations once they have ended.
 
 use maud::{Markup, html};
+use offhook_domain::MemberRole;
 use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{MemberRole, Runtime};
 use offhook_services::{AgentView, AnalysisSchemaView};
 
 use super::document::{parse, pretty, unix_lines};
-use super::{agent_of, tabs};
+use super::{engine_agent, tabs};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{danger, refusal};
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
@@ -30,14 +30,6 @@ const EXAMPLE: &str = r#"{
 
 /// What the form calls its field, in every language.
 const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
-
-async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
-    let view = agent_of(visitor).await?;
-    match view.agent.runtime {
-        Runtime::Engine => Ok(view),
-        Runtime::Legacy => Err(Trouble::not_found()),
-    }
-}
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     match visitor.lang() {
@@ -58,18 +50,11 @@ fn fields_of(schema: &AnalysisSchemaView) -> Fields {
     fields
 }
 
-/// However it is laid out, a schema is the same.
-fn shown(fields: &Fields) -> Vec<Shown> {
-    let text = fields.text("schema");
-    let text = parse(text).map_or_else(|_| unix_lines(text), |schema| pretty(&schema));
-    vec![Shown::new("JSON Schema", &text)]
-}
-
 /// `GET /portal/agents/{id}/analysis`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let view = engine_agent(&visit).await?;
     let schema = current(&visit, &view).await?;
-    let fields = seen::stamped(fields_of(&schema), shown);
+    let fields = version::stamped(fields_of(&schema));
     let body = draw(&visit, &view, &schema, &fields, None);
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
@@ -121,7 +106,7 @@ fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
     html! {
         form method="post" action={ (PATH) (path) } data-keep="" {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
-            (seen::hidden(fields))
+            (version::hidden(fields))
             div.field {
                 label for="field-schema" { (t.t("JSON Schema", "JSON Schema")) }
                 textarea #field-schema name="schema" rows="20" spellcheck="false" required aria-describedby="field-schema-hint" {
@@ -145,8 +130,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         let body = draw(&post, &view, &schema, fields, Some(said));
         Ok(post.refused(Section::Agents, &title(&post, &view), &body))
     };
-    if let Some(late) = seen::overtaken(post.lang(), &fields_of(&schema), &post.fields, shown) {
-        return refused(&late.fields, &late.said);
+    if let Some(late) = version::stale(&fields_of(&schema), &post.fields) {
+        return refused(&late, version::said(post.lang()));
     }
     let said = match parse(&unix_lines(post.fields.raw("schema"))) {
         Ok(schema) => match save(&post, &view, schema).await {

@@ -24,7 +24,7 @@ const AT_ONCE: u32 = 100;
 /// Documents that are named one by one because the newest are others.
 const NAMED_AT_MOST: usize = 100;
 
-/// The longest search text (interface, Limits).
+/// The longest search text.
 const Q_CHARS: usize = 100;
 
 /// What is offered; each with the value that is sent and what is read.
@@ -159,7 +159,7 @@ async fn folders(visitor: &Visitor, fields: &Fields) -> Result<Vec<(String, Stri
     let knowledge = visitor.services().knowledge();
     let mut known: Vec<(String, String)> = Vec::new();
     let mut after = None;
-    // An account has at most 1,000 folders (decision 1.14).
+    // An account has at most 1,000 folders.
     for _ in 0..10 {
         let page = PageRequest::<FolderId> {
             after,

@@ -101,7 +101,6 @@ impl Sheet<'_> {
         }
     }
 
-    /// One line.
     pub(super) fn line(&self, name: &str, says: Says<'_>) -> Markup {
         self.input("text", name, says)
     }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use maud::{Markup, html};
-use offhook_domain::Runtime;
 use offhook_domain::json::FieldError;
 use offhook_services::AgentView;
 
@@ -13,23 +12,14 @@ use super::document::{
     document, fields_of, has_hours, hours_without_box, parse, pretty, unix_lines,
 };
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
-use super::show::{name_fields, name_shown};
-use super::{agent_of, tabs};
+use super::show::name_fields;
+use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
-use crate::parts::seen;
+use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
-
-/// The agent, if it can be edited here.
-async fn editable(visitor: &Visitor) -> Result<AgentView, Trouble> {
-    let view = agent_of(visitor).await?;
-    match view.agent.runtime {
-        Runtime::Engine => Ok(view),
-        Runtime::Legacy => Err(Trouble::not_found()),
-    }
-}
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     match visitor.lang() {
@@ -40,18 +30,19 @@ fn title(visitor: &Visitor, view: &AgentView) -> String {
 
 /// `GET /portal/agents/{id}/edit`
 pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
-    let view = editable(&visit).await?;
+    let view = engine_agent(&visit).await?;
     let base = view.agent.head_version;
     let mut fields = fields_of(&config_at(&visit, &view, base).await?);
-    fields.push("name", &view.agent.name);
-    let fields = seen::stamped(fields, |fields| name_shown(fields, visit.lang()));
+    for (name, value) in version::stamped(name_fields(&view.agent.name)).iter() {
+        fields.push(name, value);
+    }
     let body = draw(&visit, &view, &fields, base, None).await?;
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
 
 /// `POST /portal/agents/{id}/edit`
 pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
-    let view = editable(&post).await?;
+    let view = engine_agent(&post).await?;
     let (id, title) = (view.agent.id, title(&post, &view));
     if looks_again(&post.fields) {
         let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
@@ -60,11 +51,14 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
     // The name is of no version: what somebody else has stored of it is looked at by itself, and stays where only the
     // versions were edited.
     let t = post.lang();
-    let shown = |fields: &Fields| name_shown(fields, t);
-    let is_renamed = !seen::is_untouched(&post.fields, shown);
-    if is_renamed && let Some(late) = seen::overtaken(t, &name_fields(&view), &post.fields, shown) {
-        let refused = Refused::of(late.said, base_of(&post.fields)?);
-        let body = draw(&post, &view, &late.fields, refused.base, Some(&refused)).await?;
+    let mut typed = name_fields(post.fields.text("name"));
+    let is_renamed = !version::is_untouched(&typed, &post.fields);
+    typed.set(SHOWN_VERSION, post.fields.text(SHOWN_VERSION));
+    if is_renamed && let Some(late) = version::stale(&name_fields(&view.agent.name), &typed) {
+        let refused = Refused::of(version::said(t).to_owned(), base_of(&post.fields)?);
+        let mut fields = post.fields.clone();
+        fields.set(SHOWN_VERSION, late.text(SHOWN_VERSION));
+        let body = draw(&post, &view, &fields, refused.base, Some(&refused)).await?;
         return Ok(post.refused(Section::Agents, &title, &body));
     }
     if let Some(said) = forgotten_hours(&post, &view).await? {
@@ -138,7 +132,7 @@ async fn draw(
         (tabs(visitor, &view.agent, "edit"))
         div.editor {
             (kept_form(visitor, &path, &html! {
-                (seen::hidden(fields))
+                (version::hidden(fields))
                 (head_of_form(visitor, id, base, told.as_ref()))
                 (groups)
             }))
@@ -148,7 +142,7 @@ async fn draw(
 
 /// `GET /portal/agents/{id}/json`
 pub(super) async fn edit_json(visit: Visit<Developer>) -> Answer {
-    let view = editable(&visit).await?;
+    let view = engine_agent(&visit).await?;
     let base = view.agent.head_version;
     let text = pretty(&config_at(&visit, &view, base).await?);
     let body = draw_json(&visit, &view, &text, base, None);
@@ -157,7 +151,7 @@ pub(super) async fn edit_json(visit: Visit<Developer>) -> Answer {
 
 /// `POST /portal/agents/{id}/json`
 pub(super) async fn save_json(post: Post<Developer>) -> Answer {
-    let view = editable(&post).await?;
+    let view = engine_agent(&post).await?;
     let (id, text) = (view.agent.id, unix_lines(post.fields.raw("config")));
     let wanted = parse(&text).map(super::saving::without_version);
     let wanted = wanted.map_err(|fault| FieldError::new("config", fault));

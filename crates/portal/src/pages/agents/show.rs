@@ -13,7 +13,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, danger, form, refusal};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -180,15 +180,10 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
 }
 
 /// The field of an agent's name.
-pub(super) fn name_fields(view: &AgentView) -> Fields {
+pub(super) fn name_fields(name: &str) -> Fields {
     let mut fields = Fields::default();
-    fields.push("name", &view.agent.name);
+    fields.push("name", name);
     fields
-}
-
-/// What a form shows of an agent beside its versions.
-pub(super) fn name_shown(fields: &Fields, t: Lang) -> Vec<Shown> {
-    vec![Shown::of(fields, "name", t.t("Name", "Nombre"))]
 }
 
 fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> Markup {
@@ -197,12 +192,12 @@ fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> M
     if agent.status == AgentStatus::Archived {
         return html! {};
     }
-    let stored = seen::stamped(name_fields(view), |fields| name_shown(fields, t));
+    let stored = version::stamped(name_fields(&view.agent.name));
     let fields = typed.unwrap_or(&stored);
     html! {
         h2 { (t.t("Rename", "Renombrar")) }
         (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
-            (seen::hidden(fields))
+            (version::hidden(fields))
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required()
                 .hint(t.t("1 to 120 characters.", "De 1 a 120 caracteres.")))
             button type="submit" { (t.t("Rename", "Renombrar")) }
@@ -213,12 +208,11 @@ fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> M
 /// `POST /portal/agents/{id}/name`
 pub(super) async fn rename(post: Post<Developer>) -> Answer {
     let (view, t) = (agent_of(&post).await?, post.lang());
-    let shown = |fields: &Fields| name_shown(fields, t);
     // An archived one is not renamed at all, and says so.
     if view.agent.status != AgentStatus::Archived
-        && let Some(late) = seen::overtaken(t, &name_fields(&view), &post.fields, shown)
+        && let Some(late) = version::stale(&name_fields(&view.agent.name), &post.fields)
     {
-        let body = draw(&post, &view, Some(&late.said), Some(&late.fields));
+        let body = draw(&post, &view, Some(version::said(t)), Some(&late));
         return Ok(post.refused(Section::Agents, &view.agent.name, &body));
     }
     let body = Json::object([("name", Json::from(post.fields.text("name")))]);

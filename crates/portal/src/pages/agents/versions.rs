@@ -4,7 +4,6 @@ use maud::{Markup, html};
 use offhook_domain::json::FieldError;
 use offhook_domain::{Json, MemberRole};
 use offhook_services::{AgentVersionView, AgentView};
-use similar::{ChangeTag, TextDiff};
 use uuid::Uuid;
 
 use super::document::{plain, pretty};
@@ -12,6 +11,7 @@ use super::saving::{publish, save, without_version};
 use super::{agent_of, tabs};
 use crate::lang::Lang;
 use crate::layout::Section;
+use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, button, form, refusal};
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, when, when_if};
@@ -296,19 +296,24 @@ fn rest_of(config: &Json) -> String {
 
 /// The lines that differ, with some around them.
 fn lines(of: &str, before: &str, after: &str) -> Markup {
-    let diff = TextDiff::from_lines(before, after);
-    let groups = diff.grouped_ops(CONTEXT);
+    let lines = diff::diff(before, after);
+    let is_near = |at: &usize| {
+        let near = at.saturating_sub(CONTEXT)..lines.len().min(at + CONTEXT + 1);
+        lines[near]
+            .iter()
+            .any(|(change, _)| *change != Change::Kept)
+    };
+    let shown: Vec<usize> = (0..lines.len()).filter(is_near).collect();
     html! {
         div.diff tabindex="0" role="region" aria-label=(of) {
-            @for (place, group) in groups.iter().enumerate() {
-                @if place > 0 { hr; }
-                @for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                    @let line = change.value().trim_end_matches('\n');
-                    @match change.tag() {
-                        ChangeTag::Delete => del { "− " (line) },
-                        ChangeTag::Insert => ins { "+ " (line) },
-                        ChangeTag::Equal => span { "  " (line) },
-                    }
+            @for (place, at) in shown.iter().enumerate() {
+                @if place > 0 && shown[place - 1] + 1 < *at { hr; }
+                @let (change, line) = lines[*at];
+                @let line = line.trim_end_matches('\n');
+                @match change {
+                    Change::Removed => del { "− " (line) },
+                    Change::Added => ins { "+ " (line) },
+                    Change::Kept => span { "  " (line) },
                 }
             }
         }

@@ -1,29 +1,21 @@
 //! The widget of an agent: which web pages may talk to it, and the code that puts it there.
 
 use maud::{Markup, html};
+use offhook_domain::MemberRole;
 use offhook_domain::json::Json;
-use offhook_domain::{MemberRole, Runtime};
 use offhook_services::AgentView;
 use offhook_services::store::WidgetSettings;
 
-use super::{agent_of, tabs};
+use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::yes;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
-
-async fn engine_agent(visitor: &Visitor) -> Result<AgentView, Trouble> {
-    let view = agent_of(visitor).await?;
-    match view.agent.runtime {
-        Runtime::Engine => Ok(view),
-        Runtime::Legacy => Err(Trouble::not_found()),
-    }
-}
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     match visitor.lang() {
@@ -43,7 +35,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         (tabs(&visit, &view.agent, "widget"))
         @if visit.may(MemberRole::Developer) {
-            @let fields = seen::stamped(fields_of(&settings), |fields| shown(fields, visit.lang()));
+            @let fields = version::stamped(fields_of(&settings));
             (settings_form(&visit, &view, &fields, None))
         } @else { (facts(&visit, &settings)) }
         (code(&visit, &view, settings.enabled))
@@ -66,35 +58,6 @@ fn fields_of(settings: &WidgetSettings) -> Fields {
     fields
 }
 
-fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
-    let origins: Vec<&str> = origins(fields).collect();
-    vec![
-        Shown::of(
-            fields,
-            "enabled",
-            t.t(
-                "Pages may talk to this agent",
-                "Las páginas pueden hablar con este agente",
-            ),
-        )
-        .said(yes(fields.is_set("enabled"), t)),
-        Shown::new(
-            t.t("Allowed origins", "Orígenes permitidos"),
-            &origins.join(", "),
-        ),
-        Shown::of(
-            fields,
-            "max_sessions_per_minute",
-            t.t("Sessions a minute", "Sesiones por minuto"),
-        ),
-        Shown::of(
-            fields,
-            "daily_credit_cap",
-            t.t("Credits a day", "Créditos por día"),
-        ),
-    ]
-}
-
 /// The origins that were typed, one on each line.
 fn origins(fields: &Fields) -> impl Iterator<Item = &str> {
     let lines = fields.raw("allowed_origins").lines().map(str::trim);
@@ -111,7 +74,7 @@ fn settings_form(
     html! {
         (refusal(said))
         (form(visitor, &format!("/agents/{}/widget", view.agent.id), &html! {
-            (seen::hidden(fields))
+            (version::hidden(fields))
             (check("enabled", "on", t.t("Pages may talk to this agent", "Las páginas pueden hablar con este agente"), fields.is_set("enabled")))
             @if view.agent.published_version == 0 {
                 p.hint { (t.t("Publish the agent before you turn it on.", "Publica el agente antes de activarlo.")) }
@@ -189,9 +152,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     };
     let widgets = post.services().widgets();
     let stored = fields_of(&widgets.get(post.account(), id).await?);
-    let shown = |fields: &Fields| shown(fields, t);
-    if let Some(late) = seen::overtaken(t, &stored, &post.fields, shown) {
-        return refused(&late.fields, &late.said);
+    if let Some(late) = version::stale(&stored, &post.fields) {
+        return refused(&late, version::said(t));
     }
     let body = body_of(&post.fields);
     match widgets.set(post.account(), id, &body).await {

@@ -14,7 +14,7 @@ const SHOWN: usize = 10;
 /// Faults that are named.
 const NAMED: usize = 20;
 
-/// What batches call the column with the number (decision 6.7).
+/// What batches call the column with the number.
 const TO: &str = "to";
 
 /// What columns with the number are usually called.

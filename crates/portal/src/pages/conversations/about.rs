@@ -63,7 +63,6 @@ pub(super) fn moved(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> 
     }
 }
 
-/// The facts.
 pub(super) async fn facts(
     visitor: &Visitor,
     view: &ConversationView,
@@ -150,8 +149,8 @@ async fn placing(
 }
 
 fn latency(conversation: &Conversation, lang: Lang) -> Option<Markup> {
-    let replies = conversation.latency_turns.filter(|replies| *replies > 0)?;
-    let (median, slow) = (conversation.latency_p50_ms?, conversation.latency_p95_ms?);
+    let replies = conversation.latency.turns.filter(|replies| *replies > 0)?;
+    let (median, slow) = (conversation.latency.p50_ms?, conversation.latency.p95_ms?);
     let text = match lang {
         Lang::En => format!("median {median} ms, 95 of 100 within {slow} ms ({replies} replies)"),
         Lang::Es => format!("mediana {median} ms, 95 de 100 en {slow} ms ({replies} respuestas)"),

@@ -15,13 +15,12 @@ use crate::sent;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
-/// The files that can be read (decision 6.5).
+/// The files that can be read.
 const READABLE: &str = ".txt,.md,.html,.htm,.pdf,.docx,.csv";
 
 /// A document that is made of one field.
 #[derive(Debug, Clone, Copy)]
 enum Typed {
-    /// Its text.
     Text,
     /// The address of a web page.
     Address,

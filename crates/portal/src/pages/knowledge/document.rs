@@ -14,7 +14,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::{count, when};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -26,8 +26,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let knowledge = visit.services().knowledge();
     let document = knowledge.document(visit.account(), id).await?;
     let folders = folders::all(&visit).await?;
-    let shown = |fields: &Fields| shown_of(fields, &folders, visit.lang());
-    let fields = seen::stamped(fields_of(&document), shown);
+    let fields = version::stamped(fields_of(&document));
     let body = page(&visit, &document, &folders, &fields, None).await?;
     Ok(visit.page(Section::Knowledge, &document.name, &body))
 }
@@ -38,20 +37,6 @@ fn fields_of(document: &Document) -> Fields {
     let folder = document.folder_id.map(|id| id.to_string());
     fields.push("folder_id", folder.as_deref().unwrap_or(""));
     fields
-}
-
-/// What the form shows that changes a document.
-fn shown_of(fields: &Fields, folders: &[Folder], t: Lang) -> Vec<Shown> {
-    let id = fields.text("folder_id");
-    let folder = folders.iter().find(|folder| folder.id.to_string() == id);
-    let folder = match id {
-        "" => t.t("In no folder", "En ninguna"),
-        id => folder.map_or(id, |folder| &folder.name),
-    };
-    vec![
-        Shown::of(fields, "name", t.t("Name", "Nombre")),
-        Shown::of(fields, "folder_id", t.t("Folder", "Carpeta")).said(folder),
-    ]
 }
 
 /// `POST /portal/knowledge/documents/{id}`
@@ -66,9 +51,8 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
         let body = page(&post, &document, &folders, fields, Some(said)).await?;
         Ok(post.refused(Section::Knowledge, &document.name, &body))
     };
-    let shown = |fields: &Fields| shown_of(fields, &folders, t);
-    if let Some(late) = seen::overtaken(t, &fields_of(&document), &post.fields, shown) {
-        return refused(&late.fields, &late.said).await;
+    if let Some(late) = version::stale(&fields_of(&document), &post.fields) {
+        return refused(&late, version::said(t)).await;
     }
     let folder = post.fields.get("folder_id").map_or(Json::Null, string);
     let body = Json::object([
@@ -248,7 +232,7 @@ fn changes(
     html! {
         h2 { (t.t("Change", "Cambiar")) }
         (form::form(visitor, &path, &html! {
-            (seen::hidden(fields))
+            (version::hidden(fields))
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
             (folder_choice(folders, fields.text("folder_id"), t))
             button.primary type="submit" { (t.t("Save", "Guardar")) }

@@ -12,7 +12,7 @@ use crate::lang::Lang;
 use crate::layout::Section;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
-use crate::parts::seen::{self, Shown};
+use crate::parts::version;
 use crate::parts::words::{count, when};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -112,7 +112,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     entitled(&visit)?;
     let knowledge = visit.services().knowledge();
     let folder = knowledge.folder(visit.account(), visit.id("id")?).await?;
-    let fields = seen::stamped(fields_of(&folder), |fields| shown(fields, visit.lang()));
+    let fields = version::stamped(fields_of(&folder));
     let body = page(&visit, &folder, &fields, None);
     Ok(visit.page(Section::Knowledge, &folder.name, &body))
 }
@@ -121,10 +121,6 @@ fn fields_of(folder: &Folder) -> Fields {
     let mut fields = Fields::default();
     fields.push("name", &folder.name);
     fields
-}
-
-fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
-    vec![Shown::of(fields, "name", t.t("Name", "Nombre"))]
 }
 
 /// `POST /portal/knowledge/folders/{id}`
@@ -137,9 +133,8 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
         let body = page(&post, &folder, fields, Some(said));
         Ok(post.refused(Section::Knowledge, &folder.name, &body))
     };
-    let shown = |fields: &Fields| shown(fields, t);
-    if let Some(late) = seen::overtaken(t, &fields_of(&folder), &post.fields, shown) {
-        return refused(&late.fields, &late.said);
+    if let Some(late) = version::stale(&fields_of(&folder), &post.fields) {
+        return refused(&late, version::said(t));
     }
     let body = Json::object([("name", string(post.fields.text("name")))]);
     match knowledge.change_folder(post.account(), id, &body).await {
@@ -192,7 +187,7 @@ fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>)
         @if visitor.may(MemberRole::Developer) {
             h2 { (t.t("Rename", "Cambiar el nombre")) }
             (form::form(visitor, &path, &html! {
-                (seen::hidden(fields))
+                (version::hidden(fields))
                 (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))

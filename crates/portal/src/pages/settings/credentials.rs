@@ -1,4 +1,4 @@
-//! The account's own credentials at providers: set, replaced, removed, and never shown again (decision 9).
+//! The account's own credentials at providers: set, replaced, removed, and never shown again.
 
 use maud::{Markup, html};
 use offhook_domain::{CredentialProvider, MemberRole};

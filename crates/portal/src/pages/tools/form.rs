@@ -4,13 +4,14 @@
 use maud::{Markup, html};
 use offhook_domain::json::{Fault, FieldError, Json, Rule};
 use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
+use offhook_services::ToolView;
 
 use super::{kind_name, kind_use};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::pages::agents::document::{cell, number, parse, plain, pretty, rows, unix_lines};
 use crate::parts::form::{Input, Select, check, form, refusal};
-use crate::parts::seen::{Shown, hidden};
+use crate::parts::version::{SHOWN_VERSION, hidden};
 use crate::visit::Visitor;
 
 const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
@@ -28,8 +29,11 @@ pub(super) fn definition_text(definition: &Json) -> String {
 }
 
 /// The fields of a form that shows this tool.
-pub(super) fn fields_of(definition: &Json) -> Fields {
+pub(super) fn fields_of(tool: &ToolView) -> Fields {
+    let definition = &tool.definition;
     let mut fields = Fields::default();
+    // The values of headers are on no page: with another revision they may be others.
+    fields.push(SHOWN_VERSION, &tool.row.revision.to_string());
     for name in ["name", "description", "kind"] {
         fields.push(name, &definition.get(name).map(plain).unwrap_or_default());
     }
@@ -59,38 +63,6 @@ pub(super) fn fields_of(definition: &Json) -> Fields {
     fields
 }
 
-/// What the form of a tool shows. The values of headers are on no page: with another revision they may be others.
-pub(super) fn shown(kind: ToolKind, revision: i32, fields: &Fields, t: Lang) -> Vec<Shown> {
-    let mut all = vec![
-        Shown::of(fields, "name", t.t("Name", "Nombre")),
-        Shown::of(
-            fields,
-            "description",
-            t.t("What it is for", "Para qué sirve"),
-        ),
-    ];
-    if kind == ToolKind::Http {
-        all.push(Shown::of(fields, "http.method", t.t("Method", "Método")));
-        all.push(Shown::of(fields, "http.url", "URL"));
-        let wait = t.t("Longest wait, in ms", "Espera máxima, en ms");
-        all.push(Shown::of(fields, "http.timeout_ms", wait));
-        all.push(headers_shown(revision, fields, t));
-    }
-    if kind == ToolKind::Transfer {
-        let rows = rows(fields, TARGETS.0, TARGETS.1);
-        let targets: Vec<String> = rows.iter().map(|row| row.values.join(": ")).collect();
-        let label = t.t("To whom", "A quién");
-        all.push(Shown::new(label, &targets.join(", ")));
-    }
-    if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
-        let text = fields.text("parameters");
-        let text = parse(text).map_or_else(|_| unix_lines(text), |schema| pretty(&schema));
-        let label = t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)");
-        all.push(Shown::new(label, &text));
-    }
-    all
-}
-
 /// What the form calls the fields of a tool.
 pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
     [
@@ -109,22 +81,6 @@ pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
         ("http.headers", t.t("Headers", "Encabezados")),
         ("transfer.targets", t.t("To whom", "A quién")),
     ]
-}
-
-fn headers_shown(revision: i32, fields: &Fields, t: Lang) -> Shown {
-    let mut headers = Vec::new();
-    for row in rows(fields, HEADERS.0, HEADERS.1) {
-        if !fields.is_set(&cell(HEADERS.0, row.place, REMOVE)) {
-            let [name, value] = row.values;
-            let value = if value.is_empty() { HIDDEN } else { value };
-            headers.push(format!("{name}: {value}"));
-        }
-    }
-    let shown = Shown::new(t.t("Headers", "Encabezados"), &headers.join(", "));
-    match headers.is_empty() {
-        true => shown,
-        false => shown.marked(revision),
-    }
 }
 
 /// The names of the headers that are stored.

@@ -3,9 +3,10 @@
 use offhook_domain::{EndpointId, Json};
 use offhook_services::store::EndpointStatus;
 
-use super::endpoint::{Form, again, overtaken, refused};
+use super::endpoint::{Form, again, fields_of, refused};
 use super::{SECTION, secret_once};
 use crate::lang::Lang;
+use crate::parts::version;
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post};
 
@@ -17,8 +18,8 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let webhooks = post.services().webhooks();
     let view = webhooks.get(post.account(), id).await?;
-    if let Some(late) = overtaken(&post, &view.endpoint) {
-        return again(&post, Form::Address, &late.fields, &late.said).await;
+    if let Some(late) = version::stale(&fields_of(&view.endpoint), &post.fields) {
+        return again(&post, Form::Address, &late, version::said(post.lang())).await;
     }
     let body = Json::object([
         ("url", Json::from(post.fields.text("url"))),

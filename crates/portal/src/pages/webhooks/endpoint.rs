@@ -9,8 +9,7 @@ use offhook_services::{PageRequest, WebhookError};
 
 use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::parts::seen::{self, Overtaken, Shown};
+use crate::parts::version;
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -204,8 +203,7 @@ fn said<'a>(refused: Option<&'a Refused<'a>>, form: Form) -> Option<&'a str> {
 }
 
 fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>>) -> Markup {
-    let stored = fields_of(&looked.view.endpoint);
-    let stored = seen::stamped(stored, |fields| shown(fields, visitor.lang()));
+    let stored = version::stamped(fields_of(&looked.view.endpoint));
     let fields = match refused {
         Some(refused) if refused.form == Form::Address => refused.fields,
         _ => &stored,
@@ -213,33 +211,19 @@ fn address_form(visitor: &Visitor, looked: &Looked, refused: Option<&Refused<'_>
     html! {
         (form::refusal(said(refused, Form::Address)))
         (form::form(visitor, &looked.path(""), &html! {
-            (seen::hidden(fields))
+            (version::hidden(fields))
             (address_fields(visitor, fields))
             button.primary type="submit" { (visitor.lang().t("Save", "Guardar")) }
         }))
     }
 }
 
-fn fields_of(endpoint: &Endpoint) -> Fields {
+pub(super) fn fields_of(endpoint: &Endpoint) -> Fields {
     let mut fields = Fields::default();
     fields.push("url", &endpoint.url);
     let description = endpoint.description.as_deref();
     fields.push("description", description.unwrap_or(""));
     fields
-}
-
-fn shown(fields: &Fields, t: Lang) -> Vec<Shown> {
-    vec![
-        Shown::of(fields, "url", t.t("Address (URL)", "Dirección (URL)")),
-        Shown::of(fields, "description", t.t("Description", "Descripción")),
-    ]
-}
-
-/// What the form of its address would replace of what somebody else has stored.
-pub(super) fn overtaken(post: &Post<Developer>, endpoint: &Endpoint) -> Option<Overtaken> {
-    let t = post.lang();
-    let stored = fields_of(endpoint);
-    seen::overtaken(t, &stored, &post.fields, |fields| shown(fields, t))
 }
 
 fn status_form(visitor: &Visitor, looked: &Looked) -> Markup {

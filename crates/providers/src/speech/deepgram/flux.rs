@@ -1,6 +1,5 @@
 //! The messages of `v2/listen`: the service finds turns, and tells the words of the whole turn each time.
 
-use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
@@ -8,7 +7,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Bytes;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::without_nul;
+use crate::lenient::{self, without_nul};
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -26,7 +25,7 @@ struct Said {
     kind: String,
     #[serde(default)]
     event: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable")]
     transcript: String,
 }
 
@@ -49,7 +48,7 @@ impl Hearing for Flux {
     }
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
-        let said: Said = read_foreign(text.as_bytes())
+        let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         match said.kind.as_str() {
             "TurnInfo" => {

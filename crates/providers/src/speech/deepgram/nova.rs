@@ -1,13 +1,12 @@
 //! The messages of `v1/listen`.
 
-use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::Frame;
 use offhook_engine::ports::speech::{RecogniserEvent, SpeechError};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::lenient::without_nul;
+use crate::lenient::{self, without_nul};
 use crate::speech::listen::Hearing;
 use crate::speech::socket::text;
 use crate::speech::sound::to_ulaw;
@@ -46,7 +45,7 @@ struct Channel {
 
 #[derive(Deserialize)]
 struct Alternative {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::readable")]
     transcript: String,
 }
 
@@ -69,9 +68,9 @@ impl Hearing for Nova {
 
     fn read(&mut self, text: &str, told: &mut Vec<RecogniserEvent>) -> Result<(), SpeechError> {
         let unreadable = |_| SpeechError::Protocol("a message is not of its form");
-        let kind: Kind = read_foreign(text.as_bytes()).map_err(unreadable)?;
+        let kind: Kind = serde_json::from_str(text).map_err(unreadable)?;
         match kind.kind.as_str() {
-            "Results" => self.results(read_foreign(text.as_bytes()).map_err(unreadable)?, told),
+            "Results" => self.results(serde_json::from_str(text).map_err(unreadable)?, told),
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
             // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and what is yet to be invented.
             _ => {}

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offhook_domain::json::read_foreign;
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{SpeechError, SpeechPiece, SpokenText};
 use serde::Deserialize;
@@ -117,7 +116,7 @@ impl Speaking for Contexts {
     }
 
     fn read(&mut self, text: &str) -> Result<Vec<Told>, SpeechError> {
-        let said: Said = read_foreign(text.as_bytes())
+        let said: Said = serde_json::from_str(text)
             .map_err(|_| SpeechError::Protocol("a message is not of its form"))?;
         let context = said.context.as_deref().and_then(|id| id.parse().ok());
         if let Some(error) = &said.error {

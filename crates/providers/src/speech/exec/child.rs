@@ -34,7 +34,7 @@ const MAX_FILE_BYTES: u64 = MAX_SAMPLES as u64 * 2 * 6 + 1_024;
 /// How much is read at once.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// How long a program may take to its first sound (voice design 5.4).
+/// How long a program may take to its first sound.
 const FIRST_SOUND: Duration = Duration::from_secs(3);
 
 /// One run of a program that answers with words.

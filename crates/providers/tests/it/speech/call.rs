@@ -1,6 +1,6 @@
 //! A call held with scripted speech: the engine's own ear, mouth and rules of the floor between.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use offhook_engine::voice::{Hearing, Pronunciation, SpokenSettings, Voice, spoke
 use offhook_media::playout::{self, Segment, Speaker};
 use offhook_media::vad::Likelihood;
 use offhook_providers::SpeechRegistry;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, timeout};
 
@@ -92,11 +93,11 @@ async fn carry(wire: Arc<Wire>, ticks: mpsc::Sender<Tick>) {
         let mut said = SILENCE;
         let count = wire.agent.pull(&mut said, Instant::now());
         if said != SILENCE {
-            *wire.heard.lock().unwrap() += 1;
+            *wire.heard.lock() += 1;
         }
         let mut heard = SILENCE;
         {
-            let mut caller = wire.caller.lock().unwrap();
+            let mut caller = wire.caller.lock();
             let count = caller.len().min(FRAME_SAMPLES);
             heard[..count].copy_from_slice(&caller[..count]);
             caller.drain(..count);
@@ -188,14 +189,14 @@ async fn a_call_is_held_in_sound_and_understood() {
         (spoken.heard_text.as_str(), spoken.complete),
         (greeting, true)
     );
-    let frames = u64::try_from(*wire.heard.lock().unwrap()).unwrap();
+    let frames = u64::try_from(*wire.heard.lock()).unwrap();
     assert!(frames > 50, "{frames} frames were heard");
 
     // The caller hums, too: what it says is the script's.
     let mouth = voice.open(sounding).await.unwrap();
     let hum = "I would like to have a room for two nights, please.";
     let (hum, _, _) = gather(mouth.speak(words(hum))).await;
-    wire.caller.lock().unwrap().extend(hum);
+    wire.caller.lock().extend(hum);
     let mut heard = None;
     while heard.is_none() {
         let event = timeout(Duration::from_secs(30), leg.events.recv()).await;

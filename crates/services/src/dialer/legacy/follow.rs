@@ -6,18 +6,17 @@ use std::time::Duration;
 
 use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
-use offhook_engine::{CallControl, CallSink as _, EndRequest};
-use offhook_storage::{Conversation, Fenced, StoreError};
+use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
+use offhook_storage::{Conversation, Fenced, NewTurn, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::call::top_up;
 use super::super::closing::{MediaEnd, close, settle};
-use super::super::record::{Record, insist};
-use super::super::slices::{Asked, Watch, ask_alone};
+use super::super::record::{Record, insist, stored};
 use super::end::{failed, outcome};
-use super::written::Written;
+use super::times::fit;
 use crate::Shared;
-use crate::legacy::{Look, Times};
+use crate::legacy::Look;
 use crate::recordings::Wanted;
 
 /// The longest call that credits are held for; the provider has limits of its own.
@@ -27,10 +26,8 @@ const LONGEST_S: i64 = 7_200;
 pub(super) struct Following {
     pub(super) credential: String,
     pub(super) reference: LegacyReference,
-    /// The slice that it was handed over in, if it was not placed alone.
-    pub(super) watch: Option<Arc<Watch>>,
-    /// What was said and is written already.
-    pub(super) written: Written,
+    /// Who has said what, as far as it is written.
+    pub(super) written: Vec<(TurnRole, String)>,
     /// What becomes of a call that the provider does not know.
     pub(super) if_unknown: FailureReason,
 }
@@ -57,13 +54,13 @@ pub(super) async fn follow(
         pace,
         look: shared.legacy_looks.of(call.id),
         began: Instant::now(),
-        times: Times::new(call.started_at, call.answered_at),
         alive: false,
         answered_at: call.answered_at,
         last_sign: None,
         unknown_since: None,
         mark: None,
         reported_as: None,
+        told: Vec::new(),
         following,
     };
     let end = {
@@ -78,7 +75,7 @@ pub(super) async fn follow(
         }
     };
     let Some(end) = end else { return Ok(()) };
-    if record.finish().await.is_err() {
+    if record.finish().await.is_err() || followed.write_last_word().await? == Fenced::Lost {
         return Ok(());
     }
     let media = MediaEnd {
@@ -115,7 +112,6 @@ struct Followed<'a> {
     pace: LegacyPace,
     look: Look,
     began: Instant,
-    times: Times,
     alive: bool,
     answered_at: Option<Timestamp>,
     /// The last moment at which something was heard of the call.
@@ -126,6 +122,8 @@ struct Followed<'a> {
     mark: Option<(usize, bool, bool)>,
     /// What the provider has called the call in a report, while it does not say so where it is asked by our reference.
     reported_as: Option<String>,
+    /// What was said, as the provider has told last.
+    told: Vec<Turn>,
     following: Following,
 }
 
@@ -166,9 +164,9 @@ impl Followed<'_> {
             }
             let asked = self.ask().await;
             // On another node's word alone: where the provider does not say, it is looked for.
-            may_be_reported = matches!(asked, Ok(Asked::Unknown | Asked::Waits) | Err(_));
+            may_be_reported = matches!(asked, Ok(None) | Err(_));
             match asked {
-                Ok(Asked::Goes(progress)) => {
+                Ok(Some(progress)) => {
                     wait = self.next_wait(&progress, wait);
                     let end = self.note(record, progress).await?;
                     over = end.map(|end| {
@@ -182,14 +180,7 @@ impl Followed<'_> {
                         return Some(end);
                     }
                 }
-                Ok(Asked::Waits) => {
-                    wait = self.pace.soonest;
-                    self.waits(record).await?;
-                }
-                Ok(Asked::Nobody(reason)) => {
-                    return Some(self.reported(self.ended_now(reason)).await);
-                }
-                Ok(Asked::Unknown) => {
+                Ok(None) => {
                     wait = self.pace.soonest;
                     if let Some(end) = self.unknown().await {
                         // How it ended may have been told before it was forgotten.
@@ -227,7 +218,7 @@ impl Followed<'_> {
     }
 
     /// Asks how the call goes; once more if it is refused and the account has stored another credential since.
-    async fn ask(&mut self) -> Result<Asked, LegacyError> {
+    async fn ask(&mut self) -> Result<Option<LegacyProgress>, LegacyError> {
         let asked = self.ask_once().await;
         if matches!(asked, Err(LegacyError::Refused(_))) && self.has_new_credential().await {
             return self.ask_once().await;
@@ -235,28 +226,25 @@ impl Followed<'_> {
         asked
     }
 
-    async fn ask_once(&self) -> Result<Asked, LegacyError> {
+    async fn ask_once(&self) -> Result<Option<LegacyProgress>, LegacyError> {
         let Following {
             credential,
             reference,
-            watch,
             ..
         } = &self.following;
+        let provider = &self.shared.legacy;
         if reference.conversation.is_none() && self.reported_as.is_some() {
             let reported = LegacyReference {
                 call: reference.call,
                 conversation: self.reported_as.clone(),
             };
-            match ask_alone(self.shared, credential, &reported).await {
+            match provider.progress(credential, &reported).await {
                 // As if nothing had been reported.
-                Ok(Asked::Unknown) => {}
+                Ok(None) => {}
                 asked => return asked,
             }
         }
-        if let Some(watch) = watch {
-            return watch.ask(self.shared, credential, reference).await;
-        }
-        ask_alone(self.shared, credential, reference).await
+        provider.progress(credential, reference).await
     }
 
     /// Learns from a report what the provider calls the call, if that is not known.
@@ -283,31 +271,13 @@ impl Followed<'_> {
         true
     }
 
-    /// Its time counts from when the provider begins; `None` if the call is another owner's now.
-    async fn waits(&mut self, record: &Record) -> Option<()> {
-        self.began = Instant::now();
-        self.unknown_since = None;
-        if !self.alive {
-            self.alive = true;
-            record.carrier_reported().await.ok()?;
-        }
-        Some(())
-    }
-
-    /// Hangs up; whether the provider confirms that. Who is not called yet cannot be hung up.
+    /// Hangs up; whether the provider confirms that.
     async fn is_hung_up(&self) -> bool {
         let Following {
             credential,
             reference,
-            watch,
             ..
         } = &self.following;
-        if let Some(watch) = watch
-            && reference.conversation.is_none()
-            && !watch.is_called(reference.call).await
-        {
-            return false;
-        }
         let ended = self.shared.legacy.hang_up(credential, reference).await;
         ended.is_ok()
     }
@@ -330,7 +300,8 @@ impl Followed<'_> {
         record: &Record,
         mut progress: LegacyProgress,
     ) -> Option<Option<LegacyEnd>> {
-        self.times.fit(&mut progress, self.shared.clock.now());
+        let known = (self.call.started_at, self.answered_at);
+        fit(&mut progress, known, self.shared.clock.now());
         if let (Some(name), None) = (
             &progress.conversation,
             &self.following.reference.conversation,
@@ -352,17 +323,34 @@ impl Followed<'_> {
             record.answered(at).await.ok()?;
             self.answered_at = Some(at);
         }
-        for turn in self.following.written.behind(&progress.turns) {
+        let written = &mut self.following.written;
+        for turn in progress.turns.iter().skip(written.len()) {
             record.turn(turn.clone()).await.ok()?;
-            self.following.written.add(turn);
+            written.push((turn.role, turn.text.clone()));
         }
-        let last = progress.turns.last().map(|turn| turn.started_at);
+        self.told = progress.turns;
+        let last = self.told.last().map(|turn| turn.started_at);
         self.last_sign = last.or(self.last_sign).or(self.answered_at);
         if progress.end.is_some() {
             // Its last word: what it charges for is counted from here.
             self.answered_at = progress.answered_at;
         }
         Some(progress.end)
+    }
+
+    /// Makes the provider's last word the transcript, if it differs from what was written as it came.
+    async fn write_last_word(&self) -> Result<Fenced, StoreError> {
+        let told = self.told.iter().map(|turn| (turn.role, &turn.text));
+        let written = self.following.written.iter();
+        if self.told.is_empty() || told.eq(written.map(|(role, text)| (*role, text))) {
+            return Ok(Fenced::Done);
+        }
+        let turns = self.told.iter().cloned();
+        let turns: Vec<NewTurn> = turns.map(|turn| stored(turn, None)).collect();
+        let (store, id) = (&self.shared.store, self.call.id);
+        let replaced = insist(|| store.replace_turns(id, self.claim, turns.clone())).await?;
+        self.shared.touch(id);
+        Ok(replaced)
     }
 
     /// Why the provider has reported that the call was never begun, if it has.
@@ -436,7 +424,6 @@ impl Followed<'_> {
         LegacyEnd {
             outcome: failed(reason),
             ended_at: self.shared.clock.now(),
-            is_guessed: false,
             summary: String::new(),
             recorded: false,
             is_told: true,

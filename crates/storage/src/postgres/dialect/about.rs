@@ -1,11 +1,11 @@
 //! What PostgreSQL says of itself.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::Timestamp;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::{AboutDatabase, StoreError};
 
 const QUERY: &str = "SELECT split_part(current_setting('server_version'), ' ', 1) AS version, \

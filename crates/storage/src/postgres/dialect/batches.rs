@@ -1,11 +1,11 @@
 //! The statements on batch calls that differ, for PostgreSQL.
 
+use crate::database::RunQueryDsl;
 use diesel::sql_types::{Array, Integer};
-use diesel_async::RunQueryDsl;
 use offhook_domain::BatchId;
 
-use super::super::Conn;
 use super::column;
+use crate::database::Conn;
 use crate::sql::V;
 use crate::{NewRecipient, StoreError, sql};
 

@@ -2,32 +2,16 @@
 
 use std::collections::HashSet;
 
-use diesel::pg::Pg;
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Array, Bool, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ClaimId, ConversationId, Timestamp};
 
-use super::super::{CallStep, Conn, Step};
-use crate::schema::conversations;
+use crate::database::{Conn, Db};
+use crate::postgres::{CallStep, Step};
 use crate::sql::{self, V};
 use crate::{Fenced, NewTurn, StoreError};
-
-/// Of these conversations, those that no other transaction has, for the duration of this one.
-pub(crate) async fn skip_locked_calls(
-    conn: &mut Conn,
-    ids: Vec<ConversationId>,
-) -> Result<Vec<ConversationId>, StoreError> {
-    Ok(conversations::table
-        .filter(conversations::id.eq_any(ids.into_iter().map(V)))
-        .order(conversations::id)
-        .select(conversations::id)
-        .for_update()
-        .skip_locked()
-        .load(conn)
-        .await?)
-}
 
 /// Appends a turn to a live call, in one statement: with thousands of calls their turns are most of what is written.
 pub(crate) async fn append_turn(
@@ -105,7 +89,7 @@ pub(crate) async fn take_steps(
     .bind::<sql::Word, _>(V(CallState::Dialing))
     .bind::<sql::Word, _>(V(CallState::Live))
     .bind::<Array<Nullable<Text>>, _>(super::column(steps, dialog))
-    .load::<Taken>(conn)
+    .load::<Taken, _>(conn)
     .await?;
     Ok(taken.into_iter().map(|row| row.conversation_id).collect())
 }
@@ -126,8 +110,8 @@ struct AppendTurn {
     turn: NewTurn,
 }
 
-impl QueryFragment<Pg> for AppendTurn {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+impl QueryFragment<Db> for AppendTurn {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
         out.push_sql(
             "WITH call AS (UPDATE conversations \
              SET last_seq = last_seq + 1, messages_count = messages_count + ",

@@ -2,51 +2,15 @@
 
 use std::collections::HashSet;
 
-use diesel::pg::Pg;
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
-use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
+use offhook_domain::{DeliveryId, EndpointId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::events::NewDelivery;
 use super::column;
-use crate::schema::{deliveries, resends};
+use crate::database::Conn;
 use crate::sql::V;
-use crate::{AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, StoreError, sql};
-
-/// Takes these deliveries' rows for the duration of the transaction. In id order, as everybody who waits for them does:
-/// so no two wait for each other.
-pub(crate) async fn lock_deliveries(
-    conn: &mut Conn,
-    ids: Vec<DeliveryId>,
-) -> Result<(), StoreError> {
-    let _: Vec<DeliveryId> = deliveries::table
-        .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
-        .order(deliveries::id)
-        .select(deliveries::id)
-        .for_no_key_update()
-        .load(conn)
-        .await?;
-    Ok(())
-}
-
-/// Takes an endpoint's open deliveries as [`lock_deliveries`] does.
-pub(crate) async fn lock_open_deliveries(
-    conn: &mut Conn,
-    endpoint: EndpointId,
-) -> Result<(), StoreError> {
-    diesel::sql_query(
-        "SELECT count(*) FROM (SELECT id FROM deliveries \
-           WHERE endpoint_id = $1 AND state IN ('pending', 'retrying') \
-           ORDER BY id FOR NO KEY UPDATE) AS open",
-    )
-    .bind::<sql::Uuid, _>(V(endpoint))
-    .execute(conn)
-    .await?;
-    Ok(())
-}
+use crate::{AttemptOutcome, AttemptReport, ClaimedAttempt, StoreError, sql};
 
 /// Cancels up to `most` open deliveries of an endpoint, without waiting for those that somebody else has; returns how many
 /// that were.
@@ -68,35 +32,6 @@ pub(crate) async fn cancel_open(
     .await?)
 }
 
-pub(crate) async fn insert_deliveries(
-    conn: &mut Conn,
-    rows: Vec<NewDelivery>,
-) -> Result<(), StoreError> {
-    let values: Vec<_> = rows
-        .into_iter()
-        .map(|row| {
-            (
-                deliveries::id.eq(V(row.id)),
-                deliveries::account_id.eq(V(row.account)),
-                deliveries::endpoint_id.eq(V(row.endpoint)),
-                deliveries::event_id.eq(V(row.event)),
-                deliveries::event_type.eq(V(row.kind)),
-                deliveries::waits_for.eq(row.waits_for),
-                deliveries::state.eq(V(row.state)),
-                deliveries::attempts_count.eq(0),
-                deliveries::abandoned_count.eq(0),
-                deliveries::next_attempt_at.eq(row.due()),
-                deliveries::created_at.eq(V(row.at)),
-            )
-        })
-        .collect();
-    diesel::insert_into(deliveries::table)
-        .values(values)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
 pub(crate) async fn insert_attempts(
     conn: &mut Conn,
     claimed: &[ClaimedAttempt],
@@ -114,32 +49,6 @@ pub(crate) async fn insert_attempts(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// The endpoint's asked-for repetitions that may be claimed, as far as no other transaction has them.
-pub(crate) async fn resend_candidates(
-    conn: &mut Conn,
-    slot: ClaimSlots,
-    judged_at: Timestamp,
-) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
-    Ok(resends::table
-        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
-        .filter(
-            resends::claim_id
-                .is_null()
-                .or(resends::lease_expires_at.lt(V(judged_at))),
-        )
-        .order((resends::bulk, resends::requested_at))
-        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
-        .select((
-            resends::delivery_id,
-            resends::claim_id,
-            resends::requested_at,
-        ))
-        .for_no_key_update()
-        .skip_locked()
-        .load(conn)
-        .await?)
 }
 
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force: two
@@ -208,40 +117,4 @@ pub(crate) async fn finish(
     .get_results(conn)
     .await?;
     Ok(moved.into_iter().filter_map(|row| row.exhausted).collect())
-}
-
-/// The oldest deliveries before `first_kept` that are at their end, as far as no other transaction has them.
-pub(crate) async fn old_deliveries(
-    conn: &mut Conn,
-    first_kept: DeliveryId,
-    most: i64,
-) -> Result<Vec<(DeliveryId, EventId)>, StoreError> {
-    Ok(deliveries::table
-        .filter(deliveries::id.lt(V(first_kept)))
-        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
-            "deliveries.state NOT IN ('pending', 'retrying') \
-             AND NOT EXISTS (SELECT 1 FROM resends r WHERE r.delivery_id = deliveries.id)",
-        ))
-        .order(deliveries::id)
-        .limit(most)
-        .select((deliveries::id, deliveries::event_id))
-        .for_update()
-        .skip_locked()
-        .load(conn)
-        .await?)
-}
-
-/// One of several scans of deliveries that are merged: PostgreSQL merges what is sorted already, and sorts what only could
-/// be.
-pub(crate) fn push_sorted<'b>(
-    out: &mut AstPass<'_, 'b, Pg>,
-    scan: &'b impl QueryFragment<Pg>,
-    limit: &'b i64,
-) -> QueryResult<()> {
-    out.push_sql("(");
-    scan.walk_ast(out.reborrow())?;
-    out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
-    out.push_bind_param::<BigInt, _>(limit)?;
-    out.push_sql(")");
-    Ok(())
 }

@@ -1,14 +1,14 @@
 //! The claim of due deliveries, for PostgreSQL: found, taken and read in one statement, so that each row is looked for once.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::delivery_claims::{Candidate, Found, Times, Work};
-use super::super::queries::dispatch::{first_attempts, retries};
 use super::column;
+use crate::database::Conn;
+use crate::queries::delivery_claims::{Candidate, Found, Times, Work};
+use crate::queries::dispatch::{first_attempts, retries};
 use crate::sql::V;
 use crate::{ClaimSlots, StoreError, sql};
 

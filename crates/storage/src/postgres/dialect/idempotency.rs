@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Integer, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::idempotency::KeyRow;
+use crate::database::Conn;
+use crate::queries::idempotency::KeyRow;
 use crate::sql::V;
 use crate::{IdempotencyClaim, StoreError, sql};
 

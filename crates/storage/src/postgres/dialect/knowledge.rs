@@ -1,12 +1,13 @@
 //! The statements on knowledge that differ, for PostgreSQL.
 
+use crate::database::RunQueryDsl;
+use crate::dialect::Lock as _;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId};
 
-use super::super::Conn;
 use super::column;
+use crate::database::Conn;
 use crate::schema::{knowledge_documents as documents, knowledge_folds as folds};
 use crate::sql;
 use crate::sql::V;
@@ -19,7 +20,7 @@ pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Resul
         .filter(documents::id.eq_any(ids.iter().copied().map(V)))
         .order(documents::id)
         .select(documents::id)
-        .for_share()
+        .locked("FOR SHARE")
         .load(conn)
         .await?;
     Ok(())
@@ -55,7 +56,7 @@ pub(crate) async fn insert_words(
     )
     .bind::<sql::Uuid, _>(V(document))
     .bind::<Array<Text>, _>(last)
-    .bind::<Array<Text>, _>(words)
+    .bind::<Array<Text>, _>(words.to_vec())
     .execute(conn)
     .await?;
     Ok(())
@@ -66,7 +67,7 @@ pub(crate) async fn hold_folds(conn: &mut Conn, account: AccountId) -> Result<()
     let _: Option<i64> = folds::table
         .find(V(account))
         .select(folds::number)
-        .for_update()
+        .locked("FOR UPDATE")
         .first(conn)
         .await
         .optional()?;
@@ -189,7 +190,7 @@ pub(crate) async fn places_within(
     )
     .bind::<Array<sql::Uuid>, _>(column(&documents, |(id, _)| V(*id)))
     .bind::<Array<BigInt>, _>(column(&documents, |(_, words)| words.cast_signed()))
-    .bind::<Array<Text>, _>(words)
+    .bind::<Array<Text>, _>(words.to_vec())
     .load(conn)
     .await?;
     let found = rows.into_iter().filter(|row| !row.places.is_empty());

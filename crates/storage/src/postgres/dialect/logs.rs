@@ -1,11 +1,11 @@
 //! The statements on the request log that differ, for PostgreSQL.
 
+use crate::database::RunQueryDsl;
 use diesel::sql_types::{Array, Integer, Nullable, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::ResourceKind;
 
-use super::super::Conn;
 use super::column;
+use crate::database::Conn;
 use crate::{LogEntry, StoreError, sql};
 
 /// Writes log entries that are not there yet.

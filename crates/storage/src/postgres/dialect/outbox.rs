@@ -1,14 +1,14 @@
 //! The event and whom it is for, in one round trip: on a machine away from its database the count of these is what a
 //! call costs.
 
-use diesel::pg::Pg;
+use crate::database::RunQueryDsl;
+use crate::dialect::Lock as _;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, EndpointId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::{calls, events};
+use crate::database::{Conn, Db};
+use crate::queries::{calls, events};
 use crate::schema::webhook_endpoints as endpoints;
 use crate::sql::V;
 use crate::{DISABLED_AS_FAILING, EndpointStatus, NewCall, NewEvent, StoreError};
@@ -36,10 +36,10 @@ pub(crate) async fn insert_event_and_hold_endpoints(
         )
         .order((endpoints::created_at, endpoints::id))
         .select((endpoints::id, endpoints::status))
-        .for_share();
+        .locked("FOR SHARE");
     Ok(match call {
         Some(call) => {
-            let writes = (Write("call", calls::row(call)), event);
+            let writes = (Write("call", calls::row(Db::Postgres, call)), event);
             With { writes, then }.load(conn).await?
         }
         None => {
@@ -57,8 +57,8 @@ struct With<W, S> {
     then: S,
 }
 
-impl<W: QueryFragment<Pg>, S: QueryFragment<Pg>> QueryFragment<Pg> for With<W, S> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+impl<W: QueryFragment<Db>, S: QueryFragment<Db>> QueryFragment<Db> for With<W, S> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
         out.push_sql("WITH ");
         self.writes.walk_ast(out.reborrow())?;
         out.push_sql(" ");
@@ -74,8 +74,8 @@ impl<W, S: Query> Query for With<W, S> {
 #[derive(QueryId)]
 struct Write<I>(&'static str, I);
 
-impl<I: QueryFragment<Pg>> QueryFragment<Pg> for Write<I> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+impl<I: QueryFragment<Db>> QueryFragment<Db> for Write<I> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
         out.push_sql(self.0);
         out.push_sql(" AS (");
         self.1.walk_ast(out.reborrow())?;

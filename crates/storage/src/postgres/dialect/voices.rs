@@ -1,10 +1,10 @@
 //! Writing voices, for PostgreSQL: many in one statement, as each costs a way there and back.
 
+use crate::database::RunQueryDsl;
 use diesel::sql_types::{Array, Nullable, Text};
-use diesel_async::RunQueryDsl;
 
-use super::super::Conn;
 use super::column;
+use crate::database::Conn;
 use crate::records::VoiceRow;
 use crate::{StoreError, sql};
 

@@ -1,10 +1,10 @@
 //! What the embedded database says of itself.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use diesel_async::RunQueryDsl;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::{AboutDatabase, StoreError};
 
 #[derive(QueryableByName)]

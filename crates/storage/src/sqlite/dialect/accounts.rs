@@ -1,12 +1,11 @@
 //! The statements on accounts and their keys that differ, for SQLite.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
-use offhook_domain::{AccountId, AgentId, AgentStatus, Timestamp};
+use offhook_domain::Timestamp;
 
-use super::super::Conn;
-use crate::schema::{accounts, agents, api_keys};
-use crate::sql::V;
+use crate::database::Conn;
+use crate::schema::{accounts, api_keys};
 use crate::{Account, ApiKey, StoreError};
 
 /// The key with this digest, its account, and the present by the clock that keys are judged by: the process's own.
@@ -23,31 +22,4 @@ pub(crate) async fn find_by_digest(
         .await
         .optional()?;
     Ok(found.map(|(key, account)| (key, account, now)))
-}
-
-/// Takes the account's row for the duration of the transaction; the one writer has it anyway.
-pub(crate) async fn try_lock_account(
-    _conn: &mut Conn,
-    _account: AccountId,
-) -> Result<bool, StoreError> {
-    Ok(true)
-}
-
-/// Keeps two transactions of one account apart; the one writer does.
-pub(crate) async fn lock_account(_conn: &mut Conn, _account: AccountId) -> Result<(), StoreError> {
-    Ok(())
-}
-
-/// The status of an agent of the account, for the duration of the transaction.
-pub(crate) async fn hold_agent(
-    conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-) -> Result<Option<AgentStatus>, StoreError> {
-    Ok(agents::table
-        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
-        .select(agents::status)
-        .first(conn)
-        .await
-        .optional()?)
 }

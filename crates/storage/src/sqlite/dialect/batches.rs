@@ -1,10 +1,10 @@
 //! The statements on batch calls that differ, for SQLite.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{BatchId, RecipientStatus};
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::batch_recipients as recipients;
 use crate::sql::V;
 use crate::{NewRecipient, StoreError};

@@ -1,22 +1,14 @@
 //! The statements on calls that differ, for SQLite.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{CallState, ClaimId, ConversationId};
 
-use super::super::Conn;
-use super::super::queries::moments;
+use crate::database::Conn;
+use crate::queries::moments;
 use crate::schema::conversations as calls;
 use crate::sql::V;
 use crate::{Fenced, NewTurn, StoreError};
-
-/// The conversations that these ids name, for the duration of the transaction.
-pub(crate) async fn skip_locked_calls(
-    _conn: &mut Conn,
-    ids: Vec<ConversationId>,
-) -> Result<Vec<ConversationId>, StoreError> {
-    Ok(ids)
-}
 
 /// Appends a turn to a live call.
 pub(crate) async fn append_turn(

@@ -2,38 +2,19 @@
 
 use std::collections::HashSet;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::BigInt;
-use diesel::sqlite::Sqlite;
-use diesel_async::RunQueryDsl;
-use offhook_domain::{ClaimId, DeliveryId, EndpointId, EventId, Timestamp};
+use offhook_domain::{ClaimId, DeliveryId, EndpointId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::delivery_claims::{Candidate, Found, Times};
-use super::super::queries::dispatch::{first_attempts, retries};
-use super::super::queries::events::NewDelivery;
-use crate::schema::{attempts, deliveries, resends};
+use crate::database::Conn;
+use crate::queries::delivery_claims::{Candidate, Found, Times};
+use crate::queries::dispatch::{first_attempts, retries};
+use crate::schema::{attempts, deliveries};
 use crate::sql::V;
 use crate::{
     AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, StoreError, sql,
 };
-
-/// Takes these deliveries' rows for the duration of the transaction; the one writer has them anyway.
-pub(crate) async fn lock_deliveries(
-    _conn: &mut Conn,
-    _ids: Vec<DeliveryId>,
-) -> Result<(), StoreError> {
-    Ok(())
-}
-
-/// Takes an endpoint's open deliveries; the one writer has them anyway.
-pub(crate) async fn lock_open_deliveries(
-    _conn: &mut Conn,
-    _endpoint: EndpointId,
-) -> Result<(), StoreError> {
-    Ok(())
-}
 
 /// Cancels up to `most` open deliveries of an endpoint; returns how many that were.
 pub(crate) async fn cancel_open(
@@ -50,31 +31,6 @@ pub(crate) async fn cancel_open(
     .bind::<BigInt, _>(most)
     .execute(conn)
     .await?)
-}
-
-pub(crate) async fn insert_deliveries(
-    conn: &mut Conn,
-    rows: Vec<NewDelivery>,
-) -> Result<(), StoreError> {
-    for row in rows {
-        diesel::insert_into(deliveries::table)
-            .values((
-                deliveries::id.eq(V(row.id)),
-                deliveries::account_id.eq(V(row.account)),
-                deliveries::endpoint_id.eq(V(row.endpoint)),
-                deliveries::event_id.eq(V(row.event)),
-                deliveries::event_type.eq(V(row.kind)),
-                deliveries::waits_for.eq(row.waits_for),
-                deliveries::state.eq(V(row.state)),
-                deliveries::attempts_count.eq(0),
-                deliveries::abandoned_count.eq(0),
-                deliveries::next_attempt_at.eq(row.due()),
-                deliveries::created_at.eq(V(row.at)),
-            ))
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
 }
 
 pub(crate) async fn insert_attempts(
@@ -147,30 +103,6 @@ pub(crate) async fn claim_due(
     Ok(found)
 }
 
-/// The endpoint's asked-for repetitions that may be claimed.
-pub(crate) async fn resend_candidates(
-    conn: &mut Conn,
-    slot: ClaimSlots,
-    judged_at: Timestamp,
-) -> Result<Vec<(DeliveryId, Option<ClaimId>, Timestamp)>, StoreError> {
-    Ok(resends::table
-        .filter(resends::endpoint_id.eq(V(slot.endpoint)))
-        .filter(
-            resends::claim_id
-                .is_null()
-                .or(resends::lease_expires_at.lt(V(judged_at))),
-        )
-        .order((resends::bulk, resends::requested_at))
-        .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
-        .select((
-            resends::delivery_id,
-            resends::claim_id,
-            resends::requested_at,
-        ))
-        .load(conn)
-        .await?)
-}
-
 /// Records what became of scheduled attempts, and moves their deliveries where the claim is still in force. Returns the
 /// deliveries that were given up.
 pub(crate) async fn finish(
@@ -238,33 +170,4 @@ pub(crate) async fn finish(
             .await?;
     }
     Ok(exhausted)
-}
-
-/// The oldest deliveries before `first_kept` that are at their end.
-pub(crate) async fn old_deliveries(
-    conn: &mut Conn,
-    first_kept: DeliveryId,
-    most: i64,
-) -> Result<Vec<(DeliveryId, EventId)>, StoreError> {
-    Ok(deliveries::table
-        .filter(deliveries::id.lt(V(first_kept)))
-        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
-            "deliveries.state NOT IN ('pending', 'retrying') \
-             AND NOT EXISTS (SELECT 1 FROM resends r WHERE r.delivery_id = deliveries.id)",
-        ))
-        .order(deliveries::id)
-        .limit(most)
-        .select((deliveries::id, deliveries::event_id))
-        .load(conn)
-        .await?)
-}
-
-/// One of several scans of deliveries that are merged: SQLite has each in the order of the whole by itself, and no word for
-/// it.
-pub(crate) fn push_sorted<'b>(
-    out: &mut AstPass<'_, 'b, Sqlite>,
-    scan: &'b impl QueryFragment<Sqlite>,
-    _limit: &'b i64,
-) -> QueryResult<()> {
-    scan.walk_ast(out.reborrow())
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::idempotency::KeyRow;
+use crate::database::Conn;
+use crate::queries::idempotency::KeyRow;
 use crate::schema::idempotency_keys as keys;
 use crate::sql::V;
 use crate::{IdempotencyClaim, StoreError};

@@ -1,12 +1,12 @@
 //! The statements on knowledge that differ, for SQLite.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Integer, Text};
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, DocumentId};
 use serde::Serialize;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::{knowledge_passages as passages, knowledge_words as words};
 use crate::sql;
 use crate::sql::V;

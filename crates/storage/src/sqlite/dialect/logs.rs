@@ -1,9 +1,9 @@
 //! The statements on the request log that differ, for SQLite.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
-use super::super::Conn;
+use crate::database::Conn;
 use crate::schema::request_logs as logs;
 use crate::sql::V;
 use crate::{LogEntry, StoreError};

@@ -1,11 +1,11 @@
 //! The event and whom it is for. A statement costs no round trip here, so each is one of its own.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use offhook_domain::{AccountId, ConversationId, EndpointId, Timestamp};
 
-use super::super::Conn;
-use super::super::queries::{calls, events};
+use crate::database::{Conn, Db};
+use crate::queries::{calls, events};
 use crate::schema::webhook_endpoints as endpoints;
 use crate::sql::V;
 use crate::{DISABLED_AS_FAILING, EndpointStatus, NewCall, NewEvent, StoreError};
@@ -20,7 +20,7 @@ pub(crate) async fn insert_event_and_hold_endpoints(
     at: Timestamp,
 ) -> Result<Vec<(EndpointId, EndpointStatus)>, StoreError> {
     if let Some(call) = call {
-        calls::row(call).execute(conn).await?;
+        calls::row(Db::Sqlite, call).execute(conn).await?;
     }
     events::row(account, Some(conversation), event, at)
         .execute(conn)

@@ -1,10 +1,10 @@
 //! Writing voices, for SQLite: a statement costs microseconds.
 
+use crate::database::RunQueryDsl;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
-use super::super::Conn;
 use crate::StoreError;
+use crate::database::Conn;
 use crate::records::VoiceRow;
 use crate::schema::voices;
 use crate::sql::V;

@@ -14,7 +14,6 @@ use super::{ACCOUNT, PlacedCall, SIGNING_KEY, TOKEN};
 /// A form with its signature, to be posted to a path of ours.
 #[derive(Debug, Clone)]
 pub struct SignedForm {
-    /// The path.
     pub path: String,
     /// The headers that Twilio sends with it.
     pub headers: Vec<(&'static str, String)>,
@@ -32,7 +31,6 @@ pub enum Scheme {
 }
 
 /// What Twilio posts of a call, with these members besides.
-#[must_use]
 pub fn status_form(
     call: &PlacedCall,
     status: &str,
@@ -46,7 +44,6 @@ pub fn status_form(
 }
 
 /// What Twilio posts once it has found out who answered.
-#[must_use]
 pub fn verdict_form(call: &PlacedCall, verdict: &str) -> SignedForm {
     let url = call.asked("AsyncAmdStatusCallback").unwrap_or_default();
     signed_form(call, url, &[("AnsweredBy", verdict)], Scheme::Token)
@@ -66,7 +63,6 @@ fn signed_form(call: &PlacedCall, url: &str, more: &[(&str, &str)], scheme: Sche
 }
 
 /// A form of these members for an address of ours.
-#[must_use]
 pub fn sign(url: &str, members: &[(&str, &str)], scheme: Scheme) -> SignedForm {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
@@ -130,7 +126,6 @@ impl SignedForm {
     }
 
     /// The value of a header.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<String> {
         let found = self.headers.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.clone())

@@ -14,7 +14,6 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::{ACCOUNT, PATIENCE, PlacedCall};
 
 /// The messages by which Twilio begins a stream.
-#[must_use]
 pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
     let start = json!({
         "event": "start", "sequenceNumber": "1", "streamSid": "MZ0123456789abcdef0123456789abcdef",
@@ -30,7 +29,6 @@ pub fn beginning(call: &PlacedCall, token: &str) -> [String; 2] {
 }
 
 /// A message of sound: µ-law, as numbered.
-#[must_use]
 pub fn sound(codes: &[u8], number: u64) -> String {
     let media = json!({
         "track": "inbound", "chunk": number.to_string(), "timestamp": (number * 20).to_string(),
@@ -41,20 +39,17 @@ pub fn sound(codes: &[u8], number: u64) -> String {
 }
 
 /// The message that a mark was reached.
-#[must_use]
 pub fn echo(name: &str) -> String {
     json!({"event": "mark", "sequenceNumber": "4", "mark": {"name": name}}).to_string()
 }
 
 /// The message of a key.
-#[must_use]
 pub fn key(digit: char) -> String {
     json!({"event": "dtmf", "dtmf": {"track": "inbound_track", "digit": digit.to_string()}})
         .to_string()
 }
 
 /// The message that a stream is over.
-#[must_use]
 pub fn stop(call: &PlacedCall) -> String {
     json!({"event": "stop", "stop": {"accountSid": ACCOUNT, "callSid": call.sid}}).to_string()
 }

@@ -1,0 +1,42 @@
+//! How claimed work is kept: renewed by its owner, given up before others may take it, and taken from an owner that is
+//! gone. Tests of dead processes run all of it faster.
+
+use std::time::Duration;
+
+use offhook_failpoints::scaled;
+use offhook_storage::{Fenced, StoreError};
+use tokio::time::Instant;
+
+use crate::workers::every;
+
+/// How often a claim is renewed.
+pub(crate) fn renew_every() -> Duration {
+    scaled(Duration::from_secs(10))
+}
+
+/// An owner that could not renew its claim for this long gives the work up: another may soon take it.
+pub(crate) fn renewed_within() -> Duration {
+    scaled(Duration::from_secs(40))
+}
+
+/// A node judges others' leases only after so long of its own successful renewals: when a database comes back, each owner
+/// has had its turn by then.
+pub(crate) fn judge_after() -> Duration {
+    scaled(Duration::from_secs(45))
+}
+
+/// Renews a claim; resolves when it is another's, or may be.
+pub(crate) async fn keep<F: Future<Output = Result<Fenced, StoreError>>>(renew: impl Fn() -> F) {
+    let mut tick = every(renew_every());
+    tick.reset();
+    let mut renewed_at = Instant::now();
+    loop {
+        tick.tick().await;
+        match renew().await {
+            Ok(Fenced::Done) => renewed_at = Instant::now(),
+            Ok(Fenced::Lost) => return,
+            Err(_) if renewed_at.elapsed() < renewed_within() => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The one diesel backend that every statement is compiled for, whichever database carries it out.
+//!
+//! A statement is rendered for the database at hand into text and values ([`Statement`](super::Statement)); only that
+//! plain form reaches the drivers. So diesel's types are compiled once per statement, and no driver's code per statement
+//! at all. Where the two databases' SQL differs, [`Db`] says which one is meant.
+
+use diesel::QueryResult;
+use diesel::backend::{
+    Backend, DieselReserveSpecialization, SqlDialect, TrustedBackend, sql_dialect,
+};
+use diesel::expression::array_comparison::{In, InExpression, Many, NotIn};
+use diesel::pg::Pg;
+use diesel::query_builder::{
+    AstPass, BindCollector, BoxedLimitOffsetClause, IntoBoxedClause, LimitClause,
+    LimitOffsetClause, NoLimitClause, NoOffsetClause, OffsetClause, QueryBuilder, QueryFragment,
+};
+use diesel::result::Error::SerializationError;
+use diesel::row::{Field, PartialRow, Row, RowIndex, RowSealed};
+use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::sql_types::{HasSqlType, SingleValue, TypeMetadata};
+use diesel::sqlite::Sqlite;
+use diesel_async::{AsyncConnectionCore, AsyncPgConnection};
+
+use super::value::{Kind, RawValue, Value};
+
+/// Which database a statement is rendered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Db {
+    /// The embedded one.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl Backend for Db {
+    type QueryBuilder = Text;
+    type RawValue<'a> = RawValue<'a>;
+    type BindCollector<'a> = Values;
+}
+
+impl TypeMetadata for Db {
+    type TypeMetadata = Kind;
+    type MetadataLookup = ();
+}
+
+/// `ON CONFLICT` as both databases have it.
+pub struct OnConflict;
+impl sql_dialect::on_conflict_clause::SupportsOnConflictClause for OnConflict {}
+impl sql_dialect::on_conflict_clause::SupportsOnConflictClauseWhere for OnConflict {}
+impl sql_dialect::on_conflict_clause::PgLikeOnConflictClause for OnConflict {}
+
+/// `IN`: an array on PostgreSQL, so that one prepared statement serves any number of values; a list on SQLite.
+pub struct InList;
+
+/// The syntax that SQLite and PostgreSQL share.
+impl SqlDialect for Db {
+    type ReturningClause = sql_dialect::returning_clause::PgLikeReturningClause;
+    type OnConflictClause = OnConflict;
+    type InsertWithDefaultKeyword = sql_dialect::default_keyword_for_insert::IsoSqlDefaultKeyword;
+    type BatchInsertSupport = sql_dialect::batch_insert_support::PostgresLikeBatchInsertSupport;
+    type ConcatClause = sql_dialect::concat_clause::ConcatWithPipesClause;
+    type DefaultValueClauseForInsert = sql_dialect::default_value_clause::AnsiDefaultValueClause;
+    type EmptyFromClauseSyntax = sql_dialect::from_clause_syntax::AnsiSqlFromClauseSyntax;
+    type SelectStatementSyntax = sql_dialect::select_statement_syntax::AnsiSqlSelectStatement;
+    type ExistsSyntax = sql_dialect::exists_syntax::AnsiSqlExistsSyntax;
+    type ArrayComparison = InList;
+    type AliasSyntax = sql_dialect::alias_syntax::AsAliasSyntax;
+    type WindowFrameClauseGroupSupport =
+        sql_dialect::window_frame_clause_group_support::IsoGroupWindowFrameUnit;
+    type WindowFrameExclusionSupport =
+        sql_dialect::window_frame_exclusion_support::FrameExclusionSupport;
+    type AggregateFunctionExpressions =
+        sql_dialect::aggregate_function_expressions::PostgresLikeAggregateFunctionExpressions;
+    type BuiltInWindowFunctionRequireOrder =
+        sql_dialect::built_in_window_function_require_order::NoOrderRequired;
+}
+
+impl TrustedBackend for Db {}
+impl DieselReserveSpecialization for Db {}
+
+/// The text of a statement, with numbered parameters.
+pub struct Text {
+    sql: String,
+    mark: char,
+    parameters: u32,
+}
+
+impl Text {
+    pub(super) const fn of(db: Db) -> Self {
+        // SQLite numbers `$1` by where it first stands, and `?1` by its number.
+        let mark = match db {
+            Db::Sqlite => '?',
+            Db::Postgres => '$',
+        };
+        Self {
+            sql: String::new(),
+            mark,
+            parameters: 0,
+        }
+    }
+}
+
+impl QueryBuilder<Db> for Text {
+    fn push_sql(&mut self, sql: &str) {
+        self.sql.push_str(sql);
+    }
+
+    fn push_identifier(&mut self, identifier: &str) -> QueryResult<()> {
+        self.sql.push('"');
+        self.sql.push_str(&identifier.replace('"', "\"\""));
+        self.sql.push('"');
+        Ok(())
+    }
+
+    fn push_bind_param(&mut self) {
+        self.push_bind_param_value_only();
+        self.sql.push(self.mark);
+        self.sql.push_str(&self.parameters.to_string());
+    }
+
+    fn push_bind_param_value_only(&mut self) {
+        self.parameters += 1;
+    }
+
+    fn finish(self) -> String {
+        self.sql
+    }
+}
+
+/// The values of a statement's parameters, with their types.
+#[derive(Default)]
+pub struct Values(pub(super) Vec<(Kind, Value)>);
+
+impl<'a> BindCollector<'a, Db> for Values {
+    type Buffer = Value;
+
+    fn push_bound_value<T, U>(&mut self, bind: &'a U, lookup: &mut ()) -> QueryResult<()>
+    where
+        Db: HasSqlType<T>,
+        U: ToSql<T, Db> + ?Sized + 'a,
+    {
+        let mut output = Output::<Db>::new(Value::Null, lookup);
+        let is_null = bind.to_sql(&mut output).map_err(SerializationError)?;
+        let value = match is_null {
+            IsNull::Yes => Value::Null,
+            IsNull::No => output.into_inner(),
+        };
+        self.0
+            .push((<Db as HasSqlType<T>>::metadata(lookup), value));
+        Ok(())
+    }
+}
+
+type SqliteRow<'conn, 'query> =
+    <diesel::SqliteConnection as diesel::connection::LoadConnection>::Row<'conn, 'query>;
+type PgRow = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
+
+/// A row of either database.
+pub(crate) enum AnyRow<'conn, 'query> {
+    /// Of the embedded one.
+    Sqlite(SqliteRow<'conn, 'query>),
+    /// Of PostgreSQL.
+    Postgres(PgRow),
+}
+
+/// A field of a row.
+pub(crate) enum AnyField<'conn: 'query, 'query> {
+    /// Of the embedded database.
+    Sqlite(<SqliteRow<'conn, 'query> as Row<'conn, Sqlite>>::Field<'query>),
+    /// Of PostgreSQL.
+    Postgres(<PgRow as Row<'static, Pg>>::Field<'query>),
+}
+
+impl RowSealed for AnyRow<'_, '_> {}
+
+impl RowIndex<usize> for AnyRow<'_, '_> {
+    fn idx(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::Sqlite(row) => row.idx(index),
+            Self::Postgres(row) => row.idx(index),
+        }
+    }
+}
+
+impl<'a> RowIndex<&'a str> for AnyRow<'_, '_> {
+    fn idx(&self, name: &'a str) -> Option<usize> {
+        match self {
+            Self::Sqlite(row) => row.idx(name),
+            Self::Postgres(row) => row.idx(name),
+        }
+    }
+}
+
+impl<'conn> Row<'conn, Db> for AnyRow<'conn, '_> {
+    type Field<'f>
+        = AnyField<'f, 'f>
+    where
+        'conn: 'f,
+        Self: 'f;
+    type InnerPartialRow = Self;
+
+    fn field_count(&self) -> usize {
+        match self {
+            Self::Sqlite(row) => row.field_count(),
+            Self::Postgres(row) => row.field_count(),
+        }
+    }
+
+    fn get<'f, I>(&'f self, index: I) -> Option<Self::Field<'f>>
+    where
+        'conn: 'f,
+        Self: RowIndex<I>,
+    {
+        let index = self.idx(index)?;
+        match self {
+            Self::Sqlite(row) => row.get(index).map(AnyField::Sqlite),
+            Self::Postgres(row) => row.get(index).map(AnyField::Postgres),
+        }
+    }
+
+    fn partial_row(&self, range: std::ops::Range<usize>) -> PartialRow<'_, Self> {
+        PartialRow::new(self, range)
+    }
+}
+
+impl<'f> Field<'f, Db> for AnyField<'f, 'f> {
+    fn field_name(&self) -> Option<&str> {
+        match self {
+            Self::Sqlite(field) => field.field_name(),
+            Self::Postgres(field) => field.field_name(),
+        }
+    }
+
+    fn value(&self) -> Option<RawValue<'_>> {
+        match self {
+            Self::Sqlite(field) => field.value().map(RawValue::Sqlite),
+            Self::Postgres(field) => field.value().map(RawValue::Postgres),
+        }
+    }
+}
+
+impl<T, U> QueryFragment<Db, InList> for In<T, U>
+where
+    T: QueryFragment<Db>,
+    U: QueryFragment<Db> + InExpression,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        let (before, after) = match out.backend() {
+            Db::Postgres => (" = ANY(", ")"),
+            Db::Sqlite if self.values.is_empty() => {
+                out.push_sql("1=0");
+                return Ok(());
+            }
+            Db::Sqlite => (" IN (", ")"),
+        };
+        self.left.walk_ast(out.reborrow())?;
+        out.push_sql(before);
+        self.values.walk_ast(out.reborrow())?;
+        out.push_sql(after);
+        Ok(())
+    }
+}
+
+impl<T, U> QueryFragment<Db, InList> for NotIn<T, U>
+where
+    T: QueryFragment<Db>,
+    U: QueryFragment<Db> + InExpression,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        let before = match out.backend() {
+            Db::Postgres => " != ALL(",
+            Db::Sqlite if self.values.is_empty() => {
+                out.push_sql("1=1");
+                return Ok(());
+            }
+            Db::Sqlite => " NOT IN (",
+        };
+        self.left.walk_ast(out.reborrow())?;
+        out.push_sql(before);
+        self.values.walk_ast(out.reborrow())?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+impl<ST, I> QueryFragment<Db, InList> for Many<ST, I>
+where
+    ST: SingleValue,
+    Vec<I>: ToSql<diesel::sql_types::Array<ST>, Db>,
+    I: ToSql<ST, Db>,
+    Db: HasSqlType<ST> + HasSqlType<diesel::sql_types::Array<ST>>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        if *out.backend() == Db::Postgres {
+            return out.push_bind_param::<diesel::sql_types::Array<ST>, Vec<I>>(&self.values);
+        }
+        // Its text depends on the number of values.
+        out.unsafe_to_cache_prepared();
+        for (number, value) in self.values.iter().enumerate() {
+            if number > 0 {
+                out.push_sql(", ");
+            }
+            out.push_bind_param::<ST, I>(value)?;
+        }
+        Ok(())
+    }
+}
+
+/// `LIMIT` and `OFFSET`; no statement has an offset without a limit, which SQLite would refuse.
+impl<L, O> QueryFragment<Db> for LimitOffsetClause<L, O>
+where
+    L: QueryFragment<Db>,
+    O: QueryFragment<Db>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        self.limit_clause.walk_ast(out.reborrow())?;
+        self.offset_clause.walk_ast(out)
+    }
+}
+
+impl QueryFragment<Db> for BoxedLimitOffsetClause<'_, Db> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        if let Some(limit) = &self.limit {
+            limit.walk_ast(out.reborrow())?;
+        }
+        if let Some(offset) = &self.offset {
+            offset.walk_ast(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> IntoBoxedClause<'a, Db> for LimitOffsetClause<NoLimitClause, NoOffsetClause> {
+    type BoxedClause = BoxedLimitOffsetClause<'a, Db>;
+
+    fn into_boxed(self) -> Self::BoxedClause {
+        BoxedLimitOffsetClause {
+            limit: None,
+            offset: None,
+        }
+    }
+}
+
+impl<'a, L> IntoBoxedClause<'a, Db> for LimitOffsetClause<LimitClause<L>, NoOffsetClause>
+where
+    LimitClause<L>: QueryFragment<Db> + Send + 'a,
+{
+    type BoxedClause = BoxedLimitOffsetClause<'a, Db>;
+
+    fn into_boxed(self) -> Self::BoxedClause {
+        BoxedLimitOffsetClause {
+            limit: Some(Box::new(self.limit_clause)),
+            offset: None,
+        }
+    }
+}
+
+impl<'a, L, O> IntoBoxedClause<'a, Db> for LimitOffsetClause<LimitClause<L>, OffsetClause<O>>
+where
+    LimitClause<L>: QueryFragment<Db> + Send + 'a,
+    OffsetClause<O>: QueryFragment<Db> + Send + 'a,
+{
+    type BoxedClause = BoxedLimitOffsetClause<'a, Db>;
+
+    fn into_boxed(self) -> Self::BoxedClause {
+        BoxedLimitOffsetClause {
+            limit: Some(Box::new(self.limit_clause)),
+            offset: Some(Box::new(self.offset_clause)),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Where the databases' SQL differs.
+//!
+//! What differs by a word is a fragment here; what differs altogether is a function of one name and signature in
+//! `sqlite/dialect` and `postgres/dialect`, called by [`dialect!`].
+
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::prelude::*;
+use diesel::query_builder::{AsQuery, AstPass, Query, QueryFragment, QueryId};
+use diesel::query_dsl::methods::LimitDsl;
+use diesel::sql_types::BigInt;
+use offhook_domain::Timestamp;
+
+use crate::database::Db;
+
+/// Calls the connection's own function of this name.
+macro_rules! dialect {
+    ($conn:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $conn.db() {
+            $crate::database::Db::Sqlite => {
+                $crate::sqlite::dialect::$function($conn, $($argument),*).await
+            }
+            $crate::database::Db::Postgres => {
+                $crate::postgres::dialect::$function($conn, $($argument),*).await
+            }
+        }
+    };
+}
+pub(crate) use dialect;
+
+/// Tells SQLite that a condition rarely holds. Without statistics, it takes a period for a better guide than a number or
+/// a status, and would walk a whole period of the account for the few rows that match.
+#[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
+pub(crate) struct Unlikely<T>(T);
+
+pub(crate) const fn unlikely<T>(condition: T) -> Unlikely<T> {
+    Unlikely(condition)
+}
+
+impl<T: Expression> Expression for Unlikely<T> {
+    type SqlType = T::SqlType;
+}
+
+impl<T: AppearsOnTable<QS>, QS> AppearsOnTable<QS> for Unlikely<T> {}
+
+impl<T: SelectableExpression<QS>, QS> SelectableExpression<QS> for Unlikely<T> {}
+
+impl<T: QueryFragment<Db>> QueryFragment<Db> for Unlikely<T> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        out.push_sql(match out.backend() {
+            Db::Sqlite => "unlikely(",
+            Db::Postgres => "(",
+        });
+        self.0.walk_ast(out.reborrow())?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// A query that takes a lock on the rows it finds; SQLite has one writer, who needs none.
+pub(crate) struct Locked<Q> {
+    query: Q,
+    lock: &'static str,
+}
+
+/// Taking locks with a query. Diesel's own methods are for its own backends.
+pub(crate) trait Lock: AsQuery + Sized {
+    /// Takes `lock`, such as `FOR UPDATE SKIP LOCKED`.
+    fn locked(self, lock: &'static str) -> Locked<Self::Query> {
+        let query = self.as_query();
+        Locked { query, lock }
+    }
+}
+
+impl<Q: AsQuery> Lock for Q {}
+
+impl<Q: Query> Query for Locked<Q> {
+    type SqlType = Q::SqlType;
+}
+
+impl<Q> QueryId for Locked<Q> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q: QueryFragment<Db>> QueryFragment<Db> for Locked<Q> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        self.query.walk_ast(out.reborrow())?;
+        if *out.backend() == Db::Postgres {
+            out.push_sql(" ");
+            out.push_sql(self.lock);
+        }
+        Ok(())
+    }
+}
+
+impl<Q: LimitDsl> LimitDsl for Locked<Q> {
+    type Output = Locked<Q::Output>;
+
+    fn limit(self, limit: i64) -> Self::Output {
+        let query = self.query.limit(limit);
+        Locked {
+            query,
+            lock: self.lock,
+        }
+    }
+}
+
+/// `INSERT … SELECT … ON CONFLICT DO NOTHING`, which diesel has for its own backends alone.
+#[derive(QueryId)]
+pub(crate) struct UnlessThere<I>(pub(crate) I);
+
+impl<I: QueryFragment<Db>> QueryFragment<Db> for UnlessThere<I> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        self.0.walk_ast(out.reborrow())?;
+        out.push_sql(" ON CONFLICT DO NOTHING");
+        Ok(())
+    }
+}
+
+/// When a call that is accepted at `at` began to wait, by the clock that its patience is judged by: on PostgreSQL the
+/// database's when the row is written, which is the column's default.
+pub(crate) const fn queued_at(db: Db, at: Timestamp) -> Option<Timestamp> {
+    match db {
+        Db::Sqlite => Some(at),
+        Db::Postgres => None,
+    }
+}
+
+/// One of several scans of deliveries that are merged. SQLite has each in the order of the whole by itself, and no word
+/// for it; PostgreSQL merges what is sorted already, and sorts what only could be.
+pub(crate) fn push_sorted<'b>(
+    out: &mut AstPass<'_, 'b, Db>,
+    scan: &'b impl QueryFragment<Db>,
+    limit: &'b i64,
+) -> QueryResult<()> {
+    if *out.backend() == Db::Sqlite {
+        return scan.walk_ast(out.reborrow());
+    }
+    out.push_sql("(");
+    scan.walk_ast(out.reborrow())?;
+    out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
+    out.push_bind_param::<BigInt, _>(limit)?;
+    out.push_sql(")");
+    Ok(())
+}
+
+/// A table with the column `gram`: a row for each of the pieces of names, which are a JSON array.
+pub(crate) fn push_pieces<'b>(
+    out: &mut AstPass<'_, 'b, Db>,
+    pieces: &'b String,
+) -> QueryResult<()> {
+    out.push_sql(match out.backend() {
+        Db::Postgres => "(SELECT value::text::bigint AS gram FROM json_array_elements(",
+        Db::Sqlite => "(SELECT value AS gram FROM json_each(",
+    });
+    out.push_bind_param::<crate::sql::Json, _>(pieces)?;
+    out.push_sql("))");
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Rows that a transaction keeps from others until its end. On SQLite the one writer has them anyway.
+
+use diesel::prelude::*;
+use offhook_domain::{
+    AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId, Timestamp,
+};
+
+use crate::StoreError;
+use crate::database::{Conn, Db, RunQueryDsl};
+use crate::dialect::Lock as _;
+use crate::schema::{accounts, agents, conversations as calls, deliveries};
+use crate::schema::{webhook_endpoint_health as health, webhook_endpoints as endpoints};
+use crate::sql::{self, V};
+
+/// Takes the account's row, so that one node at a time counts its live calls; `false` if another has it. Not the wallet's
+/// row: where calls are placed without a pause, it is never free.
+pub(crate) async fn try_lock_account(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<bool, StoreError> {
+    if conn.db() == Db::Sqlite {
+        return Ok(true);
+    }
+    let locked: Option<AccountId> = accounts::table
+        .find(V(account))
+        .select(accounts::id)
+        .locked("FOR NO KEY UPDATE SKIP LOCKED")
+        .first(conn)
+        .await
+        .optional()?;
+    Ok(locked.is_some())
+}
+
+/// Keeps two transactions of one account apart. Rows that refer to the account can be written meanwhile.
+pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<(), StoreError> {
+    if conn.db() == Db::Postgres {
+        let _: Vec<AccountId> = accounts::table
+            .find(V(account))
+            .select(accounts::id)
+            .locked("FOR NO KEY UPDATE")
+            .load(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The status of an agent of the account; its archiving waits for the transaction's end, and one under way is waited for.
+pub(crate) async fn hold_agent(
+    conn: &mut Conn,
+    account: AccountId,
+    id: AgentId,
+) -> Result<Option<AgentStatus>, StoreError> {
+    Ok(agents::table
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .select(agents::status)
+        .locked("FOR SHARE")
+        .first(conn)
+        .await
+        .optional()?)
+}
+
+/// Makes the endpoint's deletion or disabling wait for the transaction's end, and waits for one under way.
+pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<(), StoreError> {
+    if conn.db() == Db::Postgres {
+        let _: Vec<EndpointId> = endpoints::table
+            .find(V(id))
+            .select(endpoints::id)
+            .locked("FOR SHARE")
+            .load(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The health of these endpoints, as far as it may change: of all that fail, and of those received from that failed
+/// before. In id order.
+pub(crate) async fn lock_health(
+    conn: &mut Conn,
+    received: Vec<V<EndpointId>>,
+    failed: Vec<V<EndpointId>>,
+) -> Result<Vec<(EndpointId, Option<Timestamp>, i32)>, StoreError> {
+    Ok(health::table
+        .filter(
+            health::endpoint_id.eq_any(failed).or(health::endpoint_id
+                .eq_any(received)
+                .and(health::first_failure_at.is_not_null())),
+        )
+        .order(health::endpoint_id)
+        .select((
+            health::endpoint_id,
+            health::first_failure_at,
+            health::exhausted_count,
+        ))
+        .locked("FOR NO KEY UPDATE")
+        .load(conn)
+        .await?)
+}
+
+/// Takes these deliveries' rows. In id order, as every transaction that waits for them does: so no two wait for each
+/// other.
+pub(crate) async fn lock_deliveries(
+    conn: &mut Conn,
+    ids: Vec<DeliveryId>,
+) -> Result<(), StoreError> {
+    if conn.db() == Db::Postgres {
+        let _: Vec<DeliveryId> = deliveries::table
+            .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
+            .order(deliveries::id)
+            .select(deliveries::id)
+            .locked("FOR NO KEY UPDATE")
+            .load(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Takes an endpoint's open deliveries as [`lock_deliveries`] does.
+pub(crate) async fn lock_open_deliveries(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+) -> Result<(), StoreError> {
+    if conn.db() == Db::Postgres {
+        diesel::sql_query(
+            "SELECT count(*) FROM (SELECT id FROM deliveries \
+               WHERE endpoint_id = $1 AND state IN ('pending', 'retrying') \
+               ORDER BY id FOR NO KEY UPDATE) AS open",
+        )
+        .bind::<sql::Uuid, _>(V(endpoint))
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Of these conversations, those that no other transaction has.
+pub(crate) async fn skip_locked_calls(
+    conn: &mut Conn,
+    ids: Vec<ConversationId>,
+) -> Result<Vec<ConversationId>, StoreError> {
+    if conn.db() == Db::Sqlite {
+        return Ok(ids);
+    }
+    Ok(calls::table
+        .filter(calls::id.eq_any(ids.into_iter().map(V)))
+        .order(calls::id)
+        .select(calls::id)
+        .locked("FOR UPDATE SKIP LOCKED")
+        .load(conn)
+        .await?)
+}

@@ -1,0 +1,38 @@
+//! The CSV file of a batch. It is read without a panic; what is accepted is read again from a plain rewriting of it.
+
+#[path = "../../crates/services/src/batches/csv_rows.rs"]
+mod csv_rows;
+#[expect(dead_code, reason = "the target needs less than the service")]
+#[path = "../../crates/services/src/batches/recipients.rs"]
+mod recipients;
+
+use csv_rows::CsvRows;
+
+pub(crate) fn run(data: &[u8]) {
+    let Ok(rows) = recipients::from_csv(data, &[]) else {
+        return;
+    };
+    assert!((1..=10_000).contains(&rows.len()));
+    let mut names = vec!["to".to_owned()];
+    names.extend(
+        rows[0]
+            .metadata
+            .variables()
+            .into_iter()
+            .map(|(name, _)| name),
+    );
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&names).expect("a row");
+    for row in &rows {
+        let values = row.metadata.variables().into_iter().map(|(_, value)| value);
+        let cells = std::iter::once(row.to.as_str().to_owned()).chain(values);
+        writer.write_record(cells).expect("as many cells as names");
+    }
+    let file = writer.into_inner().expect("a file");
+    let again = recipients::from_csv(&file, &[]).expect("its own rewriting");
+    assert_eq!(again.len(), rows.len());
+    for (again, row) in again.iter().zip(&rows) {
+        assert_eq!(again.to, row.to);
+        assert_eq!(again.metadata.as_json_text(), row.metadata.as_json_text());
+    }
+}

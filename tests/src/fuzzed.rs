@@ -1,0 +1,45 @@
+//! What the fuzz targets do with an input (fuzz/src): every run tries what fuzzing has kept.
+
+#[path = "../../fuzz/src/cursor.rs"]
+mod cursor;
+#[path = "../../fuzz/src/e164.rs"]
+mod e164;
+#[path = "../../fuzz/src/events.rs"]
+mod events;
+#[path = "../../fuzz/src/forwarded.rs"]
+mod forwarded;
+#[path = "../../fuzz/src/json.rs"]
+mod json;
+#[path = "../../fuzz/src/metadata.rs"]
+mod metadata;
+#[path = "../../fuzz/src/recipients.rs"]
+mod recipients;
+#[path = "../../fuzz/src/rtp.rs"]
+mod rtp;
+#[path = "../../fuzz/src/sdp.rs"]
+mod sdp;
+#[path = "../../fuzz/src/signature.rs"]
+mod signature;
+#[path = "../../fuzz/src/target.rs"]
+mod target;
+#[path = "../../fuzz/src/timestamp.rs"]
+mod timestamp;
+
+/// What a target does with an input.
+type Target = fn(&[u8]);
+
+/// The targets, by the names of their folders in fuzz/corpus.
+pub const TARGETS: [(&str, Target); 12] = [
+    ("cursor", cursor::run),
+    ("e164", e164::run),
+    ("events", events::run),
+    ("forwarded", forwarded::run),
+    ("json", json::run),
+    ("metadata", metadata::run),
+    ("recipients", recipients::run),
+    ("rtp", rtp::run),
+    ("sdp", sdp::run),
+    ("signature", signature::run),
+    ("target", target::run),
+    ("timestamp", timestamp::run),
+];
