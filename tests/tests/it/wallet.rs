@@ -127,4 +127,17 @@ both! {
         statuses.sort_unstable();
         assert_eq!(statuses, [[201; 5].as_slice(), &[402; 15]].concat());
     }
+
+    async fn a_key_s_own_budget_is_its_limit(database: Database) {
+        let server = start(database, 1).await;
+        let account = server.account_with("scale", 1_000).await;
+        let agent = costly(&account).await;
+        let budget = ["--scopes", "all", "--monthly-credit-budget", "3"];
+        let key = server.key(&account.id, &budget).await;
+        let body = json!({"agent_id": agent, "to": "+15005550002"});
+        key.post("/v1/calls", &body).send().await.assert(201);
+        let over = key.post("/v1/calls", &body).send().await;
+        over.assert_error(402, "key_budget_exhausted");
+        account.post("/v1/calls", &body).send().await.assert(201);
+    }
 }
